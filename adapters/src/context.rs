@@ -20,6 +20,13 @@ use crate::environment::BranchFacts;
 use crate::folder::{FILE, Folder};
 use crate::own_folder::{self, OwnFolder};
 
+/// The view of the run.
+pub(crate) const WORKFLOW: &str = "_workflow.json";
+/// The view of each step, and of each artifact that a step hands out.
+pub(crate) const META: &str = "_meta.json";
+/// The view of each artifact that a step was given.
+pub(crate) const RESOLVED: &str = "_resolved.json";
+
 /// What the views say besides the state.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
@@ -78,7 +85,7 @@ pub fn write(folder: &OwnFolder, state: &RunState, events: &[Event], facts: &Fac
         views.of_step(state, step, at, resolved);
     }
     if whole {
-        views.add("", "_workflow.json", workflow(state, facts));
+        views.add("", WORKFLOW, workflow(state, facts));
     }
     if !whole && views.0.is_empty() {
         return Ok(());
@@ -98,10 +105,10 @@ impl Views {
     fn of_step(&mut self, state: &RunState, step: &Step, at: &StepState, with_resolved: bool) {
         let folder = step.id.as_str();
         let mut meta = meta(state, step, at);
-        self.add(folder, "_meta.json", Value::Object(meta.clone()));
+        self.add(folder, META, Value::Object(meta.clone()));
         if with_resolved {
             meta.insert("resolved".to_owned(), resolved(step));
-            self.add(folder, "_resolved.json", Value::Object(meta));
+            self.add(folder, RESOLVED, Value::Object(meta));
         }
         if step.convergence.is_some() && at.feedback.decision.is_some() {
             let folder = format!("{folder}/_convergence");

@@ -6,17 +6,16 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::workflow::{Step, Work};
 
-/// What a context folder has beside the folders of its steps.
-const OF_RUN: [&str; 2] = ["_workflow.json", "_subworkflows"];
+use crate::context::{IGNORE_ALL, META, RESOLVED, WORKFLOW};
 
-/// By this file the folder of a step is known: each has it.
-const META: &str = "_meta.json";
+/// What a context folder has beside the folders of its steps.
+const OF_RUN: [&str; 2] = [WORKFLOW, "_subworkflows"];
 
 /// What the folder of a step has beside artifacts.
-const OF_STEP: [&str; 3] = [META, "_resolved.json", "_convergence"];
+const OF_STEP: [&str; 3] = [META, RESOLVED, "_convergence"];
 
 /// What makes git ignore the folder, where it was made for a run.
-const IGNORED: (&str, &[u8]) = (".gitignore", crate::context::IGNORE_ALL);
+const IGNORED: (&str, &[u8]) = (".gitignore", IGNORE_ALL);
 
 /// Returns what is Unstuck's, each from the root of the workspace: the whole context folder, where nothing else is in it,
 /// else file by file, for these steps of the run and for those that others have left. `makes_views` says that the run

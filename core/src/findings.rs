@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::failure::{Confidence, Failure, FailureSet, Tests};
 use crate::gate::{self, CommandResult};
-use crate::plural::count;
+use crate::plural::{count, first};
 use crate::prompt::{fenced, inert};
 use crate::state::StepState;
 
@@ -110,12 +110,8 @@ fn shown(text: &mut String, failure: &Failure, is_new: bool, base: &FailureSet) 
 }
 
 fn names<'a>(text: &mut String, title: &str, failures: impl Iterator<Item = &'a Failure>) {
-    let mut names: Vec<String> = failures.map(|failure| gate::name(failure).replace('\n', " ")).collect();
-    if names.is_empty() {
-        return;
+    let names = first(failures.map(|failure| gate::name(failure).replace('\n', " ")), NAMED_MAX, 0);
+    if !names.is_empty() {
+        let _infallible = writeln!(text, "\n{title}: {names}");
     }
-    let more = names.len().saturating_sub(NAMED_MAX);
-    names.truncate(NAMED_MAX);
-    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    let _infallible = writeln!(text, "\n{title}: {}{more}", names.join(", "));
 }

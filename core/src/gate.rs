@@ -16,7 +16,7 @@ use crate::failure::{
     names_its_file,
 };
 use crate::id::{Blob, Millis};
-use crate::plural::count;
+use crate::plural::{count, first};
 use crate::unseen;
 use crate::workflow::{Baseline, CheckCommand, Gate};
 
@@ -387,10 +387,8 @@ impl Findings {
         how: &str,
         base: Option<&CommandResult>,
     ) {
-        let names: Vec<String> = failures.iter().take(NAMED_MAX).map(name).collect();
         // Which of those that were left out are meant is known only where all are.
         let left_out = if failures.len() == result.failures.len() { result.failures_left_out } else { 0 };
-        let more = more(failures.len().saturating_add(usize::try_from(left_out).unwrap_or(usize::MAX)));
         let known = base.map(CommandResult::set).unwrap_or_default();
         let old = failures.iter().filter(|it| known.contains(&it.fingerprint)).count();
         let old = (old > 0).then(|| format!("{old} of them failed before the work began"));
@@ -402,11 +400,11 @@ impl Findings {
         let said = result.tail.lines().map(str::trim).rfind(|line| !line.is_empty());
         let nothing_is_known = failures.iter().all(|failure| failure.kind == UNPARSED);
         let names = match said {
-            _ if !nothing_is_known => names,
-            Some(line) => vec![line.chars().take(LINE_MAX).collect()],
-            None => Vec::new(),
+            _ if !nothing_is_known => first(failures.iter().map(name), NAMED_MAX, left_out),
+            Some(line) => line.chars().take(LINE_MAX).collect(),
+            None => String::new(),
         };
-        let named = if names.is_empty() { String::new() } else { format!(": {}{more}", names.join(", ")) };
+        let named = if names.is_empty() { String::new() } else { format!(": {names}") };
         let details: Vec<String> = exit.into_iter().chain(old).collect();
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
         self.reasons.push(format!("`{}` {how}{named}{details}", result.run));
@@ -429,16 +427,15 @@ impl Findings {
     /// how to get out of that.
     fn belied(&mut self, result: &CommandResult) {
         let failed = result.told_itself();
-        let names: Vec<String> = result.failures.iter().take(NAMED_MAX).map(name).collect();
-        let named = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+        let names = first(result.failures.iter().map(name), NAMED_MAX, 0);
+        let named = if names.is_empty() { String::new() } else { format!(": {names}") };
         let is_counted = result.tests.is_some_and(|tests| tests.failed > 0);
         self.reasons.push(format!(
-            "`{}` exits with 0, but {} {} itself{named}{}; mend what failed, or let it exit with what \
+            "`{}` exits with 0, but {} {} itself{named}; mend what failed, or let it exit with what \
              it found (a pipe or `;` loses that); if that is the output of another run, keep it out of this one's",
             result.run,
             if is_counted { "counts" } else { "tells of" },
             count(failed, if is_counted { "failed test" } else { "failure" }),
-            more(result.failures.len()),
         ));
         if result.failures.is_empty() {
             return self.fingerprints.push(format!("belied:{}:{failed}", result.run));
@@ -522,12 +519,10 @@ impl Findings {
             failed if failed == gone.len() => ("failed", ", and mend it"),
             _ => ("passed or failed", ", and mend what fails"),
         };
-        let names: Vec<&str> = gone.iter().take(NAMED_MAX).map(|it| it.name.as_str()).collect();
         let reason = format!(
-            "tests_removed: `{run}` does not run {} that {ended} before the work began: {}{}{back}{then}",
+            "tests_removed: `{run}` does not run {} that {ended} before the work began: {}{back}{then}",
             if gone.len() == 1 { "a test" } else { "tests" },
-            names.join(", "),
-            more(gone.len()),
+            first(gone.iter().map(|it| &it.name), NAMED_MAX, 0),
         );
         self.note(reason, format!("tests_removed:{run}"));
     }
@@ -536,8 +531,7 @@ impl Findings {
     fn unseen(&mut self, result: &CommandResult, base: &CommandResult) {
         let run = &result.run;
         let unnamed = unseen::unnamed(base, result);
-        let names: Vec<String> = unnamed.iter().take(NAMED_MAX).map(|it| name(it)).collect();
-        let named = format!("{}{}", names.join(", "), more(unnamed.len()));
+        let named = named(&unnamed);
         let skipped = result.tests.map_or(0, |now| now.skipped);
         let problem = match base.tests {
             None if unnamed.is_empty() => {
@@ -587,8 +581,7 @@ fn come_and_go(result: &CommandResult, was: &str, failures: &[&Failure]) -> Stri
 
 /// Names failures in a sentence, as many as there is room for.
 fn named(failures: &[&Failure]) -> String {
-    let names: Vec<String> = failures.iter().take(NAMED_MAX).copied().map(name).collect();
-    format!("{}{}", names.join(", "), more(failures.len()))
+    first(failures.iter().copied().map(name), NAMED_MAX, 0)
 }
 
 /// Says what a command shows no more of the tests.
@@ -597,14 +590,6 @@ fn lacks(result: &CommandResult, base: &CommandResult) -> Option<&'static str> {
         return Some("writes no report any more");
     }
     (!unseen::silent(base, result).is_empty()).then_some("does not name its tests any more")
-}
-
-/// Says how many are not named of so many.
-fn more(all: usize) -> String {
-    match all.saturating_sub(NAMED_MAX) {
-        0 => String::new(),
-        more => format!(", and {more} more"),
-    }
 }
 
 /// What the controller knows a check by that did not come to its end.

@@ -8,6 +8,21 @@ pub fn count(n: impl TryInto<u64>, one: &str) -> String {
     }
 }
 
+/// Returns `a, b, and 3 more`: the first `max` names, and how many there are beyond them; `left_out` is how many there are
+/// of which no name is given.
+pub fn first(names: impl IntoIterator<Item = impl AsRef<str>>, max: usize, left_out: u64) -> String {
+    let mut names = names.into_iter();
+    let first: Vec<_> = names.by_ref().take(max).collect();
+    let more = u64::try_from(names.count()).unwrap_or(u64::MAX).saturating_add(left_out);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    let mut text = String::new();
+    for (at, name) in first.iter().enumerate() {
+        text += if at > 0 { ", " } else { "" };
+        text += name.as_ref();
+    }
+    text + &more
+}
+
 fn plural(one: &str) -> String {
     let hisses = ["s", "x", "ch", "sh"].iter().any(|end| one.ends_with(end));
     match one.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'i', 'o', 'u'])) {
@@ -20,6 +35,19 @@ fn plural(one: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_many_names_the_first_are_said_and_how_many_there_are_beyond() {
+        for (names, left_out, expected) in [
+            (&[][..], 0, ""),
+            (&["a"], 0, "a"),
+            (&["a", "b"], 0, "a, b"),
+            (&["a", "b", "c", "d"], 0, "a, b, and 2 more"),
+            (&["a"], 3, "a, and 3 more"),
+        ] {
+            assert_eq!(first(names, 2, left_out), expected);
+        }
+    }
 
     #[test]
     fn one_thing_is_not_said_to_be_several() {

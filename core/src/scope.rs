@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::Stage;
 use crate::interpolate;
+use crate::plural::first;
 use crate::workflow::{Convergence, Work, Workflow};
 
 /// What is never looked at, whatever a step says.
@@ -212,10 +213,7 @@ impl Violation {
         if paths.is_empty() {
             return;
         }
-        let named = paths.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
-        let more = paths.len().saturating_sub(NAMED_MAX);
-        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-        self.reasons.push(format!("scope: {what}: {named}{more}"));
+        self.reasons.push(format!("scope: {what}: {}", first(paths, NAMED_MAX, 0)));
         self.fingerprints.push(format!("scope:{rule}"));
         self.fingerprints.extend(paths.iter().map(|path| format!("scope:file:{path}")));
         self.strayed.extend(paths.iter().map(|&path| path.to_owned()));

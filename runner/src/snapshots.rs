@@ -162,9 +162,13 @@ impl Keeper {
     pub fn take(&self, first: Option<&Snapshot>, last: Option<&Snapshot>) -> Result<Snapshot, Error> {
         let snapshot = self.snapshots.take_after(first, last)?;
         if last.is_none_or(|last| last.id != snapshot.id) {
-            self.snapshots.keep(&format!("{}/{}", self.run, snapshot.id), &snapshot)?;
+            self.keep(&snapshot)?;
         }
         Ok(snapshot)
+    }
+
+    fn keep(&self, snapshot: &Snapshot) -> Result<(), Error> {
+        self.snapshots.keep(&format!("{}/{}", self.run, snapshot.id), snapshot)
     }
 
     /// Takes a snapshot before the workspace is made what it was `then`; as [`Snapshots::take_readable`].
@@ -179,7 +183,7 @@ impl Keeper {
         then: &Snapshot,
     ) -> Result<(Snapshot, Vec<PathBuf>), Error> {
         let (snapshot, made) = self.snapshots.take_readable(first, last, then)?;
-        self.snapshots.keep(&format!("{}/{}", self.run, snapshot.id), &snapshot)?;
+        self.keep(&snapshot)?;
         Ok((snapshot, made))
     }
 

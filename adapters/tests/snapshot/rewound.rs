@@ -19,6 +19,18 @@ fn put_back(world: &World, then: &Snapshot) -> Restored {
     world.snapshots().restore(then, Git::PutBack).unwrap()
 }
 
+/// Puts back what a worker did, and looks at the repository by means of a command, `shown`.
+fn comes_back(world: &World, worker: &str, shown: &str, said: &str) {
+    let before = world.sh(shown);
+    let first = world.first();
+    world.sh(worker);
+    let restored = put_back(world, &first);
+    assert_eq!(restored.files.left, [], "{worker}");
+    let done = restored.repository.join("; ");
+    assert!(done.contains(said), "{worker}: {done}");
+    assert_eq!(world.sh(shown), before, "{worker}");
+}
+
 #[test]
 fn whatever_a_worker_did_to_the_repository_it_stands_where_it_stood() {
     const CONFLICT: &str = "git stash -qu; git checkout -qb theirs HEAD~2; echo theirs >two; git commit -qam theirs; \
@@ -104,14 +116,7 @@ fn tags_the_stash_and_what_is_configured_are_what_they_were() {
         let world = World::new(DIRTY);
         world.sh(SETUP);
         world.sh(setup);
-        let before = world.sh(ALL);
-        let first = world.first();
-        world.sh(worker);
-        let restored = put_back(&world, &first);
-        assert_eq!(restored.files.left, [], "{worker}");
-        let done = restored.repository.join("; ");
-        assert!(done.contains(said), "{worker}: {done}");
-        assert_eq!(world.sh(ALL), before, "{worker}");
+        comes_back(&world, worker, ALL, said);
         world.sh("git fsck --strict --no-dangling >&2");
     }
 }
@@ -335,14 +340,7 @@ fn a_submodule_comes_back_with_what_nobody_else_has() {
     ] {
         let world = World::new(DIRTY);
         world.sh(WITH_INNER);
-        let before = world.sh(STANDS);
-        let first = world.first();
-        world.sh(worker);
-        let restored = put_back(&world, &first);
-        assert_eq!(restored.files.left, [], "{worker}");
-        let done = restored.repository.join("; ");
-        assert!(done.contains(said), "{worker}: {done}");
-        assert_eq!(world.sh(STANDS), before, "{worker}");
+        comes_back(&world, worker, STANDS, said);
         world.sh("git -C sub fsck --strict --no-dangling >&2");
     }
 }

@@ -8,6 +8,7 @@ use crate::convergence::Stall;
 use crate::event::{Conclusion, Next, Purpose, StageRaised, StallCause, StepEnd, VerdictReached, WaitReason};
 use crate::gate::CommandResult;
 use crate::id::{Attempt, Iteration, Millis, Seq};
+use crate::plural::first;
 use crate::scope;
 use crate::state::{Changed, StepState};
 use crate::verdict::Decision;
@@ -34,10 +35,8 @@ fn is_unchanged(at: &StepState) -> bool {
 /// Says what checks have changed themselves of what the repository has.
 fn changed_by_checks(at: &StepState) -> Option<String> {
     let files = &at.checks_changed;
-    let named = files.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = files.len().saturating_sub(NAMED_MAX);
-    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    (!files.is_empty()).then(|| format!("check_changes_files: the check itself changed {named}{more}"))
+    let named = || first(files, NAMED_MAX, 0);
+    (!files.is_empty()).then(|| format!("check_changes_files: the check itself changed {}", named()))
 }
 
 /// Says what a completion shows where nobody has changed anything since the baseline.

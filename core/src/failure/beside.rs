@@ -12,6 +12,7 @@ use regex::Regex;
 
 use super::count;
 use super::draft::Told;
+use super::format::traceback::CRASH_LINES;
 use super::format::{diagnostic, unparsed};
 use super::reason::{exception, is_frame};
 
@@ -156,10 +157,8 @@ fn dying(lines: &[&str]) -> Option<Range<usize>> {
 
 /// Returns what stands above each line in which node tells its version, which it does where it dies.
 fn of_node(lines: &[&str]) -> Vec<Range<usize>> {
-    /// So long are a crash, its stack and its message at most.
-    const LINES: usize = 60;
     let ends = (0..lines.len()).filter(|at| lines[*at].starts_with("Node.js v"));
-    ends.map(|end| end.saturating_sub(LINES)..end + 1).collect()
+    ends.map(|end| end.saturating_sub(CRASH_LINES)..end + 1).collect()
 }
 
 fn is_of_make(line: &str) -> bool {

@@ -83,8 +83,8 @@ fn of_convergence(step: &Step, policy: &Convergence, explored: &Explored) -> Fou
         ("convergence.max_changed_files", policy.max_changed_files, "files"),
         ("convergence.max_changed_lines", policy.max_changed_lines, "lines"),
     ];
-    for (key, _, what) in counts.into_iter().filter(|(_, most, _)| most.is_some()) {
-        if is_ignored(policy, "**") {
+    if is_ignored(policy, "**") {
+        for (key, _, what) in counts.into_iter().filter(|(_, most, _)| most.is_some()) {
             found.push((key, format!("every path is ignored, so no {what} are counted; ignore less")));
         }
     }

@@ -66,7 +66,7 @@ pub(in crate::failure) fn read_beside(sheet: &Sheet<'_>, found: &mut Found<'_>) 
 }
 
 /// So long are a crash of node, its message and its stack at most.
-const CRASH_LINES: usize = 60;
+pub(in crate::failure) const CRASH_LINES: usize = 60;
 
 /// Above the frames of Python.
 const TRACEBACK: &str = "Traceback (most recent call last):";
