@@ -183,7 +183,7 @@ pub(super) fn is_path(file: &str) -> bool {
     let file = file.strip_prefix("file://").unwrap_or(file);
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    let plain = !file.contains("//") && !file.replace("[...", "").contains("...");
+    let is_plain = || !file.contains("//") && !file.replace("[...", "").contains("...");
     let known = matches!(
         name,
         "Makefile" | "Dockerfile" | "Jenkinsfile" | "BUILD" | "CMakeLists.txt" | "GNUmakefile"
@@ -191,9 +191,9 @@ pub(super) fn is_path(file: &str) -> bool {
     let extended = extension.starts_with(|c: char| c.is_ascii_alphabetic())
         && extension.len() <= 8
         && extension.chars().all(|c| c.is_alphanumeric() || matches!(c, '+'));
-    plain
-        && (known || (extended && !file.ends_with(' ') && file.matches(' ').count() <= 2))
+    (known || (extended && !file.ends_with(' ') && file.matches(' ').count() <= 2))
         && !matches!(extension, "o" | "so" | "a" | "obj")
+        && is_plain()
 }
 
 impl<'a> Diagnostic<'a> {

@@ -77,25 +77,23 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             push(item.head, &body, found);
         }
     }
-    if *jasmine {
-        suites(lines, found);
+    let mut suites = sheet.starting(b"S").filter_map(|(at, line)| Some((at, suite(line)?))).peekable();
+    if suites.peek().is_some() && *jasmine {
+        suites.for_each(|(at, name)| push_suite(name, &lines[at + 1..], found));
     }
 }
 
-/// Reads what failed around the specs of a suite of jasmine, which has no number: `Suite error: Name`.
-fn suites(lines: &[&str], found: &mut Found<'_>) {
-    for (at, line) in lines.iter().enumerate() {
-        let Some(suite) =
-            line.strip_prefix("Suite error").filter(|rest| rest.is_empty() || rest.starts_with(':'))
-        else {
-            continue;
-        };
-        let name = format!("{} (suite)", suite.trim_start_matches(':').trim());
-        let body = until(lines, at + 1, |line| !line.starts_with("  ") && !line.trim().is_empty());
-        let is_said = |line: &&str| !matches!(*line, "Message:" | "Stack:" | "");
-        let body: Vec<&str> = body.iter().map(|line| line.trim()).filter(is_said).collect();
-        push(name.trim(), &body, found);
-    }
+/// Returns the name of a suite of jasmine around whose specs something failed, which has no number: `Suite error: Name`.
+fn suite(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("Suite error")?;
+    (rest.is_empty() || rest.starts_with(':')).then(|| rest.trim_start_matches(':').trim())
+}
+
+fn push_suite(name: &str, below: &[&str], found: &mut Found<'_>) {
+    let body = until(below, 0, |line| !line.starts_with("  ") && !line.trim().is_empty());
+    let is_said = |line: &&str| !matches!(*line, "Message:" | "Stack:" | "");
+    let body: Vec<&str> = body.iter().map(|line| line.trim()).filter(is_said).collect();
+    push(format!("{name} (suite)").trim(), &body, found);
 }
 
 /// The titles of the suites stand one below the other, each deeper; the last ends with a colon.

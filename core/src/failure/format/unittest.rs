@@ -14,12 +14,14 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             continue;
         }
         // What passed and should not have is listed without anything below, one below the other.
-        for head in until(lines, at + 1, |line| is_rule(line, '-')) {
-            if let Some(title) = head.strip_prefix("UNEXPECTED SUCCESS: ") {
-                push_unexpected(title, head, found);
+        let head = lines[at + 1];
+        if head.starts_with(PASSED) {
+            for head in until(lines, at + 1, |line| is_rule(line, '-')) {
+                if let Some(title) = head.strip_prefix(PASSED) {
+                    push_unexpected(title, head, found);
+                }
             }
         }
-        let head = lines[at + 1];
         let Some(title) = ["ERROR: ", "FAIL: "].iter().find_map(|mark| head.strip_prefix(mark)) else {
             continue;
         };
@@ -37,6 +39,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     unexpected(sheet, found);
 }
 
+/// Before the name of a test that passed and should not have.
+const PASSED: &str = "UNEXPECTED SUCCESS: ";
 const UNEXPECTED: &str = "unexpected success";
 
 fn push_unexpected(title: &str, line: &str, found: &mut Found<'_>) {
