@@ -71,10 +71,10 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         r"^\[  FAILED  \] (?<failed>\d+) tests?, listed below",
         // unittest.
         r"^Ran (?<total>\d+) tests? in ",
-        // mocha.
-        r"^\s*(?<passed>\d+) passing",
-        r"^\s*(?<failed>\d+) failing",
-        r"^\s*(?<skipped>\d+) pending",
+        // mocha. What is further in is printed by a test of jest.
+        r"^ {0,3}(?<passed>\d+) passing",
+        r"^ {0,3}(?<failed>\d+) failing",
+        r"^ {0,3}(?<skipped>\d+) pending",
         // node --test, in both its forms; tape, QUnit.
         r"^(?:# |ℹ )pass +(?<passed>\d+)$",
         r"^(?:# |ℹ )fail +(?<failed>\d+)$",
@@ -391,6 +391,10 @@ mod tests {
             (
                 "  adds\n    1) \"after all\" hook for \"works\"\n\n  2 passing (4ms)\n  1 failing\n\n  1) \"after all\" hook for \"works\":\n",
                 (1, 1, 0),
+            ),
+            (
+                "  console.log\n      2 passing (4ms)\n      1 failing\n\n      at Object.log (a.test.js:2:35)\n\nTests:       1 passed, 1 total\n",
+                (1, 0, 0),
             ),
             ("Ran 5 tests in 0.001s\n\nOK", (5, 0, 0)),
             ("Ran 5 tests in 0.001s\n\nOK (skipped=1)", (4, 0, 1)),

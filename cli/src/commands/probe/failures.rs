@@ -5,6 +5,7 @@ use std::io::{self, BufRead as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use unstuck_adapters::workflow_file::nearest;
 use unstuck_core::failure::registry::{self, Format};
 use unstuck_core::failure::{Confidence, Extraction, Failure, Output, Report, Source, count, extract_as};
 
@@ -59,7 +60,15 @@ impl std::fmt::Debug for Chosen {
 
 fn format(name: &str) -> std::result::Result<Chosen, String> {
     let names = || registry::FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
-    registry::format(name).map(Chosen).ok_or_else(|| format!("not one of {}", names()))
+    let near = || match nearest_format(name) {
+        Some(near) => format!("did you mean {near}? It is "),
+        None => String::new(),
+    };
+    registry::format(name).map(Chosen).ok_or_else(|| format!("{}not one of {}", near(), names()))
+}
+
+fn nearest_format(name: &str) -> Option<&'static str> {
+    nearest(name, registry::FORMATS.iter().map(|format| format.name))
 }
 
 fn report(value: &str) -> std::result::Result<(String, PathBuf), String> {
@@ -120,6 +129,10 @@ fn one(args: &Args, format: Option<&Format>) -> Result {
             .map_err(|error| Error::usage(format!("cannot read standard input: {error}")))?;
     }
     let stderr = read_optional(args.stderr.as_deref())?;
+    for (format, _) in args.report.iter().filter(|(format, _)| registry::format(format).is_none()) {
+        let near = nearest_format(format).map_or_else(String::new, |near| format!(" (did you mean {near}?)"));
+        eprintln!("note: no format is called {format}{near}, so the report is read as what it looks like");
+    }
     let reports = args.report.iter().map(|(format, path)| Ok((format.clone(), read(path)?)));
     let files = Files { stdout, stderr, reports: reports.collect::<Result<_>>()? };
     let cwd = args.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();

@@ -16,8 +16,10 @@ const HEADS: &[&str] = &[
 /// Reads every such line once; the values in it are not what tells one from another.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let begins = |line: &str| matches!(line.as_bytes().first(), Some(b'e' | b'E' | b'f' | b'F'));
+    usage(sheet, found);
+    caused(sheet, found);
     for (number, line) in sheet.lines.iter().enumerate().filter(|(_, line)| begins(line)) {
-        if is_head(line) && !is_derived(line) && !unparsed::is_epilogue(line) {
+        if is_head(line) && !line.starts_with(USAGE) && !is_derived(line) && !unparsed::is_epilogue(line) {
             let (kind, _) = line.split_once([':', ' ', '[']).unwrap_or((line, ""));
             let draft = Draft::process("errors", &kind.to_ascii_lowercase(), &[line]);
             let about = [&[*line], causes(&sheet.lines[number + 1..]).as_slice()].concat().join(" ");
@@ -25,6 +27,49 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             found.push(
                 placed(line)
                     .map_or(draft.clone(), |place| Draft { class: Class::Diagnostic, ..at(draft, &place) }),
+            );
+        }
+    }
+}
+
+/// How pytest begins to say what its options are.
+const USAGE: &str = "ERROR: usage: ";
+
+/// Reads what a program says below its usage of the options that it was given, and for what npm, pnpm and yarn have no script.
+fn usage(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    const LINES: usize = 100;
+    static REFUSED: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^[\w./-]+(?: [\w-]+)?: error: \S").expect("well formed"));
+    static MISSING: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?:npm (?:ERR!|error) |\s*ERR_PNPM_\w+\s+|Usage Error: |error )(?P<what>(?:[Mm]issing script: |Couldn't find a script named |could not determine executable to run|npx canceled due to |Command .* not found).*)$")
+            .expect("well formed")
+    });
+    for (at, _) in
+        sheet.starting(b"uE").filter(|(_, line)| line.starts_with("usage: ") || line.starts_with(USAGE))
+    {
+        let below = sheet.lines[at + 1..].iter().take(LINES);
+        if let Some(line) = below.copied().find(|line| REFUSED.is_match(line)) {
+            found.push(Draft::process("errors", "usage", &[line]).about(line).message(line));
+        }
+    }
+    let may_be = sheet.lines.iter().zip(sheet.begins).filter(|(_, begin)| b"neEU".contains(begin));
+    for what in may_be.filter_map(|(line, _)| Some(MISSING.captures(line)?.name("what")?.as_str())) {
+        found.push(Draft::process("errors", "missing script", &[]).about(what).message(what).told_by(what));
+    }
+}
+
+/// Reads what a program names as the causes of its failure below it: `ruff failed`, `  Cause: message`.
+fn caused(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for (at, line) in sheet.lines.iter().enumerate().filter(|(_, line)| line.ends_with(" failed")) {
+        let block = &sheet.lines[at + 1..];
+        let block = &block[..block.iter().take_while(|line| !line.trim().is_empty()).count()];
+        if block.first().is_some_and(|line| line.starts_with("  Cause: ")) {
+            let said = block.join("\n");
+            found.push(
+                Draft::process("errors", "failed", &[])
+                    .about(&said)
+                    .message(&format!("{line}\n{said}"))
+                    .told_by(line),
             );
         }
     }

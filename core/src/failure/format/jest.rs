@@ -12,15 +12,21 @@ use super::{Sheet, until, without_time};
 
 const TOOL: &str = "jest";
 
+/// What jest says where a test ends the process, which takes the summary with it unless another process runs that test.
+const EXITED: &str = "process.exit called with ";
+
 /// The first byte of `●`.
 const BULLET: u8 = "●".as_bytes()[0];
 
 /// Reads the blocks under `●`, each below the `FAIL` of its file.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    if !sheet.starting(b"T").any(|(_, line)| line.starts_with("Test Suites:") || line.starts_with("Tests:")) {
-        return;
+    let is_summary = |line: &str| line.starts_with("Test Suites:") || line.starts_with("Tests:");
+    let is_own = |(_, line): (usize, &str)| is_summary(line) || bulleted(line).is_some_and(is_exit);
+    if !sheet.beginning(&[b'T', BULLET]).any(is_own) {
+        return settings(sheet, found);
     }
+    let ends = |line: &str| bulleted(line).is_some() || (!line.is_empty() && indentation(line) <= 1);
     let mut file = None;
     for (at, line) in sheet.beginning(&[b'F', b'P', BULLET]) {
         if let Some((failed, name)) = headline(line) {
@@ -28,13 +34,14 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 let below = until(lines, at + 1, |line| headline(line).is_some());
                 file_of(name, sheet.between(at + 1, at + 1 + below.len()))
             });
-        } else if line.starts_with("  ● ")
-            && !line.ends_with(" ● Console")
-            && let Some(file) = file
-        {
-            let name = line.trim_start_matches("  ● ").trim();
-            let ends = |line: &str| line.starts_with("  ● ") || (!line.is_empty() && indentation(line) <= 1);
-            push(file, name, until(lines, at + 1, ends), found);
+        } else if let Some(name) = bulleted(line) {
+            let block = until(lines, at + 1, ends);
+            if is_exit(name) {
+                let draft = Draft::process(TOOL, "process.exit", block);
+                found.push(draft.message(&format!("● {name}\n{}", block.join("\n"))));
+            } else if let Some(file) = file.filter(|_| !line.ends_with(" ● Console")) {
+                push(file, name, block, found);
+            }
         }
     }
 }
@@ -78,6 +85,27 @@ fn ended(line: &str) -> Option<(&str, Ending)> {
     ];
     let (name, ending) = MARKS.iter().find_map(|(mark, ending)| Some((line.strip_prefix(mark)?, *ending)))?;
     Some((without_time(name), ending))
+}
+
+/// Reads what is wrong with the settings, which is said before anything is run: `● Validation Error:`.
+fn settings(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let wrong =
+        sheet.starting(&[BULLET]).filter_map(|(at, line)| Some((at, line, line.strip_suffix(" Error:")?)));
+    for (at, line, head) in wrong {
+        let block =
+            until(sheet.lines, at + 1, |line| line.trim_start().starts_with("Configuration Documentation:"));
+        let kind = format!("{} error", head.trim_start_matches(['●', ' ']));
+        found.push(Draft::process(TOOL, &kind.to_lowercase(), block).told_by(line));
+    }
+}
+
+/// Returns the name of what a block is about that begins so.
+fn bulleted(line: &str) -> Option<&str> {
+    line.strip_prefix("  ● ").map(str::trim)
+}
+
+fn is_exit(name: &str) -> bool {
+    name.starts_with(EXITED)
 }
 
 /// Returns whether the tests of a file failed, and what names it; `None` for any other line.
