@@ -523,6 +523,19 @@ fn every_format_has_a_name_of_its_own_and_is_documented() {
 }
 
 #[test]
+fn source_text_above_a_pointer_is_no_part_of_what_failed_whatever_number_its_lines_have() {
+    let said = |line: u32| {
+        let text = format!(
+            "⎯⎯⎯ Failed Suites 1 ⎯⎯⎯\n\n FAIL  a.test.js [ a.test.js ]\nRolldownError: Parse failed with 1 error:\n\
+             Unexpected token\n{line}: test('a', () => {{ const a = ; }})\n{:>30}\nAt file: /a.test.js:{line}:26\n",
+            "^"
+        );
+        read(text.as_bytes()).set()
+    };
+    assert_eq!(said(2), said(5));
+}
+
+#[test]
 fn a_format_can_be_forced() {
     let text = b"not ok 1 - total\n";
     assert_eq!(read(text).tool, "markers", "a line alone is no TAP");

@@ -56,7 +56,7 @@ fn flaky<'a>(sheet: &Sheet<'a>) -> BTreeSet<&'a str> {
     let is_count = |line: &str, what: &str| {
         line.trim_end().strip_suffix(what).is_some_and(|count| count.trim().parse::<u32>().is_ok())
     };
-    let at = sheet.starting(b" ").filter(|(_, line)| is_count(line, " flaky")).last();
+    let at = sheet.starting(b" ").rfind(|(_, line)| is_count(line, " flaky"));
     let Some((at, _)) = at.filter(|_| sheet.lines.iter().any(|line| is_count(line, " failed"))) else {
         return BTreeSet::new();
     };

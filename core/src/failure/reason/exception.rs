@@ -75,10 +75,14 @@ fn causes<'b>(block: &'b [&'b str]) -> impl Iterator<Item = &'b str> {
 /// Returns the sentences of a block, with the signs of a difference in place of its lines.
 fn prose(block: &[&str]) -> String {
     const SENTENCES: usize = 8;
-    let (mut sentences, mut signs, mut in_difference) = (Vec::new(), (false, false), false);
+    let (mut sentences, mut signs, mut in_difference) = (Vec::<&str>::new(), (false, false), false);
     for line in told(block) {
         let line = line.trim();
         if line.is_empty() || is_code(line) || is_pointer(line) {
+            // What it points into are lines with their numbers, whatever stands behind these.
+            while line.contains('^') && sentences.last().is_some_and(|line| is_numbered(line)) {
+                sentences.pop();
+            }
             continue;
         }
         if is_difference_head(line) {
@@ -124,6 +128,12 @@ fn is_code(line: &str) -> bool {
         return line.starts_with('|');
     }
     behind.trim_start().starts_with(['|', '│'])
+}
+
+/// Says whether a line may be source text with its number: `12: code`.
+fn is_numbered(line: &str) -> bool {
+    let number = line.split_once(": ").map_or("", |(number, _)| number);
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Says whether a line only points at the one above.
