@@ -16,6 +16,7 @@ pub mod workflow_file;
 
 pub mod decision_file;
 pub mod environment;
+mod escapes;
 pub mod notify;
 pub mod prices;
 pub mod process;

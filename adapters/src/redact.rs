@@ -1,8 +1,8 @@
 //! Takes secret values out of what is stored and shown.
 //!
 //! The values come from the environment and the settings; nothing here guesses what a secret looks
-//! like. What is taken out is the value itself and its JSON-escaped and URL-encoded forms; base64
-//! and split values are not found.
+//! like. What is taken out is the value itself and its JSON-escaped and URL-encoded forms, also where it is coloured; base64
+//! and otherwise split values are not found.
 //!
 //! Which variables are secret: names that end in `_KEY`, `_TOKEN` or `_SECRET`, are exactly `KEY`,
 //! `TOKEN` or `SECRET`, or hold `PASSWORD`, without regard to case; and those that the settings
@@ -15,6 +15,11 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, Input, MatchKind};
+
+use crate::escapes::Shown;
+
+/// So much is held back at most beside a value.
+const HELD_MAX: usize = 64 * 1024;
 
 /// Values of fewer bytes are not taken out.
 pub const MIN_LEN: usize = 6;
@@ -72,7 +77,7 @@ impl Redactor {
     /// Returns the bytes without secret values, and how many were replaced.
     pub fn redact_bytes<'a>(&self, bytes: &'a [u8]) -> (Cow<'a, [u8]>, u32) {
         let Some(patterns) = self.patterns.as_deref() else { return (Cow::Borrowed(bytes), 0) };
-        if !patterns.search.is_match(bytes) {
+        if !patterns.search.is_match(&*Shown::of(bytes, true).text) {
             return (Cow::Borrowed(bytes), 0);
         }
         let mut stream = self.stream();
@@ -128,6 +133,10 @@ impl Stream {
             held.drain(..kept);
             self.held = held;
         }
+        // Nobody writes so many colours into a word.
+        if self.held.len() > patterns.longest + HELD_MAX {
+            self.finish(clean);
+        }
     }
 
     /// Appends to `clean` what was held back: the text is over.
@@ -145,24 +154,28 @@ impl Stream {
 
     /// Appends what is certain of `text` and returns where the rest begins.
     fn scan(&mut self, patterns: &Patterns, text: &[u8], clean: &mut Vec<u8>, end: End) -> usize {
+        let shown = Shown::of(text, end == End::Over);
         // What begins before `certain` cannot become longer by what is still to come.
-        let certain_from = |at| if end == End::Over { text.len() } else { patterns.hold_from(text, at) };
-        let mut at = 0;
+        let certain_from =
+            |at| if end == End::Over { shown.text.len() } else { patterns.hold_from(&shown.text, at) };
+        let (mut at, mut from) = (0, 0);
         let mut certain = certain_from(at);
         loop {
-            match patterns.search.find(Input::new(text).range(at..)) {
+            match patterns.search.find(Input::new(&*shown.text).range(at..)) {
                 Some(found) if found.start() < certain => {
-                    clean.extend_from_slice(&text[at..found.start()]);
+                    clean.extend_from_slice(&text[from..shown.place(found.start())]);
                     clean.extend_from_slice(&patterns.replacements[found.pattern().as_usize()]);
                     self.count = self.count.saturating_add(1);
                     at = found.end();
+                    from = shown.place(at - 1) + 1;
                     if at > certain {
                         certain = certain_from(at);
                     }
                 }
                 _ => {
-                    clean.extend_from_slice(&text[at..certain]);
-                    return certain;
+                    let kept = shown.place(certain).max(from);
+                    clean.extend_from_slice(&text[from..kept]);
+                    return kept;
                 }
             }
         }
@@ -207,9 +220,26 @@ fn forms(value: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = vec![value.to_vec(), url_encoded(value)];
     if let Ok(text) = std::str::from_utf8(value) {
         let quoted = serde_json::Value::from(text).to_string();
-        forms.push(quoted.as_bytes()[1..quoted.len() - 1].to_vec());
+        let quoted = &quoted[1..quoted.len() - 1];
+        forms.push(quoted.as_bytes().to_vec());
+        forms.extend([
+            ascii(quoted, |unit| format!("\\u{unit:04x}")),
+            ascii(quoted, |unit| format!("\\u{unit:04X}")),
+        ]);
     }
     forms
+}
+
+/// Returns what JSON is where all that is beyond ASCII is escaped, too.
+fn ascii(quoted: &str, escape: impl Fn(u16) -> String) -> Vec<u8> {
+    let mut text = String::with_capacity(quoted.len());
+    for c in quoted.chars() {
+        match c {
+            ..='\u{7f}' => text.push(c),
+            _ => text.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| escape(*unit))),
+        }
+    }
+    text.into_bytes()
 }
 
 fn url_encoded(value: &[u8]) -> Vec<u8> {

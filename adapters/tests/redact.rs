@@ -43,6 +43,21 @@ fn texts_lose_the_values_and_nothing_else() {
         (&[("A", " padded-value\n")], "padded-value", "[redacted:A]", 1),
         (&[("A", "redacted"), ("B", "secret-b")], "redacted secret-b", "redacted [redacted:B]", 1),
         (&[("A", "ababab")], "abababababab", "[redacted:A][redacted:A]", 2),
+        // What is found is coloured.
+        (
+            &[("A", "hunter22")],
+            "pw \u{1b}[1mhun\u{1b}[31m\u{1b}[Kter\u{1b}[m22!",
+            "pw \u{1b}[1m[redacted:A]!",
+            1,
+        ),
+        (&[("A", "hunter22")], r#""pw hun\u001b[31mter22""#, r#""pw [redacted:A]""#, 1),
+        (&[("A", "hunter22")], "\u{1b}[1mhun\u{1b}[0m", "\u{1b}[1mhun\u{1b}[0m", 0),
+        (
+            &[("A", "pässwörd")],
+            r#""p\u00e4ssw\u00f6rd" "p\u00E4ssw\u00F6rd""#,
+            r#""[redacted:A]" "[redacted:A]""#,
+            2,
+        ),
     ] {
         let redactor = Redactor::new(secrets.iter().copied());
         let (clean, replaced) = redactor.redact_text(text);
@@ -143,5 +158,22 @@ proptest! {
         for value in values.iter().filter(|value| value.len() >= 6) {
             prop_assert!(!expected.0.windows(value.len()).any(|window| window == value.as_bytes()));
         }
+    }
+
+    #[test]
+    fn colours_within_a_value_hide_it_from_nobody_however_the_text_is_cut(
+        parts in prop::collection::vec(prop::sample::select(vec![
+            "A", "B", "AB", "ABAABB", "c", "\n", "\u{1b}", "[", "\u{1b}[31m", "\u{1b}[K", "\u{9b}1m", "\\", "u001b", "\\u001b[0m",
+            "\u{1b}]8;;x\u{7}", "\u{1b}]0;A",
+        ]), 0..24),
+    ) {
+        let text = parts.concat();
+        let redactor = Redactor::new([("n", "ABAABB"), ("m", "BBABAB")]);
+        let (whole, count) = redactor.redact_bytes(text.as_bytes());
+        for cut in [1, 3, 7] {
+            prop_assert_eq!(streamed(&redactor, text.as_bytes().chunks(cut)), (whole.to_vec(), count));
+        }
+        let (again, left) = redactor.redact_bytes(&whole);
+        prop_assert_eq!((again.to_vec(), left), (whole.to_vec(), 0));
     }
 }

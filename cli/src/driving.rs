@@ -49,7 +49,7 @@ pub struct Driving {
     summary: Option<PathBuf>,
     #[arg(skip)]
     summary_file: OnceLock<Arc<SummaryFile>>,
-    /// Also take the values of these variables for secrets; the run remembers their names.
+    /// Also take the values of these variables for secrets, from six bytes on; the run remembers their names.
     #[arg(long = "secret", value_name = "NAME", env = "UNSTUCK_SECRETS", value_delimiter = ',')]
     pub secrets: Vec<String>,
     /// Share the baseline with other runs that are given this, where the commands and the files are the same.
