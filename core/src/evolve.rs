@@ -150,7 +150,7 @@ impl RunState {
             Conclusion::WorkRequested(event) => self.work_requested(event),
             Conclusion::CheckRequested(event) => self.check_requested(event),
             Conclusion::WaitRequested(event) => self.wait_requested(event, place),
-            Conclusion::VerdictReached(event) => self.verdict_reached(event),
+            Conclusion::VerdictReached(event) => self.verdict_reached(event, place),
             Conclusion::StageRaised(event) => self.stage_raised(event, place),
             Conclusion::StepEnded(event) => self.step_ended(event, place),
             Conclusion::FallbackTaken(event) => self.fallback_taken(event),
@@ -611,7 +611,7 @@ impl RunState {
         fold
     }
 
-    fn verdict_reached(&mut self, event: &VerdictReached) -> Fold {
+    fn verdict_reached(&mut self, event: &VerdictReached, place: Place) -> Fold {
         let Some(at) = self.position(&event.step) else { return Fold::Impossible };
         let plan = self.plan.clone();
         let Some(configured) = plan.as_deref().map(|plan| &plan.started.workflow.steps[at]) else {
@@ -623,6 +623,12 @@ impl RunState {
             return Fold::Impossible;
         }
         step.parse_failures = event.parse_failures;
+        if event.parse_failures == 0 {
+            step.unread.clear();
+        } else {
+            step.unread.push(place.seq);
+            step.unread.drain(..step.unread.len().saturating_sub(StepState::UNREAD_MAX));
+        }
         step.weather_tries = 0;
         if configured.completion.is_some() {
             step.count_occurrences(&event.fingerprints, event.source);
@@ -784,7 +790,10 @@ impl StepState {
         if let StepPhase::Ended(end) = &self.phase {
             match end {
                 StepEnd::Stuck(_) => self.convergence.restart(),
-                StepEnd::Undecidable(_) => self.parse_failures = 0,
+                StepEnd::Undecidable(_) => {
+                    self.parse_failures = 0;
+                    self.unread.clear();
+                }
                 StepEnd::WorkerFailed(_) => self.retries = 0,
                 StepEnd::CheckFailed(_) | StepEnd::CheckCouldNotRun(_) => self.check_retries = 0,
                 StepEnd::WaitExpired => self.waiting_since = None,

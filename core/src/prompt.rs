@@ -90,6 +90,7 @@ pub fn check(state: &RunState, step: &Step, at: &StepState, id: &CheckId) -> Str
     let CheckBy::Agent(worker) = &check.by else { return prompt };
     section(&mut prompt, &unread_verdict(&at.feedback, id));
     section(&mut prompt, &script_of(worker, id));
+    section(&mut prompt, &from_person(&at.feedback));
     section(&mut prompt, &position(state, step, at));
     section(&mut prompt, &how_to_answer(check, id));
     prompt
@@ -127,14 +128,20 @@ fn told(name: &str, state: &RunState, step: &Step, at: &StepState, registry: &Fr
         }
         "findings" if judged && !registry.findings.is_empty() => registry.findings.clone(),
         "findings" if judged => findings(at),
-        "person" if !feedback.from_person.is_empty() => {
-            format!("## From the person in charge\n\n{}", feedback.from_person.join("\n\n"))
-        }
+        "person" => from_person(feedback),
         "diagnosis" => at.diagnosis.as_deref().map_or_else(String::new, |diagnosis| {
             format!("## A diagnosis by somebody else\n\n{}", fenced(diagnosis))
         }),
         "stage" if at.convergence.stage() > Stage(1) && at.purpose == Purpose::Work => stage_rules(step, at),
         _ => String::new(),
+    }
+}
+
+/// Returns what a person answered, to whoever asked.
+fn from_person(feedback: &Feedback) -> String {
+    match &feedback.from_person[..] {
+        [] => String::new(),
+        said => format!("## From the person in charge\n\n{}", said.join("\n\n")),
     }
 }
 

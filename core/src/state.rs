@@ -114,6 +114,8 @@ pub struct StepState {
     pub weather_tries: u32,
     /// Checks in a row without a readable verdict.
     pub parse_failures: u32,
+    /// The verdicts of these checks; at most [`StepState::UNREAD_MAX`], the last ones.
+    pub unread: Vec<Seq>,
     /// Whether the workspace was seen to change since the step began.
     pub changed: Changed,
     /// Whether the workspace changed in this iteration; `None` where nobody could look.
@@ -243,6 +245,9 @@ pub struct Conversation {
 }
 
 impl StepState {
+    /// So many verdicts in a row that could not be read are kept at most.
+    pub const UNREAD_MAX: usize = 100;
+
     /// Returns who is asked now; `None` where nobody is, or only commands.
     pub fn whom<'a>(&self, step: &'a Step) -> Option<&'a Worker> {
         let turn = self.turn(self.phase.turn()?);
@@ -392,7 +397,7 @@ impl Feedback {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 17;
+    pub const REDUCER_VERSION: u32 = 18;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {
@@ -696,7 +701,7 @@ impl StepEnd {
     }
 
     /// Returns how a run ends of which this is the deciding step; `None` for an end that is no failure.
-    pub(crate) fn outcome(&self) -> Option<RunOutcome> {
+    pub fn outcome(&self) -> Option<RunOutcome> {
         match self {
             Self::Complete | Self::Incomplete | Self::Skipped(_) => None,
             Self::Blocked(_) => Some(RunOutcome::Blocked),

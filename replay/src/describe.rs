@@ -354,15 +354,12 @@ pub fn sentence_of_end(end: &StepEnd) -> String {
         StepEnd::Blocked(needs) => format!("blocked: a person must act: {needs}"),
         StepEnd::IterationsExhausted => "its last allowed iteration is over".to_owned(),
         StepEnd::Stuck(cause) => format!("stuck: {}", stall(*cause)),
-        StepEnd::Undecidable(problem) => {
-            format!("too many checks in a row gave no readable verdict; the last: {problem}")
-        }
         StepEnd::WorkerFailed(failure) => format!("the worker failed: {}", failure.message),
         StepEnd::CheckFailed(failure) => failure.message.clone(),
         StepEnd::CheckCouldNotRun(failure) => format!("the check could not run: {}", failure.message),
         StepEnd::NoBaseline(why) => format!("there is no baseline: {why}"),
         StepEnd::WaitExpired => "an external job was waited for too long".to_owned(),
-        StepEnd::Fatal(why) => why.clone(),
+        StepEnd::Fatal(why) | StepEnd::Undecidable(why) => why.clone(),
         StepEnd::ConditionFailed(reason) => format!("a condition does not hold: {reason}"),
         StepEnd::AttemptsExhausted(what) => format!("no attempt is left: {what}"),
     }

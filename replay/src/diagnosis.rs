@@ -104,6 +104,23 @@ pub fn failing(step: &StepStory) -> impl Iterator<Item = (&FailureStory, String)
     current(step).into_iter().map(|(_, failure)| (failure, since(step, &failure.fingerprint)))
 }
 
+/// Returns the fingerprints of the newest verdict of a step where no command shows what fails, each with the sentence that says
+/// since when.
+pub fn named(step: &StepStory) -> impl Iterator<Item = (&str, String)> {
+    let last = step.iterations.last().filter(|_| current(step).is_empty());
+    let names = last.map_or(&[][..], |it| &it.fingerprints).iter();
+    names.map(|name| {
+        let has = |it: &&IterationStory| it.fingerprints.contains(name);
+        (name.as_str(), in_iterations(step.iterations.iter().filter(has), step.iterations.len()))
+    })
+}
+
+/// Says in which of so many iterations something was.
+fn in_iterations<'a>(there: impl Iterator<Item = &'a IterationStory>, all: usize) -> String {
+    let named: Vec<String> = there.map(|it| format!("#{}", it.iteration)).collect();
+    if named.len() == all { "in every iteration".to_owned() } else { format!("in {}", named.join(", ")) }
+}
+
 /// Returns what the iterations of a step changed, in words, with the iterations that changed the same one after the other.
 pub fn attempts(step: &StepStory) -> Vec<(String, Vec<Iteration>)> {
     let mut all: Vec<(String, Vec<Iteration>)> = Vec::new();
@@ -135,6 +152,9 @@ fn fails(text: &mut String, step: &StepStory, failures: &[(&CommandStory, &Failu
         reasons.iter().for_each(|reason| {
             let _infallible = write!(text, "\n- {}", words(reason, NAME_MAX));
         });
+        for (name, since) in named(step).take(SHOWN_MAX) {
+            let _infallible = write!(text, "\n- **{}**: {since}", words(name, NAME_MAX));
+        }
         text.push('\n');
     }
     for (command, failure) in failures.iter().take(SHOWN_MAX) {
@@ -161,14 +181,9 @@ fn since(step: &StepStory, fingerprint: &str) -> String {
         commands.iter().flat_map(|it| &it.failures).any(|it| it.fingerprint == fingerprint)
     };
     let all: Vec<&IterationStory> = step.iterations.iter().filter(|it| !it.commands.is_empty()).collect();
-    let there: BTreeSet<Iteration> =
-        all.iter().filter(|it| has(&it.commands)).map(|it| it.iteration).collect();
-    let before = if has(&step.baseline) { "failed before the work began, and in " } else { "in " };
-    if there.len() == all.len() {
-        return format!("{before}every iteration");
-    }
-    let named: Vec<String> = there.iter().map(|it| format!("#{it}")).collect();
-    format!("{before}{}", named.join(", "))
+    let before = if has(&step.baseline) { "failed before the work began, and " } else { "" };
+    let there = all.iter().copied().filter(|it| has(&it.commands));
+    format!("{before}{}", in_iterations(there, all.len()))
 }
 
 fn tried(text: &mut String, step: &StepStory, raised: &[Raised<'_>]) {

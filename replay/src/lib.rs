@@ -22,7 +22,7 @@ mod why;
 pub use batches::{Batch, Batches};
 pub use change::{Change, ChangeError};
 pub use describe::{describe, kind, left, sentence_of_end};
-pub use diagnosis::{attempts, diagnosis, failing};
+pub use diagnosis::{attempts, diagnosis, failing, named};
 pub use explore::{Contradiction, End, Explored, Letter, Search, Worst, contradictions, explore};
 pub use recheck::{Decided, Difference, Recheck, recheck};
 pub use seen::{Seen, around, seen, seen_at};

@@ -458,6 +458,10 @@ impl Story {
                     iteration.fingerprints = e.fingerprints.clone();
                     iteration.problems = e.problems.clone();
                     iteration.verdict = Some(event.seq);
+                    // An exit code beside a verdict in words is no failure of its own.
+                    if e.source.is_said() {
+                        iteration.commands.retain(|it| it.is_validator || it.is_conclusive);
+                    }
                 }
             }
             Conclusion::StageRaised(e) => {

@@ -334,7 +334,14 @@ fn some(names: impl ExactSizeIterator<Item = String>) -> String {
 
 /// The verdicts that the end rests on, with their event numbers.
 pub fn evidence(story: &Story) -> String {
-    let last = story.steps.iter().filter(|step| story.deciding_step.as_ref().is_none_or(|id| *id == step.id));
+    // Beside the step that decided, those that did not end well either.
+    let has_failed = |id: &StepId| {
+        let end = story.state().step(id).and_then(|(_, at)| at.phase.end());
+        end.is_some_and(|end| end.outcome().is_some())
+    };
+    let tells =
+        |id: &StepId| story.deciding_step.as_ref().is_none_or(|deciding| deciding == id || has_failed(id));
+    let last = story.steps.iter().filter(|step| tells(&step.id));
     let verdicts = last.filter_map(|step| {
         let iteration = step.iterations.last()?;
         let Some(verdict) = iteration.verdict else {

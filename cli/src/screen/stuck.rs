@@ -25,8 +25,13 @@ pub fn lines(step: &StepStory) -> Vec<String> {
         lines.push(format!("  fails     {}", wrapped(&what)));
         lines.extend(told(failure).map(|told| format!("{:INDENT$}{}", "", wrapped(&told))));
     }
-    if failing.len() > FAILURES_MAX {
-        lines.push(format!("{:INDENT$}and {} more", "", failing.len() - FAILURES_MAX));
+    let named: Vec<_> = unstuck_replay::named(step).collect();
+    for (name, since) in named.iter().take(FAILURES_MAX) {
+        lines.push(format!("  fails     {}", wrapped(&format!("{name} · {since}"))));
+    }
+    let more = failing.len().max(named.len()).saturating_sub(FAILURES_MAX);
+    if more > 0 {
+        lines.push(format!("{:INDENT$}and {more} more", ""));
     }
     let attempts = unstuck_replay::attempts(step);
     let tried = attempts.iter().rev().take(ATTEMPTS_MAX).rev();

@@ -107,20 +107,19 @@ impl Batch {
     fn end_run(&mut self, workflow: &Workflow, why: Option<RunOutcome>, cause: Seq) {
         let ended = |id: &StepId| self.at(id).phase.end().cloned().zip(self.at(id).ended);
         // The step that failed first decides; what came after it may be its consequence.
-        let deciding = workflow
-            .steps
-            .iter()
-            .filter_map(|step| {
-                let (end, seq) = ended(&step.id)?;
-                Some((seq, step.id.clone(), end.outcome()?))
-            })
-            .filter(|(_, _, outcome)| why.is_none() || why == Some(*outcome))
-            .min_by_key(|(seq, ..)| *seq);
+        let failed = workflow.steps.iter().filter_map(|step| {
+            let (end, seq) = ended(&step.id)?;
+            Some((seq, step.id.clone(), end.outcome()?))
+        });
+        let mut failed: Vec<_> = failed.collect();
+        failed.sort_by_key(|(seq, ..)| *seq);
+        let deciding = failed.iter().find(|(_, _, outcome)| why.is_none() || why == Some(*outcome)).cloned();
         let incomplete = |step: &&Step| matches!(ended(&step.id), Some((StepEnd::Incomplete, _)));
         let incomplete_steps = workflow.steps.iter().filter(incomplete).map(|step| step.id.clone()).collect();
         let (outcome, step, evidence) = match (why, deciding) {
             (Some(RunOutcome::Blocked) | None, Some((seq, step, outcome))) => {
-                (outcome, Some(step), vec![seq])
+                let others = failed.iter().map(|(it, ..)| *it).filter(|it| *it != seq);
+                (outcome, Some(step), std::iter::once(seq).chain(others).collect())
             }
             (Some(why), _) => (why, None, vec![cause]),
             (None, None) => {

@@ -8,7 +8,7 @@ use crate::convergence::Stall;
 use crate::event::{Conclusion, Next, Purpose, StageRaised, StallCause, StepEnd, VerdictReached, WaitReason};
 use crate::gate::CommandResult;
 use crate::id::{Attempt, Iteration, Millis, Seq};
-use crate::plural::first;
+use crate::plural::{count, first};
 use crate::scope;
 use crate::state::{Changed, StepState};
 use crate::verdict::Decision;
@@ -74,7 +74,11 @@ impl Batch {
             }
             Decision::Waiting => self.wait_for_job(step, check, wait, evidence),
             Decision::None if parse_failures >= check.max_parse_failures => {
-                let problem = last_problem.unwrap_or_else(|| "nothing was said".to_owned());
+                let last = last_problem.unwrap_or_else(|| "nothing was said".to_owned());
+                let checks = count(parse_failures, "check");
+                let problem = format!("{checks} in a row gave no readable verdict; the last: {last}");
+                let before = self.at(&step.id).unread.iter().copied().filter(|it| !evidence.contains(it));
+                let evidence = before.chain(evidence.iter().copied()).collect();
                 self.end_step(&step.id, StepEnd::Undecidable(problem), evidence);
             }
             Decision::Incomplete | Decision::None => {

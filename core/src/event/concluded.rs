@@ -197,6 +197,11 @@ pub enum DecisionSource {
 }
 
 impl DecisionSource {
+    /// Says whether somebody said it, in the decision file or in an answer.
+    pub fn is_said(self) -> bool {
+        matches!(self, Self::FileJson | Self::FileText | Self::OutputJson | Self::Marker)
+    }
+
     /// Returns the name used in the log and on the screen.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -22,7 +22,7 @@ pub enum StepEnd {
     IterationsExhausted,
     /// The loop gets nowhere: this repeats.
     Stuck(StallCause),
-    /// So many checks in a row gave no readable verdict; the last one's problem.
+    /// Too many checks in a row gave no readable verdict: how many, and the last one's problem.
     Undecidable(String),
     /// The worker failed.
     WorkerFailed(Failure),

@@ -604,7 +604,7 @@ fn note_json(
     if let Some(last) = verdicts.last() {
         problems.extend(last.problems.iter().cloned());
     } else if channel.is_file() && !found.objects.is_empty() {
-        problems.push(Problem::NoDecisionKey { source });
+        problems.push(Problem::NoDecisionKey { source, text: text::quote(text.trim()) });
     }
     let meant_as_json = channel.is_file() || text.contains("decision");
     if let Some(failure) = found.failure.as_ref().filter(|_| meant_as_json) {
@@ -612,7 +612,8 @@ fn note_json(
         let start = lines.get(line).map_or(0, |line| line.start);
         let column = text[start..failure.offset].chars().count() + 1;
         let what = failure.what.to_owned();
-        problems.push(Problem::InvalidJson { source, line: line + 1, column, what });
+        let text = text::quote(lines.get(line).map_or("", |line| line.text).trim());
+        problems.push(Problem::InvalidJson { source, line: line + 1, column, what, text });
     }
 }
 
@@ -693,7 +694,9 @@ fn note_scan(text: &str, scan: &Scan, channel: &Channel<'_>, problems: &mut Vec<
     if let Some((line, text)) = &scan.not_alone {
         problems.push(Problem::MarkerNotAlone { line: *line, text: text::quote(text) });
     }
-    if problems.is_empty() && !text.trim().is_empty() {
-        problems.push(Problem::NothingFound { source: channel.text });
+    if problems.is_empty()
+        && let Some(last) = text.lines().rfind(|line| !line.trim().is_empty())
+    {
+        problems.push(Problem::NothingFound { source: channel.text, text: text::quote(last.trim()) });
     }
 }

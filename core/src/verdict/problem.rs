@@ -60,6 +60,8 @@ pub enum Problem {
         column: usize,
         /// What was wrong there.
         what: String,
+        /// Its text.
+        text: String,
     },
     /// The JSON needed leniency.
     Json5 {
@@ -87,6 +89,8 @@ pub enum Problem {
     NoDecisionKey {
         /// Where they were read.
         source: Source,
+        /// How the text begins.
+        text: String,
     },
     /// The value of the decision key is no word we know.
     UnknownWord {
@@ -175,6 +179,8 @@ pub enum Problem {
     NothingFound {
         /// Where it was looked for.
         source: Source,
+        /// The last line of the text, where a verdict would stand.
+        text: String,
     },
 }
 
@@ -255,8 +261,13 @@ impl fmt::Display for Problem {
                 "{} belongs to another check: expected={expected} got={got}; delete the file or call `unstuck verdict`",
                 place(*source)
             ),
-            Self::InvalidJson { source, line, column, what } => {
-                write!(f, "invalid JSON in {} at line {line}, column {column}: {what}", place(*source))
+            Self::InvalidJson { source, line, column, what, text } => {
+                let place = place(*source);
+                write!(
+                    f,
+                    "invalid JSON in {place} at line {line}, column {column}: {what}: \"{}\"",
+                    quote(text)
+                )
             }
             Self::Json5 { source, used } => {
                 write!(f, "the JSON in {} was read leniently: {}", place(*source), used.join(", "))
@@ -270,8 +281,8 @@ impl fmt::Display for Problem {
                 "the JSON in {} says complete under \"status\" only, which could be the status of anything; write it under \"decision\"",
                 place(*source)
             ),
-            Self::NoDecisionKey { source } => {
-                write!(f, "the JSON in {} has no key \"decision\"", place(*source))
+            Self::NoDecisionKey { source, text } => {
+                write!(f, "the JSON in {} has no key \"decision\": \"{}\"", place(*source), quote(text))
             }
             Self::UnknownWord { source, key, value } => write!(
                 f,
@@ -323,7 +334,9 @@ impl fmt::Display for Problem {
             Self::TooTangled { source } => {
                 write!(f, "{} holds too many broken pieces of JSON to read them all", place(*source))
             }
-            Self::NothingFound { source } => write!(f, "{} holds no verdict", place(*source)),
+            Self::NothingFound { source, text } => {
+                write!(f, "{} holds no verdict: \"{}\"", place(*source), quote(text))
+            }
         }
     }
 }

@@ -372,6 +372,24 @@ fn s26_a_worker_that_needs_a_person_blocks_the_run_and_says_what_it_needs() {
 }
 
 #[test]
+fn s26_a_judge_that_asked_gets_the_answer() {
+    let stage = Stage::repository();
+    let asks = "unstuck verdict blocked --needs \\\"which colour\\\"";
+    let judge = format!(
+        "cat >judge.told; if grep -q blue judge.told; then unstuck verdict complete; else {asks}; fi"
+    );
+    let keys = "worker: COMMAND\ncommand: \"date +%N >work.txt\"\ninstructions: paint it\ncapabilities: [EDIT, RUN_COMMANDS]\nmax_iterations: 3\n\
+         completion_check:\n  worker: COMMAND\n  command: ";
+    stage.workflow(
+        "",
+        &format!("{keys}\"{judge}\"\n  instructions: judge it\n  decision_file: v.json\n  capabilities: [READ, RUN_COMMANDS]\n"),
+    );
+    stage.unstuck(&["run", "flow.yaml"]).with_status(4).says("which colour");
+    stage.unstuck(&["answer", "@last", "it is blue"]).with_status(0);
+    stage.verify();
+}
+
+#[test]
 fn s26_each_of_several_blocked_steps_gets_an_answer_of_its_own() {
     let stage = Stage::repository();
     let step = |id: &str| {
