@@ -42,6 +42,9 @@ pub(crate) const REFERENCE_LEN: usize = 40;
 /// The part of the header that the hash covers.
 const HASHED_LEN: usize = HEADER_LEN - 32;
 
+/// Where the place of the record stands in the header.
+const SEQ_AT: usize = 4 + 2 + 2 + 2 + 8;
+
 /// Where the length of the payload stands in the header.
 const LENGTH_AT: usize = HASHED_LEN - 32 - 4;
 
@@ -257,6 +260,12 @@ impl Record {
     pub fn as_ref(&self) -> RecordRef<'_> {
         RecordRef { header: self.header.clone(), payload: &self.payload }
     }
+}
+
+/// Returns the place of the first of several records that follow one another, as its header says.
+pub(crate) fn first_seq(records: &[u8]) -> Option<Seq> {
+    let seq = records.get(SEQ_AT..SEQ_AT + 8)?;
+    Some(Seq(u64::from_le_bytes(seq.try_into().ok()?)))
 }
 
 /// Returns the length of the first of several records that follow one another, as its header says.

@@ -21,7 +21,7 @@
 //!
 //! Suggested reading order: [`event_store`], [`run_log`], [`opening`], [`envelope`], [`chain`], [`wire`],
 //! [`mirror`], [`blobs`], [`lease`], [`checkpoint`], [`exchange`], [`run_folder`], [`state_dir`],
-//! [`durable`], [`regular`], [`system`]; behind them `sled_store`, `group`, `trouble`, `engine` and `waker`.
+//! [`durable`], [`regular`], [`system`]; behind them `sled_store`, `group`, `trouble`, `unmirrored`, `engine` and `waker`.
 //!
 //! What is assumed of the disk: what `fdatasync` and `fsync` have returned for stays, a `rename` within a
 //! folder is atomic, and anything else may be lost or damaged. Damage is noticed by a hash chain over all
@@ -59,6 +59,7 @@ mod line;
 mod lines;
 mod sled_store;
 mod trouble;
+mod unmirrored;
 mod waker;
 
 pub use blobs::{BlobStore, BlobWriter};

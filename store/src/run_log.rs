@@ -12,10 +12,11 @@ use unstuck_core::event::Event;
 use unstuck_core::id::Seq;
 
 use crate::blobs::{BlobStore, FolderBlobs, MemoryBlobs};
-use crate::chain::Head;
+use crate::chain::{self, Head};
 use crate::checkpoint::Checkpoint;
 use crate::durable;
 use crate::engine::Engine;
+use crate::envelope::Record;
 use crate::event_store::{AppendError, EventStore, Events, Expected, ReadError, Records};
 use crate::lease::Lease;
 use crate::memory::MemoryStore;
@@ -23,6 +24,7 @@ use crate::mirror::{self, MirrorReader, Tail};
 use crate::opening::{Finding, OpenError, Opening, Reconciler};
 use crate::run_folder::{FORMAT_VERSION, Format, RunFolder};
 use crate::sled_store::SledStore;
+use crate::unmirrored;
 
 /// The log of a run, with the right to append to it until it is dropped.
 pub struct RunLog {
@@ -296,23 +298,41 @@ impl ReadLog {
     }
 
     /// Returns the events from `from` on, as of now, each checked. What is good comes before an error, and there is
-    /// one where events are known to be missing at the end.
+    /// one where events are known to be missing at the end. Those of an interrupted run that only its store has follow those
+    /// of the mirror.
     pub fn read(&self, from: Seq) -> Result<Events<'static>, ReadError> {
-        let behind = self.behind().map(Err);
-        Ok(Box::new(mirror::read(&self.folder.mirror(), from)?.chain(behind)))
+        let events = mirror::read(&self.folder.mirror(), from)?;
+        let more = self.unmirrored();
+        let behind = self.behind_with(&more).map(Err);
+        let blobs = self.blobs();
+        let more = more.into_iter().filter(move |it| it.header.seq >= from);
+        let more = more.map(move |record| chain::decode(&record.as_ref(), blobs.as_ref()));
+        Ok(Box::new(events.chain(more).chain(behind)))
+    }
+
+    /// Returns what the store of an interrupted run has beyond the mirror.
+    fn unmirrored(&self) -> Vec<Record> {
+        match Tail::read(&self.folder.mirror()).map(|tail| tail.last.transpose()) {
+            Ok(Ok(last)) => unmirrored::after(&self.folder, last.as_ref()),
+            _ => Vec::new(),
+        }
     }
 
     /// Says whether the checkpoint knows of events that the mirror lacks.
     ///
-    /// It is cheap and takes no lock: what was appended after the last checkpoint by a supervisor that died is not
-    /// missed. Whoever acts on the events opens the log for writing first, which brings store and mirror together.
+    /// It is cheap and takes no lock. Whoever acts on the events opens the log for writing first, which brings store and mirror together.
     pub fn behind(&self) -> Option<ReadError> {
+        self.behind_with(&self.unmirrored())
+    }
+
+    fn behind_with(&self, unmirrored: &[Record]) -> Option<ReadError> {
         // The checkpoint first: the mirror of a live run is ahead of any checkpoint that was saved before.
         let known = Checkpoint::load(&self.folder.checkpoint())?.seq;
         let after = match Tail::read(&self.folder.mirror()).ok()?.last {
             None => Seq(0),
             Some(last) => last.ok()?.seq,
         };
+        let after = unmirrored.last().map_or(after, |last| last.header.seq);
         (after < known).then_some(ReadError::Behind { after, known })
     }
 

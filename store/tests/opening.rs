@@ -208,6 +208,28 @@ fn a_mirror_that_is_behind_missing_or_torn_is_completed() {
 }
 
 #[test]
+fn a_reader_sees_what_only_the_store_of_an_interrupted_run_has() {
+    let all = |run: &Run| -> Vec<Event> {
+        let log = RunLog::open_for_reading(&run.folder).unwrap();
+        assert!(log.behind().is_none());
+        log.read(Seq(1)).unwrap().collect::<Result<_, _>>().unwrap()
+    };
+    for kept in [0, 1, 3, 4, 5] {
+        let run = Run::with(3);
+        let (log, _) = run.open();
+        let mut large = facts();
+        large.push(answer(&"large".repeat(20_000)));
+        log.append(&events(4, large), Expected::Exactly(Seq(3))).unwrap();
+        let whole = all(&run);
+        run.set_mirror(&run.mirror_lines(kept));
+        // Its supervisor is at work, so the mirror is about to have them; of a batch it shows all or nothing.
+        assert_eq!(all(&run), whole[..kept.min(3)]);
+        drop(log);
+        assert_eq!(all(&run), whole, "{kept}");
+    }
+}
+
+#[test]
 fn a_reader_is_told_of_events_that_only_the_checkpoint_knows() {
     for kept in [0, 1, 4, 5] {
         let run = Run::with(5);
@@ -215,6 +237,7 @@ fn a_reader_is_told_of_events_that_only_the_checkpoint_knows() {
         log.save_checkpoint(log.head(), 1, Vec::new()).unwrap();
         drop(log);
         run.set_mirror(&run.mirror_lines(kept));
+        fs::remove_dir_all(run.folder.store()).unwrap();
         let events: Vec<_> = RunLog::open_for_reading(&run.folder).unwrap().read(Seq(1)).unwrap().collect();
         let good = events.iter().take_while(|event| event.is_ok()).count();
         assert_eq!(good, kept);
@@ -533,6 +556,7 @@ fn a_follower_waits_for_the_end_of_a_line_and_of_a_batch() {
     let second = run.mirror_lines(1).len();
     let third = run.mirror_lines(2).len();
     run.set_mirror(b"");
+    fs::remove_dir_all(run.folder.store()).unwrap();
     let reading = RunLog::open_for_reading(&run.folder).unwrap();
     let mut following = reading.follow().unwrap();
     let mut seen = Vec::new();
