@@ -183,15 +183,23 @@ fn styled_word(text: &str) -> Option<usize> {
     is_plain.then(|| text.len() - word.len() + length + END_OF_STYLE.len())
 }
 
-/// Wraps a text into lines of at most `columns`, each after the first indented.
+/// Fewer columns are too few for a text to be read in.
+const TEXT_MIN: usize = 30;
+
+/// Wraps a text into lines of at most `columns`. It begins behind a head of `indent` columns, and its other lines below
+/// that: where a long head leaves too little room, they begin further left.
 pub fn wrap(text: &str, columns: usize, indent: usize) -> String {
+    let hanging = if indent + TEXT_MIN <= columns { indent } else { indent.min(columns / 3) };
     let mut lines = Vec::new();
+    // A head that is longer than a row takes the next ones, too.
+    let mut begins = if indent < columns { indent } else { indent % columns.max(1) };
     for paragraph in text.lines() {
         let mut line = String::new();
         for word in paragraph.split_whitespace() {
-            let full = line.chars().count() + 1 + word.chars().count() + indent > columns;
-            if full && !line.is_empty() {
+            let full = line.chars().count() + 1 + word.chars().count() + begins > columns;
+            if full && (!line.is_empty() || begins > hanging) {
                 lines.push(std::mem::take(&mut line));
+                begins = hanging;
             }
             if !line.is_empty() {
                 line.push(' ');
@@ -199,8 +207,9 @@ pub fn wrap(text: &str, columns: usize, indent: usize) -> String {
             line.push_str(word);
         }
         lines.push(line);
+        begins = hanging;
     }
-    lines.join(&format!("\n{}", " ".repeat(indent)))
+    lines.join(&format!("\n{}", " ".repeat(hanging)))
 }
 
 /// Says of a process that it is stopped, and how it goes on.
@@ -259,8 +268,23 @@ mod tests {
     }
 
     #[test]
-    fn wrapped_lines_fit() {
-        let wrapped = wrap("one two three four five six seven", 16, 4);
-        assert!(wrapped.lines().all(|line| line.chars().count() <= 16), "{wrapped}");
+    fn wrapped_lines_fit_and_a_long_head_leaves_room_for_what_is_said() {
+        let text = "one two three four five six seven eight nine";
+        for (head, columns, want) in [
+            (4, 16, "one two\n    three four\n    five six\n    seven eight\n    nine"),
+            (
+                45,
+                80,
+                "one two three four five six seven\n                                             eight nine",
+            ),
+            (66, 80, "one two three\n                          four five six seven eight nine"),
+            (38, 40, "\n             one two three four five six\n             seven eight nine"),
+            (66, 40, "one two three\n             four five six seven eight\n             nine"),
+        ] {
+            let wrapped = wrap(text, columns, head);
+            assert_eq!(wrapped, want, "behind {head} of {columns} columns");
+            let rows = wrapped.lines().skip(1).map(|line| line.chars().count());
+            assert!(rows.max().is_some_and(|row| row <= columns), "{wrapped}");
+        }
     }
 }

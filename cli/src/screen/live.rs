@@ -153,12 +153,8 @@ impl Live {
                     continue;
                 }
             };
-            let what = match at.iteration {
-                Iteration::BASELINE => format!("{name} baseline"),
-                iteration => format!("{name} #{iteration} {what}"),
-            };
             // Of a narrow terminal half is for what is done, so that one row is enough.
-            let what = text::cut(&what, text::width() / 2);
+            let what = titled(&name, at.iteration, what, text::width() / 2);
             let active = self.steps.entry(name).or_insert_with(|| Active::new(&self.bars));
             *active.heard.spent() = spent;
             let until = match at.phase {
@@ -210,6 +206,16 @@ impl Active {
         bar.enable_steady_tick(Duration::from_millis(200));
         Self { bar, what: String::new(), until: None, heard }
     }
+}
+
+/// Says what a step does, in so many columns: it is the name that is cut, since the rest tells more.
+fn titled(name: &str, iteration: Iteration, what: &str, columns: usize) -> String {
+    let does = match iteration {
+        Iteration::BASELINE => " baseline".to_owned(),
+        iteration => format!(" #{iteration} {what}"),
+    };
+    let room = columns.saturating_sub(does.chars().count());
+    format!("{}{does}", text::cut(name, room.max(1)))
 }
 
 /// Returns how a line looks: what waits counts the time down, what works says when it was heard of last.
@@ -264,6 +270,20 @@ mod tests {
     use unstuck_core::money::{Sum, Tokens};
 
     use super::*;
+
+    #[test]
+    fn of_a_long_name_so_much_is_cut_that_what_it_does_is_still_seen() {
+        for (name, iteration, what, columns, want) in [
+            ("work", 3, "worker", 20, "work #3 worker"),
+            ("work-on-it", 3, "worker", 20, "work-on-it #3 worker"),
+            ("work-on-all", 3, "worker", 20, "work-on-a… #3 worker"),
+            ("work-on-all", 12, "waiting", 20, "work-on… #12 waiting"),
+            ("work-on-all-of-it", 0, "worker", 20, "work-on-al… baseline"),
+            ("work", 4_000_000_000, "waiting", 20, "… #4000000000 waiting"),
+        ] {
+            assert_eq!(titled(name, Iteration(iteration), what, columns), want);
+        }
+    }
 
     #[test]
     fn a_silence_is_told_as_far_as_there_is_room() {

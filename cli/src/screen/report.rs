@@ -176,7 +176,8 @@ pub fn end(story: &Story, short: &str, changed: Option<&Diffstat>, diagnosis: Op
         let Some(sentence) = &step.end_sentence else { continue };
         // Where all is well all are named, else those where it is not.
         if outcome == RunOutcome::Complete || step.end != Some(StepEnd::Complete) {
-            lines.push(format!("  {:<9} {}", step.id, text::wrap(sentence, text::width(), indent)));
+            let head = format!("  {:<9} ", step.id);
+            lines.push(format!("{head}{}", text::wrap(sentence, text::width(), head.chars().count())));
         }
     }
     for child in open_children(story) {
