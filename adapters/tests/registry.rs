@@ -637,7 +637,7 @@ fn what_is_no_registry_is_refused() {
     );
     assert_eq!(
         load(&folder(&[])).1.replace(REGISTRY, "R"),
-        "R: cannot read the file: No such file or directory (os error 2)\n"
+        "R: cannot read the file: there is no such file\n"
     );
 }
 

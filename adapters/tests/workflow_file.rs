@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use expect_test::{Expect, expect, expect_file};
 use proptest::prelude::*;
 use serde_json::Value;
+use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::workflow_file::{
     Clients, Loaded, Options, QuickOptions, Rejected, load, named, parse, plan, quick, reference, save,
-    schema,
+    schema, secret,
 };
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{
@@ -132,7 +133,22 @@ mod files {
             flow.yaml:2:8: not valid YAML: unclosed bracket '['
         "#]];
         a_tab_as_indent_says_where: "name: t\nsteps:\n\ta: 1\n" => expect![[r#"
-            flow.yaml:3:2: not valid YAML: tabs disallowed within this context (block indentation)
+            flow.yaml:3:1: not valid YAML: a tab cannot be used as indentation; indent with spaces
+        "#]];
+        a_tab_behind_a_value_says_where_the_tab_is: "name: t\n\tversion: \"1\"\n" => expect![[r#"
+            flow.yaml:2:1: not valid YAML: a tab cannot be used as indentation; indent with spaces
+        "#]];
+        a_tab_below_a_value_of_two_lines_says_where_the_tab_is: "name: t\n  and more\n\t\n \n\tversion: \"1\"\n" => expect![[r#"
+            flow.yaml:5:1: not valid YAML: a tab cannot be used as indentation; indent with spaces
+        "#]];
+        a_quote_without_an_end_says_where_it_begins: "name: \"t\n" => expect![[r#"
+            flow.yaml:1:7: not valid YAML: the quote that begins here has no end
+        "#]];
+        a_quote_that_runs_into_other_keys_says_where_it_begins: "name: t\nsteps:\n  a: {worker: CUSTOM}\n  b: 'x\n  c: \"y\"\n" => expect![[r#"
+            flow.yaml:4:6: not valid YAML: the quote that begins here has no end before line 5, which is not indented as a part of it; close it, or indent the lines that it goes on with
+        "#]];
+        a_quote_that_runs_into_a_document_says_where_it_begins: "name: t\nsteps: [a, \"x\n---\n" => expect![[r#"
+            flow.yaml:2:12: not valid YAML: the quote that begins here has no end
         "#]];
         a_second_document_is_refused: step("") + "---\nname: b\n" => expect![[r#"
             flow.yaml:9:1: a second document begins here; a file holds one document
@@ -187,6 +203,10 @@ mod files {
         "#]];
         nothing_is_no_text: top("description:") => expect![[r#"
             flow.yaml:4:1: description: found nothing; expected text that is not empty
+        "#]];
+        a_null_that_is_written_has_a_place: top("description: null\nbudget: ~") => expect![[r#"
+            flow.yaml:4:14: description: found nothing; expected text that is not empty
+            flow.yaml:5:1: budget: unknown key; the keys are listed in docs/workflow-reference.md
         "#]];
         a_daemon_file_is_refused: "name: d\nevents: {}\ntriggers: {}\n" => expect![[r#"
             flow.yaml:1:1: not supported yet: daemon configuration; run the workflows it names one by one
@@ -264,6 +284,97 @@ mod files {
             c.yaml:9:5: steps.a.bogus: unknown key; the keys are listed in docs/workflow-reference.md
         "#]]
         .assert_eq(&report(&load(&folder.path().join("flow.yaml"), &options)));
+    }
+
+    #[test]
+    fn a_registry_that_is_not_there_is_told_where_it_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = step("completion_conditions: [tests-pass]")
+            .replace("steps:", "steps_registry: nope.json\nsteps:");
+        std::fs::write(folder.path().join("flow.yaml"), text).expect("a file");
+        let options = Options { workspace: folder.path().to_owned(), ..Options::default() };
+        let rejected = load(&folder.path().join("flow.yaml"), &options).expect_err("there is no registry");
+        expect![[r#"
+            flow.yaml:4:17: steps_registry: nope.json: cannot read the file: there is no such file
+              |
+            4 | steps_registry: nope.json
+              |                 ^
+        "#]]
+        .assert_eq(&rejected.render(110));
+    }
+
+    #[test]
+    fn a_secret_is_told_with_its_line_and_without_its_value() {
+        let redactor = Redactor::new([("API_KEY", "sesame-open"), ("SSH_KEY", "first line\nsecond line")]);
+        let place = |yaml: &str, executed: &str| {
+            let found = secret("flow.yaml".into(), yaml.as_bytes(), &[executed], &redactor, "holds a secret");
+            found.map_or_else(|| "nothing\n".to_owned(), |it| it.render(110))
+        };
+        let script = "echo \"hi\"\ncurl -H sesame-open x";
+        for (yaml, executed, expected) in [
+            (
+                "# sesame-open\nname: sesame-open\na:\n  instructions: |\n    echo \"hi\"\n    curl -H sesame-open x\n",
+                script,
+                expect![[r#"
+                    flow.yaml:6:13: holds a secret
+                      |
+                    6 |     curl -H [redacted:API_KEY] x
+                      |             ^
+                "#]],
+            ),
+            (
+                "a: {instructions: \"curl -H sesame-open x\"}\n",
+                "curl -H sesame-open x",
+                expect![[r#"
+                flow.yaml:1:28: holds a secret
+                  |
+                1 | a: {instructions: "curl -H [redacted:API_KEY] x"}
+                  |                            ^
+            "#]],
+            ),
+            (
+                "a: {command: [curl, -H, sesame-open]}\n",
+                "sesame-open",
+                expect![[r#"
+                flow.yaml:1:25: holds a secret
+                  |
+                1 | a: {command: [curl, -H, [redacted:API_KEY]]}
+                  |                         ^
+            "#]],
+            ),
+            (
+                "a: 1\nb:\n  c: \"s\\u0065same-open\"\n# sesame-open\n",
+                "sesame-open",
+                expect![[r#"
+                flow.yaml:3:6: holds a secret
+            "#]],
+            ),
+            (
+                "b: |\n  first line\n  second line\n",
+                "first line\nsecond line",
+                expect![[r#"
+                flow.yaml:2:3: holds a secret
+            "#]],
+            ),
+            (
+                "a: curl -H sesame-open y\n",
+                script,
+                expect![[r#"
+                nothing
+            "#]],
+            ),
+            (
+                "a: [\n",
+                script,
+                expect![[r#"
+                nothing
+            "#]],
+            ),
+        ] {
+            let shown = place(yaml, executed);
+            expected.assert_eq(&shown);
+            assert!(!shown.contains("sesame-open") && !shown.contains("line"), "{shown}");
+        }
     }
 
     #[test]
@@ -1356,7 +1467,7 @@ mod not_yet {
             accepted
         "#]];
         a_registry_is_read_from_the_disk: step("completion_conditions: [tests-pass, {validator: lint, params: {a: 1}}]\nregistry_step: {name: s, uv: {a: b}}").replace("steps:", "steps_registry: .agent/r.json\nsteps:") => expect![[r#"
-            ./.agent/r.json: steps registries are read from the disk only
+            flow.yaml:4:17: steps_registry: ./.agent/r.json: steps registries are read from the disk only
         "#]];
         a_schema_of_answers_is_read_from_the_disk: step("output_schema: forms/a.json#found") => expect![[r#"
             flow.yaml:9:20: steps.a.output_schema: forms/a.json: schemas are read from the disk only

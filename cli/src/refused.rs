@@ -1,20 +1,27 @@
 //! What is not run: it could not be carried out, or would not be recorded as it is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use unstuck_adapters::redact::Redactor;
-use unstuck_adapters::{clients, test_command, validators, workflow_file};
+use unstuck_adapters::workflow_file::{self, Complaint, Disk, Files as _};
+use unstuck_adapters::{clients, test_command, validators};
 use unstuck_core::completion::{self, Condition};
-use unstuck_core::workflow::{WorkerKind, Workflow};
+use unstuck_core::workflow::{Work, WorkerKind, Workflow};
 
 use crate::error::{Error, Result};
 use crate::programs::Missing;
-use crate::{crew, programs};
+use crate::{crew, programs, text};
 
-/// Refuses what cannot be run, or not be recorded, before anything is paid for.
-pub fn what_cannot_run(workflow: &Workflow, workspace: &Path, redactor: &Redactor) -> Result<()> {
+/// Refuses what cannot be run, or not be recorded, before anything is paid for. `file` is where the workflow was read, if
+/// anywhere.
+pub fn what_cannot_run(
+    workflow: &Workflow,
+    file: Option<&str>,
+    workspace: &Path,
+    redactor: &Redactor,
+) -> Result<()> {
     can_run(workflow, workspace)?;
-    holds_no_secret(workflow, redactor)
+    holds_no_secret(workflow, redactor, &Files { file: file.map(Path::new), workflow, workspace })
 }
 
 fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
@@ -56,7 +63,7 @@ fn instead(missing: &Missing<'_>, workspace: &Path) -> Option<String> {
 
 /// Refuses a workflow that carries the value of a secret in what is executed: it would be taken out of the
 /// record, which is what a run goes by.
-fn holds_no_secret(workflow: &Workflow, redactor: &Redactor) -> Result<()> {
+fn holds_no_secret(workflow: &Workflow, redactor: &Redactor, files: &Files<'_>) -> Result<()> {
     let of_workers = workflow.everybody().into_iter().map(|(step, worker)| {
         let script = (worker.kind == WorkerKind::Custom).then_some(&worker.instructions);
         let words = script.into_iter().chain(&worker.command).chain(&worker.wrap).chain(&worker.default_args);
@@ -70,21 +77,55 @@ fn holds_no_secret(workflow: &Workflow, redactor: &Redactor) -> Result<()> {
         };
         (step, conditions.filter_map(command).collect())
     });
-    let is_secret = |text: &String| redactor.redact_text(text).1 > 0;
-    if workflow.notify.as_ref().is_some_and(is_secret) {
-        return Err(Error::usage(
-            "notify: the command holds the value of a variable that is secret by its name",
-        )
-        .hint("read it from the environment there instead, such as \"$API_KEY\""));
-    }
-    for (step, executed) in of_workers.chain(of_validators) {
-        if executed.iter().any(is_secret) {
-            return Err(Error::usage(format!(
-                "step {}: its script or command holds the value of a variable that is secret by its name",
-                step.id
-            ))
-            .hint("read it from the environment there instead, such as \"$API_KEY\""));
+    let notify =
+        workflow.notify.iter().map(|command| ("notify: the command".to_owned(), vec![command.clone()]));
+    let of_steps = of_workers
+        .chain(of_validators)
+        .map(|(step, executed)| (format!("step {}: its script or command", step.id), executed));
+    for (who, mut executed) in notify.chain(of_steps) {
+        executed.retain(|text| redactor.redact_text(text).1 > 0);
+        if executed.is_empty() {
+            continue;
         }
+        let what = format!("{who} holds the value of a variable that is secret by its name");
+        let placed = files.secret(&executed, redactor, &what);
+        return Err(Error::usage(placed.map_or(what, |it| it.render(text::width()).trim_end().to_owned()))
+            .hint("read it from the environment there instead, such as \"$API_KEY\""));
     }
     Ok(())
+}
+
+/// The files that a workflow was read from.
+struct Files<'a> {
+    file: Option<&'a Path>,
+    workflow: &'a Workflow,
+    workspace: &'a Path,
+}
+
+impl Files<'_> {
+    /// Returns where one of them holds a secret in what is executed.
+    fn secret(&self, executed: &[String], redactor: &Redactor, what: &str) -> Option<Complaint> {
+        let file = self.file?;
+        let executed: Vec<&str> = executed.iter().map(|it| it.trim()).collect();
+        let catalogs = ["agents.yaml", "agents.yml"].map(|name| file.with_file_name(name));
+        let all = [file.to_owned()].into_iter().chain(called(self.workflow, file)).chain(catalogs);
+        all.into_iter().find_map(|path| {
+            let bytes = Disk.read(&path).ok()?;
+            let name = path.strip_prefix(self.workspace).unwrap_or(&path).display().to_string();
+            workflow_file::secret(name, &bytes, &executed, redactor, what)
+        })
+    }
+}
+
+/// Returns the files of the workflows that the steps of one are.
+fn called(workflow: &Workflow, file: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for step in &workflow.steps {
+        if let Work::Subworkflow(child) = &step.work {
+            let path = file.with_file_name(&child.path);
+            all.extend(called(&child.workflow, &path));
+            all.push(path);
+        }
+    }
+    all
 }

@@ -13,7 +13,7 @@ use crate::prompt_template::{Names, Parsed};
 use crate::workflow_file::complaint::{KeyPath, Place, Report, quoted};
 use crate::workflow_file::node;
 use crate::workflow_file::view::View;
-use crate::workflow_file::{Disk, Files as _, path_within, segment};
+use crate::workflow_file::{Disk, Files as _, path_within, reason, segment};
 
 const LAYOUT: &str = "{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md";
 const LAYOUT_PLAIN: &str = "{c1}/{c2}/{c3}/f_{edition}.md";
@@ -233,7 +233,7 @@ pub(super) fn source(path: &Path, workspace: &Path, report: &mut Report) -> Opti
     match Disk.read(path) {
         Ok(bytes) => report.add_file(shown, &bytes),
         Err(error) => {
-            report.unreadable(shown, format!("cannot read the file: {error}"));
+            report.unreadable(shown, format!("cannot read the file: {}", reason(&error)));
             None
         }
     }

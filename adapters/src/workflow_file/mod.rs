@@ -20,6 +20,7 @@ use crate::clients;
 use crate::registry::Registry;
 use crate::schema::Resolved;
 
+mod broken;
 mod catalog;
 mod client;
 pub(crate) mod complaint;
@@ -33,6 +34,7 @@ mod quick;
 mod reference;
 pub(crate) mod save;
 mod schema;
+mod secret;
 pub(crate) mod shape;
 pub(crate) mod step;
 pub(crate) mod toml;
@@ -48,6 +50,7 @@ pub use quick::{QuickOptions, quick};
 pub use reference::reference;
 pub use save::save;
 pub use schema::schema;
+pub use secret::secret;
 pub use shape::{nearest, path_within, pattern, segment};
 pub use value::value;
 

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
+use super::broken::broken;
 use super::complaint::{KeyPath, Place, Report, quoted};
 
 /// The largest file that is read.
@@ -133,7 +134,7 @@ pub(crate) fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node
         let (event, span) = match next {
             Ok(found) => found,
             Err(error) => {
-                builder.broken(&error);
+                builder.broken(text, &error);
                 return None;
             }
         };
@@ -215,10 +216,10 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn broken(&mut self, error: &ScanError) {
-        let offset = error.marker().byte_offset().and_then(|at| u32::try_from(at).ok()).unwrap_or(0);
-        let place = Place { source: self.source, offset };
-        self.report.error(place, &KeyPath::default(), format!("not valid YAML: {}", error.info()), "");
+    fn broken(&mut self, text: &str, error: &ScanError) {
+        let found = broken(text, error);
+        let place = Place { source: self.source, offset: u32::try_from(found.offset).unwrap_or(0) };
+        self.report.error(place, &KeyPath::default(), found.what, found.help);
     }
 
     fn take(&mut self, event: Event<'_>, span: Span) -> Flow {
@@ -226,6 +227,9 @@ impl<'a> Builder<'a> {
         match event {
             Event::DocumentStart(..) => return self.document(place),
             Event::Scalar(text, style, anchor, tag) => {
+                // What is not written stands nowhere; its key does.
+                let is_written = span.start.index() < span.end.index();
+                let place = if is_written { place } else { self.key_place().unwrap_or(place) };
                 let kind = self.scalar(text.into_owned(), style, tag.as_deref(), place);
                 return self.remember_and_add(Node::new(place, kind), anchor);
             }
@@ -241,6 +245,14 @@ impl<'a> Builder<'a> {
             _ => {}
         }
         Flow::Go
+    }
+
+    /// Returns where the key stands whose value is being read.
+    fn key_place(&self) -> Option<Place> {
+        match &self.open.last()?.kind {
+            OpenKind::Map { key: Some(Pending::Key(_, place)), .. } => Some(*place),
+            _ => None,
+        }
     }
 
     fn document(&mut self, place: Place) -> Flow {

@@ -11,7 +11,7 @@ use super::node::{self, Entry, Node, integer};
 /// Checks a map and all below it; `place` is where a missing key is reported.
 pub(crate) fn check_map(level: Level, node: &Node, place: Place, path: &KeyPath, report: &mut Report) {
     let node::Kind::Map(entries) = &node.kind else {
-        wrong(node, place, path, Kind::Map(level), report);
+        wrong(node, path, Kind::Map(level), report);
         return;
     };
     for entry in entries {
@@ -53,9 +53,9 @@ pub(crate) fn check(kind: Kind, node: &Node, place: Place, path: &KeyPath, repor
         (Kind::Anything, _) | (Kind::Open, node::Kind::Map(_)) | (Kind::Flag, node::Kind::Bool(_)) => {}
         (Kind::Whole(least), node::Kind::Int(text)) => check_integer(least, text, node, path, report),
         (Kind::Usd, _) if node.micro_usd().is_some() => {}
-        (Kind::Usd, _) => wrong(node, place, path, kind, report),
-        (_, node::Kind::Text(text)) => check_text(kind, text, node, place, path, report),
-        _ => wrong(node, place, path, kind, report),
+        (Kind::Usd, _) => wrong(node, path, kind, report),
+        (_, node::Kind::Text(text)) => check_text(kind, text, node, path, report),
+        _ => wrong(node, path, kind, report),
     }
 }
 
@@ -86,8 +86,8 @@ fn check_steps(entries: &[Entry], node: &Node, path: &KeyPath, report: &mut Repo
 
 fn check_integer(least: u32, text: &str, node: &Node, path: &KeyPath, report: &mut Report) {
     match integer(text) {
-        Some(value) if value < i128::from(least) => wrong(node, node.place, path, Kind::Whole(least), report),
-        None if text.starts_with('-') => wrong(node, node.place, path, Kind::Whole(least), report),
+        Some(value) if value < i128::from(least) => wrong(node, path, Kind::Whole(least), report),
+        None if text.starts_with('-') => wrong(node, path, Kind::Whole(least), report),
         Some(value) if value <= i128::from(u32::MAX) => {}
         _ => {
             report.error(node.place, path, format!("found {}", node.found()), format!("at most {}", u32::MAX))
@@ -95,7 +95,7 @@ fn check_integer(least: u32, text: &str, node: &Node, path: &KeyPath, report: &m
     }
 }
 
-fn check_text(kind: Kind, text: &str, node: &Node, place: Place, path: &KeyPath, report: &mut Report) {
+fn check_text(kind: Kind, text: &str, node: &Node, path: &KeyPath, report: &mut Report) {
     let mut complain = |what: String, help: String| report.error(node.place, path, what, help);
     match kind {
         Kind::AnyText => {}
@@ -139,13 +139,12 @@ fn check_text(kind: Kind, text: &str, node: &Node, place: Place, path: &KeyPath,
             let help = format!("expected {}{}", kind.expected(), near.unwrap_or_default());
             complain(format!("found {}", quoted(text)), help);
         }
-        _ => wrong(node, place, path, kind, report),
+        _ => wrong(node, path, kind, report),
     }
 }
 
 /// Complains about a value of the wrong type.
-fn wrong(node: &Node, place: Place, path: &KeyPath, kind: Kind, report: &mut Report) {
-    let at = if matches!(node.kind, node::Kind::Null) { place } else { node.place };
+fn wrong(node: &Node, path: &KeyPath, kind: Kind, report: &mut Report) {
     let help = match (kind, &node.kind) {
         (Kind::Version, node::Kind::Int(text)) if text == "1" => {
             "put it in quotes: version: \"1\"".to_owned()
@@ -158,7 +157,7 @@ fn wrong(node: &Node, place: Place, path: &KeyPath, kind: Kind, report: &mut Rep
         }
         _ => format!("expected {}", kind.expected()),
     };
-    report.error(at, path, format!("found {}", node.found()), help);
+    report.error(node.place, path, format!("found {}", node.found()), help);
 }
 
 fn check_name(kind: Kind, text: &str) -> Result<(), String> {

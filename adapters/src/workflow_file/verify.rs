@@ -38,7 +38,7 @@ impl Loader<'_> {
                 Some(registry)
             }
             Err(rejected) => {
-                rejected.complaints.into_iter().for_each(|it| self.report.adopt(place, it));
+                refuse(rejected.complaints, &At::value(top, "steps_registry"), &mut self.report);
                 None
             }
         }

@@ -129,11 +129,11 @@ impl Successor {
             ));
         }
         workflow.hand_to(&worker);
-        refused::what_cannot_run(&workflow, workspace, &driving.redactor())?;
+        let file = started.workflow_file.as_deref();
+        refused::what_cannot_run(&workflow, file, workspace, &driving.redactor())?;
         if !accepts_unknown && !workflow.budget.accepts_unknown {
             crew::can_be_held(&workflow, None)?;
         }
-        let file = started.workflow_file.as_deref();
         crew::acknowledged(&workflow, file, workspace, Some(project.runs()), self.yes)?;
         let origins = Origins::of(workspace);
         for (client, words) in crew::permissions(&workflow) {

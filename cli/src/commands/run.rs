@@ -404,7 +404,8 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
         started.workflow.notify.clone_from(&args.notify);
     }
     args.means.bound(&mut started.workflow, workspace)?;
-    refused::what_cannot_run(&started.workflow, workspace, &args.driving.redactor())?;
+    let file = started.workflow_file.as_deref();
+    refused::what_cannot_run(&started.workflow, file, workspace, &args.driving.redactor())?;
     args.driving.summary_can_be_written()?;
     if let Some(file) = &args.save {
         save(&started.workflow, workspace, file)?;

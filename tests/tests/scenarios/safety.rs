@@ -104,6 +104,23 @@ fn s69_a_secret_that_a_run_was_told_of_stays_one_when_it_goes_on_or_runs_in_the_
 }
 
 #[test]
+fn s69_a_secret_in_a_script_is_told_with_its_place_and_without_its_value() {
+    let stage = Stage::repository().with_variable("API_KEY", "supersecret99");
+    let step =
+        "  a:\n    worker: CUSTOM\n    instructions: curl -H supersecret99 x\n    capabilities: [READ]\n";
+    let file = |steps: &str| format!("name: t\nversion: \"1\"\ntimeout: 1m\nsteps:\n{steps}");
+    stage.write("child.yaml", file(step));
+    for (steps, place) in
+        [(step, "flow.yaml:7:27: step a"), ("  b:\n    workflow: child.yaml\n", "child.yaml:7:27: step a")]
+    {
+        stage.write("flow.yaml", file(steps));
+        let refused = stage.unstuck(&["run", "flow.yaml"]).with_status(64).complains(place);
+        let refused = refused.complains("instructions: curl -H [redacted:API_KEY] x");
+        assert!(!refused.err.contains("supersecret99"), "{}", refused.err);
+    }
+}
+
+#[test]
 fn s69_a_secret_in_the_goal_is_not_in_the_index() {
     let stage = Stage::repository().with_variable("API_KEY", "supersecret99");
     stage
