@@ -6,22 +6,41 @@ use std::path::PathBuf;
 
 use unstuck_adapters::shell::quoted;
 use unstuck_adapters::snapshot::{InnerBranch, MovedBranch};
+use unstuck_core::id::StepId;
 use unstuck_core::snapshot::{Snapshot, Standing};
+use unstuck_core::workflow::Workflow;
 
 use crate::snapshots::named;
 
 /// How many branches are named.
 const BRANCHES_MAX: usize = 5;
 
-/// Says where the repository stands now, if that is not where it stood. Commits are work. `undo` is the command that
-/// brings the files back.
-pub fn moved(before: &Snapshot, after: &Snapshot, undo: &str) -> Vec<String> {
+/// What a step may do to the branch that it begins on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Branch {
+    /// It works on it.
+    Stays,
+    /// It is there to go on to another one.
+    Changes,
+}
+
+impl Branch {
+    /// Returns what a step of a workflow may do; a workflow may name one that makes its branch.
+    pub fn of(workflow: &Workflow, step: &StepId) -> Self {
+        if workflow.branch.transition_step.as_ref() == Some(step) { Self::Changes } else { Self::Stays }
+    }
+}
+
+/// Says where the repository stands now, if that is not where it stood. Commits are work, and so is another branch where a
+/// step is there for that. `undo` is the command that brings the files back.
+pub fn moved(before: &Snapshot, after: &Snapshot, branch: Branch, undo: &str) -> Vec<String> {
     let Some(was) = &before.repository else { return Vec::new() };
     let Some(is) = &after.repository else {
         return vec![format!("removed .git; put it back: {undo} --git")];
     };
     let mut said = Vec::new();
-    if was.branch != is.branch {
+    let is_meant = branch == Branch::Changes && is.branch.is_some();
+    if was.branch != is.branch && !is_meant {
         let name = |branch: &Option<String>| branch.clone().unwrap_or_else(|| "no branch".to_owned());
         let back = was.branch.as_deref().map(|name| format!("; go back: git switch {}", quoted(name)));
         let back = back.unwrap_or_default();

@@ -19,6 +19,7 @@ use unstuck_core::workflow::{Convergence, Step};
 use unstuck_core::{Due, RunState};
 
 use crate::machine::Machine;
+use crate::repository::Branch;
 use crate::scratch::Scratch;
 use crate::snapshots::{Compared, Keeper, Since, named, shown};
 use crate::workspace::remake;
@@ -49,6 +50,8 @@ pub(crate) struct Seen {
     /// The commit that is compared with, as far as it was there before the work.
     base: Option<String>,
     stage: Stage,
+    /// What the step may do to the branch.
+    branch: Branch,
     is_check: bool,
     /// Nobody has worked yet.
     is_baseline: bool,
@@ -124,6 +127,7 @@ pub(crate) fn before(
         None => (before.clone(), Vec::new()),
     };
     let stage = at.convergence.stage();
+    let branch = state.workflow().map_or(Branch::Stays, |workflow| Branch::of(workflow, &step.id));
     let undo = undo(state, due);
     let (by_checks, differed) = (at.by_checks.clone(), at.drift.clone());
     Ok(Some(Seen {
@@ -138,6 +142,7 @@ pub(crate) fn before(
         rules,
         base,
         stage,
+        branch,
         is_check,
         is_baseline,
         undo,
@@ -266,7 +271,7 @@ impl Seen {
         let lost = self.lost_work.iter().map(|it| (&*it.before, &*it.after));
         let mut parts = lost.chain([(&*self.from, after)]);
         parts.try_fold(Compared::default(), |all, (before, after)| {
-            let part = keeper.compare(&self.first, before, after, &self.undo).map_err(told)?;
+            let part = keeper.compare(&self.first, before, after, self.branch, &self.undo).map_err(told)?;
             Ok(all.and(part))
         })
     }

@@ -24,7 +24,7 @@ use unstuck_core::state::Gap;
 use unstuck_core::workflow::Convergence;
 use unstuck_store::state_dir::Project;
 
-use crate::repository;
+use crate::repository::{self, Branch};
 use crate::scratch::Scratch;
 
 /// Takes snapshots for one run.
@@ -457,7 +457,7 @@ impl Keeper {
     }
 
     /// Compares the workspace before and after a worker. `first` is the first snapshot of the run: what the
-    /// worker itself made may go. `undo` is the command that brings back the files that were there before.
+    /// worker itself made may go. `branch` is what its step may do to the branch; `undo` is the command that brings back the files that were there before.
     ///
     /// # Errors
     ///
@@ -467,10 +467,11 @@ impl Keeper {
         first: &Snapshot,
         before: &Snapshot,
         after: &Snapshot,
+        branch: Branch,
         undo: &str,
     ) -> Result<Compared, Error> {
         let changes = self.snapshots.changes(before, after)?;
-        let said = self.thrown_away(first, before, after, &changes, undo).unwrap_or_default();
+        let said = self.thrown_away(first, before, after, &changes, branch, undo).unwrap_or_default();
         let has_lost = self.snapshots.lost(before, after)?.iter().any(|it| it.is_work);
         let changed = !before.same_work(after) || !changes.is_empty() || has_lost;
         let diffstat = diffstat(&self.snapshots, before, after, &changes)?;
@@ -483,6 +484,7 @@ impl Keeper {
         before: &Snapshot,
         after: &Snapshot,
         changes: &[Change],
+        branch: Branch,
         undo: &str,
     ) -> Result<Vec<String>, Error> {
         let has_commit = |tip: &str, commit: &str| self.snapshots.has_commit(tip, commit);
@@ -491,7 +493,7 @@ impl Keeper {
         let mut said: Vec<String> = forgotten.into_iter().collect();
         // Of what git does not know any more there is nothing that git could put back.
         if is_known {
-            said.extend(repository::moved(before, after, undo));
+            said.extend(repository::moved(before, after, branch, undo));
             said.extend(repository::commits(has_commit, first, before, after, undo));
             said.extend(self.unstaged(before, after, undo));
         }
@@ -504,14 +506,6 @@ impl Keeper {
         let inner = self.snapshots.changed_settings_within(before, after)?;
         let settings: Vec<PathBuf> = of_git.chain(inner).chain(within).collect();
         said.extend(repository::settings(&settings, undo));
-        if let Some(file) = &self.workflow_file
-            && changes.iter().any(|change| change.path == *file)
-        {
-            said.push(format!(
-                "edited {}, but the workflow file was read when the run began",
-                file.display()
-            ));
-        }
         let lost = self.lost(first, before, after, changes)?;
         if !lost.is_empty() {
             let (what, files) = (count(lost.len(), "change"), named(&lost));
@@ -520,6 +514,15 @@ impl Keeper {
         said.extend(self.lost_for_good(first, before, after)?);
         said.extend(self.unreadable(before, after, undo)?);
         let mut said: Vec<String> = said.into_iter().map(|what| format!("the worker {what}")).collect();
+        // A person may have it open while the worker works.
+        if let Some(file) = &self.workflow_file
+            && changes.iter().any(|change| change.path == *file)
+        {
+            let file = file.display();
+            said.push(format!(
+                "{file} was edited during the iteration, but the workflow file was read when the run began"
+            ));
+        }
         if is_known {
             let moved = self.moved_branches(first, before, after)?;
             said.extend(repository::branches(&moved, has_commit, before, after, undo));

@@ -367,6 +367,29 @@ fn s68_a_worker_that_moves_the_main_checkout_from_its_worktree_is_noticed() {
 }
 
 #[test]
+fn another_branch_is_told_but_for_the_step_that_is_there_to_make_it() {
+    let goes = |step: &str, more: &str| {
+        format!(
+            "  {step}: {{worker: CUSTOM, instructions: git switch -q -c w-{step}, capabilities: [EDIT]{more}}}\n"
+        )
+    };
+    for (top, is_told) in [
+        ("create_branch: true\nbranch_transition_step: a\n", false),
+        // Without it no step is there for that.
+        ("branch_transition_step: a\n", true),
+        ("create_branch: true\nbranch_transition_step: b\n", true),
+        ("", true),
+    ] {
+        let stage = Stage::repository();
+        let steps = format!("{}{}", goes("a", ""), goes("b", ", depends_on: [a]"));
+        stage.write("flow.yaml", format!("name: t\nversion: \"1\"\ntimeout: 1m\n{top}steps:\n{steps}"));
+        let ended = stage.unstuck(&["run", "flow.yaml"]);
+        assert_eq!(ended.out.contains("a #1: the worker went from"), is_told, "{top}: {ended:#?}");
+        assert!(ended.out.contains("w-a"), "{ended:#?}");
+    }
+}
+
+#[test]
 fn s70_a_worker_that_edits_its_workflow_file_changes_nothing_about_its_run() {
     let stage = Stage::repository();
     let raise = "sed -i 's/max_iterations: 2/max_iterations: 99/' flow.yaml; echo call >>$SCRATCH/calls";
@@ -377,7 +400,9 @@ fn s70_a_worker_that_edits_its_workflow_file_changes_nothing_about_its_run() {
              instructions: \"false\", capabilities: [READ]}}\nmax_iterations: 2"
         ),
     );
-    stage.unstuck(&["run", "flow.yaml"]).with_status(2).says("the workflow file was read when the run began");
+    let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(2);
+    // Who has edited it is not known.
+    ended.says("work #1: flow.yaml was edited during the iteration, but the workflow file was read when the run began");
     assert_eq!(stage.calls(), 2);
     stage.unstuck(&["resume"]).with_status(64).complains("--add-iterations");
     assert_eq!(stage.calls(), 2);
