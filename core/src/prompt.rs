@@ -146,7 +146,7 @@ fn from_person(feedback: &Feedback) -> String {
 }
 
 fn position(state: &RunState, step: &Step, at: &StepState) -> String {
-    let max = state.max_iterations(step, at);
+    let max = state.iterations_told(step, at);
     format!(
         "Iteration {} of at most {max} of step {}, stage {}.",
         at.iteration,

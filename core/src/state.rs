@@ -511,6 +511,15 @@ impl RunState {
         )
     }
 
+    /// Returns how many iterations a step is said to have: [as many as it may run](Self::max_iterations) where it loops,
+    /// else its one, or as many as it has had, since what a person adds is for loops.
+    pub fn iterations_told(&self, step: &Step, state: &StepState) -> Iteration {
+        match step.check {
+            Some(_) => self.max_iterations(step, state),
+            None => Iteration(step.max_iterations).max(state.iteration),
+        }
+    }
+
     /// Returns what the shell still owes this run, in order. Derived from the state alone, so a
     /// resume needs nothing else.
     pub fn pending_effects(&self) -> Vec<Effect> {

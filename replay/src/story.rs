@@ -62,6 +62,9 @@ pub struct Story {
 pub struct StepStory {
     /// The step.
     pub id: StepId,
+    /// It has a loop; else it has one iteration, and its bound is not worth a word.
+    #[serde(skip)]
+    pub has_loop: bool,
     /// Bound of its loop.
     pub max_iterations: u32,
     /// What the commands of its check showed before the first iteration.
@@ -258,7 +261,7 @@ impl Story {
         self.took = self.state.worked_for();
         // A person may have added some.
         for (story, (step, at)) in self.steps.iter_mut().zip(self.state.steps()) {
-            story.max_iterations = self.state.max_iterations(step, at).0;
+            story.max_iterations = self.state.iterations_told(step, at).0;
         }
     }
 
@@ -588,14 +591,15 @@ fn call_ended_by(fact: &Fact) -> Option<(&StepId, Iteration)> {
 
 impl StepStory {
     pub(crate) fn new(step: &Step) -> Self {
-        let max_iterations = step.max_iterations;
+        let (has_loop, max_iterations) = (step.check.is_some(), step.max_iterations);
         let (baseline, iterations) = (Vec::new(), Vec::new());
         let (end, end_sentence, waits) = (None, None, None);
         let script = match step.check.as_ref().map(|check| &check.by) {
             Some(CheckBy::Exit(checker)) => Some(checker.instructions.clone()),
             _ => None,
         };
-        Self { waits, id: step.id.clone(), max_iterations, baseline, iterations, end, end_sentence, script }
+        let id = step.id.clone();
+        Self { waits, id, has_loop, max_iterations, baseline, iterations, end, end_sentence, script }
     }
 
     /// Says what repeated so often up to an iteration. That nothing has changed in the end may be because of work that was

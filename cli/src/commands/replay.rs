@@ -123,12 +123,8 @@ fn print_state(state: &RunState) {
             StepPhase::Waiting { until, .. } => format!("waits until {}", text::moment(*until)),
             StepPhase::Ended(end) => unstuck_replay::sentence_of_end(end),
         };
-        println!(
-            "  {:<12} iteration {} of {}: {phase}",
-            step.id,
-            at.iteration,
-            state.max_iterations(step, at)
-        );
+        let bound = step.check.as_ref().map(|_| format!(" of {}", state.max_iterations(step, at)));
+        println!("  {:<12} iteration {}{}: {phase}", step.id, at.iteration, bound.unwrap_or_default());
     }
     match state.outcome() {
         Some(outcome) => println!("  run          {}", text::painted(outcome)),

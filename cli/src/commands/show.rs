@@ -132,12 +132,8 @@ fn row(step: &StepStory, iteration: &IterationStory) -> String {
     let calls = iteration.worker_calls.max(1);
     let attempts = if calls > 1 { format!(" ({})", text::count(calls, "attempt")) } else { String::new() };
     let raised = iteration.raised_to.map_or_else(String::new, |stage| format!("  → stage {stage}"));
-    let head = format!(
-        "#{:<3} of {:<3} {}  ",
-        iteration.iteration,
-        step.max_iterations,
-        text::stopwatch(iteration.busy)
-    );
+    let bound = if step.has_loop { format!("of {:<3} ", step.max_iterations) } else { String::new() };
+    let head = format!("#{:<3} {bound}{}  ", iteration.iteration, text::stopwatch(iteration.busy));
     let room =
         text::width().saturating_sub(head.chars().count() + at.len() + raised.len() + attempts.len() + 4);
     format!("{head}{}{attempts}{raised}{at}", text::cut(&format!("{decision}{why}"), room))

@@ -69,6 +69,7 @@ fn heading(step: &StepStory, report: &StepReport, width: usize) -> String {
     let at = report.ended.map_or_else(String::new, |seq| format!(" (event {seq})"));
     let bound = match &step.end {
         Some(StepEnd::Skipped(_)) => String::new(),
+        _ if !step.has_loop => String::new(),
         _ => format!(", at most {}", text::count(step.max_iterations, "iteration")),
     };
     let indent = step.id.as_str().chars().count() + 2;

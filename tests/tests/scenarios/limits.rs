@@ -10,6 +10,28 @@ fn judged(stage: &Stage) -> Vec<u64> {
 }
 
 #[test]
+fn iterations_that_a_person_adds_are_for_loops_and_a_step_without_one_says_nothing_of_a_bound() {
+    let stage = Stage::repository();
+    let steps = "  a: {worker: CUSTOM, instructions: \"true\", capabilities: [READ]}\n  b:\n    worker: CUSTOM\n    \
+                 instructions: echo x >>x.txt\n    capabilities: [EDIT]\n    max_iterations: 2\n    \
+                 completion_check: {worker: CUSTOM, instructions: test $(wc -l <x.txt) -ge 5, capabilities: [READ]}\n";
+    stage.write("flow.yaml", format!("name: t\nversion: \"1\"\ntimeout: 1m\nsteps:\n{steps}"));
+    stage.unstuck(&["run", "flow.yaml"]).with_status(2);
+    for (more, bound, status) in [("1", "3", 2), ("4294967295", "4294967295", 0)] {
+        stage.unstuck(&["resume", "--add-iterations", more]).with_status(status);
+        for (command, of_a, of_b) in [
+            (&["show"][..], "#1   00:".to_owned(), format!("#3   of {bound}")),
+            (&["replay", "--step"], "  a            iteration 1: ".to_owned(), format!(" of {bound}: ")),
+            (&["report"], "a  complete (event ".to_owned(), format!(", at most {bound} iterations")),
+        ] {
+            let said = stage.unstuck(command).with_status(0).out;
+            assert!(said.contains(&of_a) && said.contains(&of_b), "{command:?}: {said}");
+            assert_eq!(said.matches("at most").count(), usize::from(command == ["report"]), "{said}");
+        }
+    }
+}
+
+#[test]
 fn s36_without_limits_there_are_limits_and_they_are_printed() {
     let stage = Stage::new();
     let ended =

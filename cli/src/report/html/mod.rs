@@ -106,7 +106,8 @@ fn of_step(page: &Page, step: &StepStory, report: &StepReport) -> Markup {
                 (step.end_sentence.as_deref().unwrap_or(open))
                 @if let Some(seq) = report.ended { " (" (event(page, seq)) ")" }
                 @if !report.evidence.is_empty() { ", because of " (evidence(page, &report.evidence)) }
-                ". At most " (text::count(step.max_iterations, "iteration")) "."
+                "."
+                @if step.has_loop { " At most " (text::count(step.max_iterations, "iteration")) "." }
             }
             @if !rows.is_empty() { (table(page, &rows)) }
             (matrix::part(&report.history))
