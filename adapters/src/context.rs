@@ -256,9 +256,9 @@ fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
         ("startedAt", json!(at.begun_at)),
         ("completedAt", json!(ended_at)),
         ("wallTimeMs", json!(wall)),
-        ("attempts", json!(at.retries + 1)),
+        ("attempts", json!(attempts(state, at))),
         ("iterations", json!(at.iteration)),
-        ("maxIterations", json!(state.max_iterations(step, at))),
+        ("maxIterations", json!(state.iterations_told(step, at))),
         ("workerKind", json!(worker.map(|worker| worker.kind.as_str()))),
         ("artifacts", json!(artifacts(state, step))),
         ("workerResult", wall.map_or(Value::Null, cost)),
@@ -269,6 +269,11 @@ fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
         ("decision", decision(at)),
         ("attemptsTotal", json!(attempts_total(state, at))),
     ])
+}
+
+/// Returns how many tries the last iteration has had; a step that nobody has worked on has had none.
+fn attempts(state: &RunState, at: &StepState) -> u32 {
+    if attempts_total(state, at) == 0 { 0 } else { at.retries.saturating_add(1) }
 }
 
 /// Returns how often a worker was started, the next one included where it is about to be.
@@ -402,9 +407,13 @@ mod tests {
 
     /// Returns a run of `a`, and of `b` behind it.
     fn chain() -> World {
+        chain_of(Script::default())
+    }
+
+    fn chain_of(script: Script) -> World {
         let mut behind = step("b");
         behind.depends_on = vec![StepId::new("a")];
-        World::start(Workflow::of_steps(vec![step("a"), behind]), Script::default())
+        World::start(Workflow::of_steps(vec![step("a"), behind]), script)
     }
 
     fn due() -> Due {
@@ -482,6 +491,28 @@ mod tests {
         let mut world = chain();
         world.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).expect("the run is active");
         assert_eq!(statuses(&world), ["SKIPPED", "SKIPPED"]);
+    }
+
+    #[test]
+    fn a_step_that_nobody_has_worked_on_has_had_no_attempt() {
+        let told = |world: &World| -> Vec<[Value; 2]> {
+            let steps = world.state.steps().map(|(step, at)| meta(&world.state, step, at));
+            steps.map(|meta| ["attempts", "attemptsTotal"].map(|key| meta[key].clone())).collect()
+        };
+        let check = |world: &World, expected: [u32; 2]| {
+            assert_eq!(told(world), expected.map(|it| [json!(it), json!(it)]));
+        };
+        let mut world = chain();
+        check(&world, [1, 0]);
+        world.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).expect("the run is active");
+        check(&world, [0, 0]);
+
+        let fails =
+            Script { work: [("a".into(), vec![Act::Exits(1, "no".to_owned())])].into(), ..Script::default() };
+        let mut world = chain_of(fails);
+        world.play();
+        assert_eq!(statuses(&world), ["FAILED", "SKIPPED"]);
+        check(&world, [1, 0]);
     }
 
     #[test]
