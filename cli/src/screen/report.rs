@@ -356,11 +356,16 @@ pub fn evidence(story: &Story) -> String {
     verdicts.chain(ended).collect::<Vec<_>>().join(" · ")
 }
 
-/// Returns a line for each command. In a narrow terminal it is worth more than the words about it.
+/// Where the words about a command begin behind it, so far from it that they are not taken for a part of it.
+const REMARK: usize = 45;
+
+/// Returns a line for each command. In a narrow terminal it is worth more than the words about it; behind a long one they
+/// have a line of their own, as a comment, so that the command can be copied without them.
 pub fn commands(commands: &[(String, String)], width: usize) -> impl Iterator<Item = String> {
     commands.iter().map(move |(command, what)| match width {
         0..90 => format!("  {}", broken(command, width.saturating_sub(2))),
-        _ => format!("  {command:<44} {what}"),
+        _ if command.chars().count() + 2 <= REMARK => format!("  {command:<REMARK$}{what}"),
+        _ => format!("  {command}\n      # {what}"),
     })
 }
 
@@ -572,6 +577,21 @@ mod tests {
                 "  unstuck resume 1a2b \\\n    --accept-unknown-cost",
             ),
             ("unstuck resume 1a2b --accept-unknown-cost", 60, "  unstuck resume 1a2b --accept-unknown-cost"),
+            (
+                "unstuck resume 1a2b --accept-unknown-cost",
+                90,
+                "  unstuck resume 1a2b --accept-unknown-cost    go on",
+            ),
+            (
+                "unstuck resume 1a2b --accept-unknown-cost 1",
+                90,
+                "  unstuck resume 1a2b --accept-unknown-cost 1  go on",
+            ),
+            (
+                "unstuck --store /a resume 1a2b --add-usd 12.",
+                90,
+                "  unstuck --store /a resume 1a2b --add-usd 12.\n      # go on",
+            ),
         ] {
             let lines: Vec<String> = commands(&row(command), width).collect();
             assert_eq!(lines, [expected]);
