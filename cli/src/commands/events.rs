@@ -10,7 +10,7 @@ use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::project::{Found, Project, RunArg};
 use crate::typed::UNSTUCK;
-use crate::{exit, text};
+use crate::{exit, moment, text};
 
 /// Arguments of `unstuck events`.
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ pub fn events(global: &Global, args: &Args) -> Result {
     }
     let mut reader = found.log()?.follow().map_err(|error| found.unreadable(&error))?;
     let mut raw = io::BufReader::new(open(&found)?);
-    let mut state = unstuck_core::RunState::default();
+    let (mut state, mut last) = (unstuck_core::RunState::default(), Seq(0));
     loop {
         let events = reader.poll().map_err(|error| found.unreadable(&error))?;
         let idle = events.is_empty();
@@ -50,7 +50,7 @@ pub fn events(global: &Global, args: &Args) -> Result {
             let mut line = String::new();
             raw.read_line(&mut line)
                 .map_err(|error| Error::usage(format!("cannot read the log: {error}")))?;
-            state = state.evolve(&event);
+            (state, last) = (state.evolve(&event), event.seq);
             if event.seq < Seq(args.from) {
                 continue;
             }
@@ -64,7 +64,9 @@ pub fn events(global: &Global, args: &Args) -> Result {
             if args.follow && state.outcome().is_none() {
                 eprintln!("note: its supervisor is gone\n  next: {UNSTUCK} resume {}", found.short());
             }
-            return whole(&found);
+            let status = whole(&found)?;
+            // Who follows a run waits for what is still to come.
+            return if args.follow { Ok(status) } else { begun(&found, args.from, last).map(|()| status) };
         }
         if idle {
             std::thread::sleep(POLL);
@@ -77,15 +79,24 @@ fn lines(found: &Found, from: u64) -> Result {
     let failed = |error: io::Error| Error::usage(format!("cannot read the log: {error}"));
     let file = io::BufReader::new(open(found)?);
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let skipped = usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX);
-    for line in file.lines().skip(skipped) {
-        if !crate::wrote(writeln!(out, "{}", line.map_err(failed)?)) {
+    let mut last = 0;
+    for (seq, line) in (1..).zip(file.lines()) {
+        let line = line.map_err(failed)?;
+        last = seq;
+        if seq >= from && !crate::wrote(writeln!(out, "{line}")) {
             return Ok(exit::OK);
         }
     }
     crate::wrote(out.flush());
     drop(out);
-    whole(found)
+    let status = whole(found)?;
+    begun(found, from, Seq(last)).map(|()| status)
+}
+
+/// Refuses to begin with an event that there is not.
+fn begun(found: &Found, from: u64, last: Seq) -> Result<()> {
+    let is_there = from <= 1 || Seq(from) <= last;
+    if is_there { Ok(()) } else { Err(moment::no_event(found.short(), last, Seq(from))) }
 }
 
 /// Says after the last event if there were more.

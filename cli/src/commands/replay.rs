@@ -134,7 +134,7 @@ fn print_state(state: &RunState) {
 
 /// Goes through the run one batch at a time.
 fn step(found: &Found, to: Option<Seq>) -> Result {
-    let mut state = RunState::default();
+    let (mut state, mut known) = (RunState::default(), Seq(0));
     let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
     for batch in unstuck_replay::Batches::new(events) {
         let batch = batch.map_err(|error| found.unreadable(&error))?;
@@ -145,10 +145,11 @@ fn step(found: &Found, to: Option<Seq>) -> Result {
         print_state(&state);
         let last = moment::last_of(&batch.events);
         if to.is_some_and(|to| last >= to) || !go_on() {
-            break;
+            return Ok(exit::OK);
         }
+        known = last;
     }
-    Ok(exit::OK)
+    to.map_or(Ok(exit::OK), |to| Err(moment::no_event(found.short(), known, to)))
 }
 
 /// Waits for Enter, where somebody can press it.

@@ -545,7 +545,24 @@ fn small_mistakes_at_the_keyboard_are_answered_with_what_to_do() {
         stage.unstuck(blank).with_status(64).complains("it is blank");
     }
     stage.unstuck(&["replay", "--json", "--step"]).with_status(64).complains("cannot be used with");
-    stage.unstuck(&["replay", "--to", "999"]).with_status(64).complains("has no event 999; its last is");
+    for beyond in [
+        &["replay", "--to", "999"][..],
+        &["replay", "--step", "--to", "999"],
+        &["why", "@last", "--at", "999"],
+        &["events", "--from", "999"],
+        &["events", "--from", "999", "--json"],
+    ] {
+        stage.unstuck(beyond).with_status(64).complains("has no event 999; its last is");
+    }
+    let last = stage.events().len().to_string();
+    for there in [
+        &["events", "--from", &last][..],
+        &["events", "--from", &last, "--json"],
+        &["events", "-f", "--from", "999"],
+    ] {
+        let printed = stage.unstuck(there).with_status(0).out.lines().count();
+        assert_eq!(printed, usize::from(!there.contains(&"-f")), "{there:?}");
+    }
     stage.unstuck(&["run", " "]).with_status(64).complains("the goal is empty");
     let unheard = stage.unstuck_unheard(&["completions", "bash"]).with_status(0);
     assert!(!unheard.err.contains("panicked"), "{unheard:?}");
