@@ -8,6 +8,9 @@
 //! payload, or, with codec 3, the content of the blob that the payload names. So the hash of a line can
 //! be checked without the store.
 
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use unstuck_core::event::Event;
 use unstuck_core::id::{Blob, Digest, Epoch, Seq, Timestamp};
@@ -149,7 +152,8 @@ fn parse<F>(
     };
     let mut header = fields.header(scratch.before.as_ref())?;
     let content = &mut scratch.content;
-    let fact = read(header.kind, header.schema, json, content)?;
+    let fact = read(header.kind, header.schema, json, content)
+        .map_err(|error| unknown_key(line).unwrap_or_else(|| error.into()))?;
     match header.codec {
         Codec::Bincode => header.seal(content),
         Codec::Spilled => header.seal(&reference(&blob_of(content))),
@@ -232,6 +236,16 @@ fn unreadable(field: &str) -> LineError {
     LineError::Damaged(format!("its field {field:?} is missing or not readable"))
 }
 
+/// Says that a line has a key beside those of a line: it would be dropped, and no hash would tell.
+fn unknown_key(line: &str) -> Option<LineError> {
+    let fields: BTreeMap<String, IgnoredAny> = serde_json::from_str(line).ok()?;
+    let key = fields.into_keys().find(|key| !KEYS.contains(&key.as_str()))?;
+    Some(LineError::Damaged(format!("a line has no key {key:?}")))
+}
+
+/// The keys of a line.
+const KEYS: [&str; 10] = ["seq", "at", "epoch", "type", "v", "more", "codec", "prev", "hash", "event"];
+
 /// A line whose fields another program put in another order.
 struct Reordered {
     value: Value,
@@ -242,6 +256,9 @@ impl Reordered {
     fn parse(line: &str) -> Result<Self, LineError> {
         let value: Value =
             serde_json::from_str(line).map_err(|error| LineError::Damaged(error.to_string()))?;
+        if let Some(unknown) = unknown_key(line) {
+            return Err(unknown);
+        }
         let json = value["event"].to_string();
         Ok(Self { value, json })
     }

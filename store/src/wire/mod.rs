@@ -19,6 +19,7 @@ use std::fmt;
 use bincode::Options as _;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use unstuck_core::event::{Conclusion, Fact, Observation};
 
 use self::convert::{Invalid, Wire as _};
@@ -451,6 +452,7 @@ fn from_json<T: Stored>(kind: EventType, json: &str, payload: &mut Vec<u8>) -> R
         Some(shape) => shape,
         None => {
             let shape: T = serde_json::from_str(json).map_err(|error| malformed(kind, error))?;
+            holds_what_is_known(kind, json, &shape)?;
             payload.clear();
             serialize(&shape, payload).map_err(|detail| malformed(kind, detail))?;
             shape
@@ -458,6 +460,28 @@ fn from_json<T: Stored>(kind: EventType, json: &str, payload: &mut Vec<u8>) -> R
     };
     check_size(payload).map_err(|detail| malformed(kind, detail))?;
     Ok(shape)
+}
+
+/// Refuses a key that the shape does not have: it would be dropped, and no hash would tell.
+fn holds_what_is_known<T: Stored>(kind: EventType, json: &str, shape: &T) -> Result<(), DecodeError> {
+    let given: Value = serde_json::from_str(json).map_err(|error| malformed(kind, error))?;
+    let known = serde_json::to_value(shape).map_err(|error| malformed(kind, error))?;
+    let unknown = unknown_key(&given, &known);
+    unknown.map_or(Ok(()), |key| Err(malformed(kind, format!("it has no key {key:?}"))))
+}
+
+/// Returns the first key of a value that another one of its shape does not have, with the keys above it.
+fn unknown_key(given: &Value, known: &Value) -> Option<String> {
+    match (given, known) {
+        (Value::Object(given), Value::Object(known)) => given.iter().find_map(|(key, value)| {
+            let Some(known) = known.get(key) else { return Some(key.clone()) };
+            unknown_key(value, known).map(|below| format!("{key}.{below}"))
+        }),
+        (Value::Array(given), Value::Array(known)) => {
+            given.iter().zip(known).find_map(|(given, known)| unknown_key(given, known))
+        }
+        _ => None,
+    }
 }
 
 fn shape_to_json<T: Stored>(kind: EventType, payload: &[u8], json: &mut Vec<u8>) -> Result<(), DecodeError> {

@@ -516,6 +516,43 @@ fn an_export_that_was_cut_short_is_completed_by_a_longer_one_and_by_no_other() {
 }
 
 #[test]
+fn an_export_with_a_key_that_no_event_has_is_refused_with_the_line_and_the_key() {
+    let stage = Stage::repository();
+    stage.unstuck(&["run", "go", "--check", "true", "--with", &worker("count.sh")]).with_status(0);
+    let whole = stage.unstuck(&["export"]).with_status(0).out;
+    let lines: Vec<&str> = whole.lines().collect();
+    let of_type = |kind: &str| {
+        let sought = format!("\"type\":\"{kind}\"");
+        lines.iter().position(|line| line.contains(&sought)).expect("there is one")
+    };
+    let (first, work, last) = (0, of_type("worker_finished"), lines.len() - 1);
+    let file = stage.scratch("run.jsonl");
+    let path = file.to_str().expect("a plain path");
+    for (at, from, to, key) in [
+        (first, "\"event\":{", "\"event\":{\"more_of_it\":1,", "more_of_it"),
+        (work, "\"event\":{", "\"event\":{\"more_of_it\":1,", "more_of_it"),
+        (last, "\"event\":{", "\"event\":{\"more_of_it\":1,", "more_of_it"),
+        (work, "\"outcome\":{", "\"outcome\":{\"more_of_it\":{\"a\":[]},", "outcome.more_of_it"),
+        (work, "{\"seq\":", "{\"more_of_it\":1,\"seq\":", "more_of_it"),
+        (work, ",\"event\":{", ",\"more_of_it\":null,\"event\":{", "more_of_it"),
+        (last, "}\n", ",\"more_of_it\":1}\n", "more_of_it"),
+    ] {
+        let line = format!("{}\n", lines[at]).replacen(from, to, 1);
+        assert!(line.contains("more_of_it"), "{line}");
+        let text: String = (0..)
+            .zip(&lines)
+            .map(|(now, it)| if now == at { line.clone() } else { format!("{it}\n") })
+            .collect();
+        fs::write(&file, text).expect("the scratch folder is ours");
+        let other = Stage::repository();
+        let refused = other.unstuck(&["import", path]).with_status(64);
+        let refused = refused.complains(&format!("{path}:{}: ", at + 1));
+        refused.complains(&format!("no key \"{key}\"; nothing was imported"));
+        other.unstuck(&["show"]).with_status(64);
+    }
+}
+
+#[test]
 fn gc_leaves_a_child_run_with_a_parent_that_is_worked_on() {
     let stage = Stage::repository();
     stage.write(
