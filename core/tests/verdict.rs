@@ -480,9 +480,45 @@ fn what_is_put_off_reserved_or_bad_limits_a_complete() {
     );
 }
 
+/// Checks that none of these remarks behind a complete word, on a line or in JSON, is taken for a completion.
+#[track_caller]
+fn check_remarks_that_limit(remarks: &[&str]) {
+    for text in remarks {
+        for line in [
+            format!("COMPLETE: {text}"),
+            format!("COMPLETE - {text}"),
+            format!("VERDICT: COMPLETE - {text}"),
+            format!("VERDICT: PASS ({text})"),
+        ] {
+            check(answer, "incomplete marker", &[&line]);
+            check(file, "incomplete file-text", &[&line]);
+        }
+        for value in [format!("complete: {text}"), format!("passed ({text})"), format!("done, {text}")] {
+            check(
+                file,
+                "incomplete file-json",
+                &[&format!("{{\"decision\":\"{value}\",\"check_id\":\"@\"}}")],
+            );
+        }
+    }
+}
+
+/// Checks that all of these remarks behind a complete word, on a line or in JSON, leave it complete.
+#[track_caller]
+fn check_remarks_that_agree(remarks: &[&str]) {
+    for text in remarks {
+        check(
+            answer,
+            "complete marker",
+            &[&format!("COMPLETE: {text}"), &format!("VERDICT: COMPLETE - {text}")],
+        );
+        check(file, "complete file-json", &[&format!("{{\"decision\":\"complete: {text}\"}}")]);
+    }
+}
+
 #[test]
 fn what_is_not_known_to_be_good_limits_a_complete() {
-    for text in [
+    check_remarks_that_limit(&[
         "skipping the hard part",
         "FIXME",
         "more to do",
@@ -558,31 +594,14 @@ fn what_is_not_known_to_be_good_limits_a_complete() {
         "スキップしました",
         "モックで通過",
         "跳过测试",
-    ] {
-        for line in [
-            format!("COMPLETE: {text}"),
-            format!("COMPLETE - {text}"),
-            format!("VERDICT: COMPLETE - {text}"),
-            format!("VERDICT: PASS ({text})"),
-        ] {
-            check(answer, "incomplete marker", &[&line]);
-            check(file, "incomplete file-text", &[&line]);
-        }
-        for value in [format!("complete: {text}"), format!("passed ({text})"), format!("done, {text}")] {
-            check(
-                file,
-                "incomplete file-json",
-                &[&format!("{{\"decision\":\"{value}\",\"check_id\":\"@\"}}")],
-            );
-        }
-    }
+    ]);
     let found = answer("COMPLETE: the login page");
     assert_eq!(found.reasons, ["\"the login page\" does not plainly say that all is done"]);
 }
 
 #[test]
 fn what_was_achieved_and_good_states_do_not_limit_a_complete() {
-    for text in [
+    check_remarks_that_agree(&[
         "all 14 tests pass",
         "41 passed, 0 failed, 0 ignored",
         "14 of 14 tests pass",
@@ -621,14 +640,372 @@ fn what_was_achieved_and_good_states_do_not_limit_a_complete() {
         "修正済み",
         "全部通过",
         "모든 테스트 통과",
-    ] {
-        check(
-            answer,
-            "complete marker",
-            &[&format!("COMPLETE: {text}"), &format!("VERDICT: COMPLETE - {text}")],
-        );
-        check(file, "complete file-json", &[&format!("{{\"decision\":\"complete: {text}\"}}")]);
-    }
+    ]);
+}
+
+#[test]
+fn what_speaks_of_a_part_limits_a_complete() {
+    check_remarks_that_limit(&[
+        "a quarter of the tests pass",
+        "a third of the tests are green",
+        "two fifths of the tests pass",
+        "three quarters of it is done",
+        "one in three tests passes",
+        "at least one test passes",
+        "at least the parser works",
+        "at the very least it compiles",
+        "at minimum the build works",
+        "up to three tests pass",
+        "one test passes",
+        "a single test passes",
+        "a test passes",
+        "two tests pass",
+        "two of the platforms are green",
+        "one platform is green",
+        "a prototype works",
+        "something works",
+        "parts work",
+        "a lot of tests pass",
+        "a dozen tests pass",
+        "a good chunk of the work is done",
+        "a small share of the checks is green",
+        "just the parser is done",
+        "the easy ones are done",
+        "the main part works",
+        "the hard part is done",
+        "completed the easy part",
+        "completed phase one",
+        "the backend side is done",
+        "the basics work",
+        "the core works",
+        "the simple cases are done",
+        "smoke tests pass",
+        "the selected tests pass",
+        "my tests pass",
+        "the tests I wrote pass",
+        "all tests that I ran pass",
+        "everything I tried works",
+        "all other tests pass",
+        "the others are done",
+    ]);
+}
+
+#[test]
+fn what_bounds_a_good_state_limits_a_complete() {
+    check_remarks_that_limit(&[
+        "everything works for small inputs",
+        "everything works for one user",
+        "works for ASCII",
+        "works for most users",
+        "all tests pass under the old config",
+        "all tests pass before my change",
+        "all tests pass ahead of the change",
+        "all tests pass in release mode",
+        "all tests pass in isolation",
+        "all tests pass on Linux",
+        "all tests pass (on Linux)",
+        "all tests pass on the old branch",
+        "all tests pass with the cache off",
+        "all tests pass with a patched dependency",
+        "all tests pass against the stub server",
+        "all tests pass using the legacy parser",
+        "all tests pass from the second run on",
+        "all tests pass after three attempts",
+        "all tests pass after restarting the server",
+        "all tests pass following a reboot",
+        "all tests pass during the day",
+        "all tests pass when run alone",
+        "all tests pass where applicable",
+        "all tests pass while the cache is warm",
+        "all tests pass as far as I can see",
+        "all tests pass at the moment",
+        "all tests pass one at a time",
+        "all tests pass locally",
+        "all tests pass, according to the author",
+        "the README says it works",
+        "works behind a flag",
+        "works outside of CI",
+        "works up to 100 rows",
+        "works to some extent",
+        "works per my notes",
+        "everything works within reason",
+        "passes under certain conditions",
+        "fixed for small inputs",
+        "fixed on the client",
+        "done with the parser",
+        "done on my side",
+        "done in spirit",
+        "done after merge",
+        "no errors on Linux",
+        "no errors that I can see",
+        "verified that all tests pass on Linux",
+        "works for all small inputs",
+        "works for any of my inputs",
+        "everything works on port 8080",
+        "everything works for the time being",
+        "all tests pass as of yesterday",
+        "all tests pass, which proves nothing",
+        "all tests pass whatever the code does",
+    ]);
+}
+
+#[test]
+fn what_hangs_on_luck_or_happens_now_and_then_limits_a_complete() {
+    check_remarks_that_limit(&[
+        "tests are green now and then",
+        "tests are green on good days",
+        "tests pass when I am lucky",
+        "all tests pass given the right seed",
+        "tests pass after a retry",
+        "tests pass from time to time",
+        "tests pass every other run",
+        "every third run passes",
+        "tests pass most days",
+        "tests pass this time",
+        "tests often pass",
+        "tests usually pass",
+        "works twice in a row",
+        "works once in a while",
+        "works until midnight",
+        "works every now and then",
+        "works off and on",
+        "works depending on the seed",
+        "luckily all tests pass",
+        "tests pass, fingers crossed",
+        "fixed, touch wood",
+        "all tests pass by coincidence",
+        "all tests pass thanks to a sleep",
+        "it passed last week",
+        "it had passed",
+        "it was fine",
+        "was done",
+        "has been done",
+    ]);
+}
+
+#[test]
+fn a_success_that_nothing_was_asked_of_limits_a_complete() {
+    check_remarks_that_limit(&[
+        "all tests pass vacuously",
+        "all tests pass trivially",
+        "all tests pass nominally",
+        "all tests pass because they are empty",
+        "all tests pass because none is left",
+        "all tests pass since nothing is asserted",
+        "all tests pass as they are no-ops",
+        "all tests pass due to an early return",
+        "all tests pass, they have no body",
+        "all tests pass, the suite is empty",
+        "everything passes by default",
+        "the tests always pass",
+        "all tests ran",
+        "all tests exist",
+    ]);
+}
+
+#[test]
+fn what_is_open_or_elsewhere_beside_good_news_limits_a_complete() {
+    check_remarks_that_limit(&[
+        "the parser works while the printer waits",
+        "the parser works whereas the printer lags",
+        "the parser works and the printer waits",
+        "the parser works; the printer is another matter",
+        "the parser works. The printer stays for another day.",
+        "the parser is done; now the printer",
+        "the parser is done, on to the printer",
+        "the fix is merged, deploy follows",
+        "the fix is merged, rollout continues",
+        "the fix is merged, QA is looking",
+        "the fix is on another branch",
+        "the fix lives elsewhere",
+        "fixed the parser and the docs wait",
+        "fixed the parser, while the printer is untouched",
+        "fixed the parser, leaving the printer",
+        "all tests pass, docs follow",
+        "all tests pass and the docs wait",
+        "all tests pass, the reviewer decides",
+        "all tests pass, over to you",
+        "all tests pass; the deploy is with ops",
+        "someone else fixed it",
+        "well on track, all tests pass",
+        "all tests pass; now to the UI",
+        "all tests pass; then the UI",
+        "all tests pass; UI untouched",
+        "fixed the parser and started the printer",
+        "fixed the parser, printer half done",
+        "fixed the parser; the printer I leave to you",
+        "the parser is fixed and that is all",
+    ]);
+}
+
+#[test]
+fn what_was_done_and_is_not_the_work_limits_a_complete() {
+    check_remarks_that_limit(&[
+        "wrote the plan",
+        "wrote a proposal for the fix",
+        "wrote the migration plan",
+        "the plan is written",
+        "updated the plan",
+        "finished the outline",
+        "finished the analysis",
+        "finished reading the code",
+        "created a ticket for it",
+        "created the branch",
+        "opened an issue and documented it",
+        "documented the bug",
+        "added a note about the bug",
+        "reviewed the code",
+        "checked out the branch",
+        "made a start",
+        "marked as done",
+        "updated the status to done",
+        "restored the old state",
+        "restored the original behavior",
+        "restored everything",
+        "rolled back the change, all tests pass",
+        "went back to the old version, all green",
+        "undid the change, all green",
+        "fixed by reverting",
+        "the assertion is gone",
+        "the failing test is gone",
+        "the checks are gone",
+        "dropped the assertion",
+        "silenced the warning",
+        "added a suppression",
+        "fixed with a sleep",
+        "increased the threshold",
+        "the threshold is raised",
+        "raised the tolerance",
+        "raised the bar to 10 seconds",
+        "changed the expected value",
+        "adjusted the expectations",
+        "regenerated the golden files",
+        "adapted the tests to the output",
+        "changed the test so it passes",
+        "all tests pass; I rewrote the assertions",
+        "returns a constant",
+        "returns true",
+        "returns an empty list",
+        "always returns success",
+        "the function returns the value the test wants",
+        "no new failures",
+        "no additional errors",
+        "no critical issues",
+        "no new warnings",
+        "implemented a subset of the spec",
+        "implemented a minimal version",
+        "implemented login for a single tenant",
+        "added an empty test",
+        "added debug output",
+        "fixed an unrelated bug",
+        "looked at everything",
+        "edited the tests, now all pass",
+        "made the tests green by deleting the asserts",
+        "lowered the coverage target",
+        "replaced the assertion with a log line",
+        "replaced the implementation with a constant",
+        "hard-wired the answer",
+    ]);
+}
+
+#[test]
+fn a_whole_that_is_reached_everywhere_and_always_leaves_a_complete() {
+    check_remarks_that_agree(&[
+        "all 12 tests pass",
+        "all two tests pass",
+        "works for all inputs",
+        "works for every user",
+        "works on all platforms",
+        "works everywhere",
+        "works end to end",
+        "works in production",
+        "works as intended",
+        "everything works as asked",
+        "everything works as the task requires",
+        "everything requested is done",
+        "all green on all platforms",
+        "all tests pass in CI",
+        "all tests pass on main",
+        "all tests pass in both modes",
+        "all tests pass in debug and release",
+        "all tests pass on Linux, macOS and Windows",
+        "all tests pass under every configuration",
+        "all tests pass across all platforms",
+        "all tests pass with no warnings",
+        "all tests pass with cargo nextest",
+        "all tests pass in 3.2s",
+        "the suite passes in under a minute",
+        "tests pass after the fix",
+        "tests pass after fixing the off-by-one",
+        "all tests pass after the rebase",
+        "all tests pass before and after the change",
+        "all tests pass, as required",
+        "all tests pass, including the new ones",
+        "all tests pass, so the task is complete",
+        "all tests pass: unit, integration and e2e",
+        "all tests pass and lint is clean",
+        "all tests pass reliably",
+        "the feature is complete: UI, API and tests",
+        "coverage is at 100%",
+        "0 failures in 41 tests",
+        "no issues found in the code",
+        "verified that all tests pass on every platform",
+        "verified on all platforms",
+    ]);
+}
+
+#[test]
+fn what_was_done_for_a_case_or_with_a_part_leaves_a_complete() {
+    check_remarks_that_agree(&[
+        "fixed the off-by-one in the parser",
+        "fixed the parser, the printer and the docs",
+        "fixed the crash on empty input",
+        "fixed the login bug for empty passwords",
+        "fixed the layout on small screens",
+        "fixed the bug where the list was empty",
+        "fixed the third test",
+        "fixed two bugs and added tests for both",
+        "fixed the regression and added a regression test",
+        "fixed the flaky test",
+        "the flaky test is fixed",
+        "the timeout bug is fixed",
+        "the crash is gone",
+        "the goal is reached",
+        "implemented X and added tests",
+        "implemented the endpoint, added tests and docs",
+        "implemented the parser for nested lists",
+        "implemented, tested and documented",
+        "implemented according to the spec",
+        "added tests, docs and examples",
+        "added support for Windows paths",
+        "added validation for small inputs",
+        "added a check that at least one item is given",
+        "added at least one test per function",
+        "added a retry with backoff to the client",
+        "added the threshold option",
+        "added a command to print the plan",
+        "added one test for each case",
+        "all steps of the plan are done",
+        "the plan is implemented",
+        "restored the missing feature",
+        "increased the test coverage to 100%",
+        "the endpoint rejects invalid tokens",
+        "handles errors gracefully",
+        "handles empty input correctly",
+        "the API returns 200 for valid requests",
+        "returns the sum of both lists",
+        "no new regressions",
+        "all tests pass, no new warnings",
+        "parsed lazily, all tests green",
+        "checked all acceptance criteria",
+        "reviewed and approved",
+        "wrote a plan and implemented it",
+        "raised the limit as requested",
+        "every function has a test and all pass",
+        "criteria 1 to 5 are met",
+        "replaced the old parser by the new one",
+        "finished the migration",
+    ]);
 }
 
 #[test]
@@ -1838,7 +2215,9 @@ fn large_hostile_texts_are_read_in_one_go() {
     }
     for unit in [
         "open items ", "requires ", "mock the ", "few ", "before ", "no open ", "removed the ", "worker's ",
-        "fixing ",
+        "fixing ", "works for ", "works and ", "works while ", "a ", "one in ", "at least ", "returns a ",
+        "wrote the plan ", "tests gone ", "everything I ", "no new ", "restored ", "works, ", "works (on ",
+        "fixed a, ", "test to ",
     ] {
         let text = format!("COMPLETE: {}", unit.repeat(SIZE / unit.len()));
         assert!(answer(&text).problems.len() < 40, "{unit}");

@@ -4,9 +4,10 @@
 //! counts only where it names something that was achieved, a good state, or a bad thing that is gone.
 
 use super::cjk;
+use super::clauses::all_speak;
 use super::good_news::unabsorbed;
 use super::ratio::has_met_ratio;
-use super::tokens::{Token, is_in, is_number, tokens};
+use super::tokens::{Token, before_in_clause, is_in, is_number, next_in_clause, tokens};
 use super::words::is_assent;
 
 /// What is done to a piece of work that gets done. Their past says so: `added`, `was fixed`.
@@ -36,7 +37,7 @@ const ACHIEVED: &[&str] =
     &["wrote", "written", "rewrote", "rewritten", "built", "rebuilt", "met", "kept", "split", "made"];
 
 /// What it does now. None of these is the plural of a noun that could be a part of the work.
-const DOES: &[&str] = &[
+pub(super) const DOES: &[&str] = &[
     "accepts", "adds", "defines", "describes", "documents", "explains", "lists", "rejects", "shows", "uses",
     "agrees", "allows", "behaves", "builds", "compiles", "complies", "conforms", "contains", "covers",
     "creates", "deletes", "emits", "enforces", "ensures", "exists", "fulfills", "fulfils", "handles",
@@ -46,7 +47,7 @@ const DOES: &[&str] = &[
 ];
 
 /// What several of them do; as a noun it says nothing, so something that does it has to stand before it.
-const DO: &[&str] = &[
+pub(super) const DO: &[&str] = &[
     "agree", "behave", "build", "cover", "compile", "comply", "conform", "exist", "hold", "match", "meet",
     "pass", "render", "run", "satisfy", "succeed", "work",
 ];
@@ -58,14 +59,14 @@ const DOERS: &[&str] = &["all", "both", "they", "now", "everything", "that", "wh
 const GOOD: &[&str] = &[
     "green", "gone", "done", "finished", "ok", "okay", "perfectly", "excellent", "safe", "valid",
     "successful", "successfully", "success", "working", "passing", "lgtm", "yes", "true", "correctly",
-    "properly", "fully", "entirely", "thoroughly", "flawless", "flawlessly", "identical", "consistent",
-    "functional", "operational", "compliant",
+    "properly", "flawless", "flawlessly", "identical", "consistent", "functional", "operational",
+    "compliant",
 ];
 
 /// Those that are good at the end of what they are said of: `all clean`, against `clean room`.
 const GOOD_AT_THE_END: &[&str] = &[
     "good", "fine", "great", "clean", "correct", "right", "perfect", "complete", "live", "available",
-    "present", "everything",
+    "present", "fully", "entirely", "thoroughly",
 ];
 
 /// Pairs of words that are a good state at the end.
@@ -77,7 +78,7 @@ const BEHIND_GOOD: &[&str] =
 
 /// The whole of these: `all checks`, `every acceptance criterion`.
 const WHOLES: &[&str] = &["all", "every", "both", "each", "entire", "whole"];
-const PARTS: &[&str] = &[
+pub(super) const PARTS: &[&str] = &[
     "test", "tests", "check", "checks", "item", "items", "step", "steps", "task", "tasks", "criterion",
     "criteria", "requirement", "requirements", "goal", "goals", "point", "points", "condition", "conditions",
     "assertion", "assertions", "suite", "suites", "gate", "gates", "work", "feature", "features", "case",
@@ -88,12 +89,17 @@ const PARTS: &[&str] = &[
 pub(super) fn affirms(text: &str) -> bool {
     let tokens = tokens(text);
     let has_good_news = unabsorbed(&tokens).len() < tokens.len();
+    let has_met = has_met_ratio(text);
+    let has_good = has_good_news || (0..tokens.len()).any(|at| is_good(&tokens, at));
     is_assent(text)
-        || has_good_news
-        || has_met_ratio(text)
         || refers(&tokens)
-        || (0..tokens.len()).any(|at| is_good(&tokens, at))
         || cjk::affirms(text)
+        || (has_good || has_met) && all_speak(&tokens, has_met)
+}
+
+/// Says whether a word names the whole of something: `all`, `everything`.
+pub(super) fn is_whole(token: &Token) -> bool {
+    is_in(token, WHOLES) || is_in(token, &["everything", "everyone", "everybody"])
 }
 
 /// Says whether a word is the past of what gets work done.
@@ -135,21 +141,42 @@ pub(super) fn is_good(tokens: &[Token], at: usize) -> bool {
     let same_clause = |t: &&Token| t.clause == token.clause;
     let before = at.checked_sub(1).map(|before| &tokens[before]).filter(same_clause);
     let next = tokens.get(at + 1).filter(same_clause);
+    if is_look(tokens, at) || token.text == "done" && before.is_some_and(|t| is_in(t, &["to", "as"])) {
+        return false;
+    }
     if is_in(token, GOOD) || is_in(token, DOES) || is_achieved(&token.text) || is_fulfilled(tokens, at) {
         return true;
     }
     if is_in(token, DO) {
-        return before.is_some_and(|t| is_in(t, DOERS) || is_plural(&t.text));
+        // "the files exist" says so, and "all tests exist" nothing of how they end.
+        let is_there = |t: &Token| token.text == "exist" && is_in(t, PARTS);
+        return before.is_some_and(|t| (is_in(t, DOERS) || is_plural(&t.text)) && !is_there(t));
     }
     if is_in(token, WHOLES) {
-        let mut ahead = tokens[at + 1..].iter().take(WHOLE_AHEAD_MAX).take_while(same_clause);
-        return ahead.any(|t| is_in(t, PARTS));
+        // "all checks" says so, and "all tests ran" does not.
+        let ahead = tokens[at + 1..].iter().take(WHOLE_AHEAD_MAX).take_while(same_clause);
+        let part = ahead.enumerate().find(|(_, t)| is_in(t, PARTS));
+        return part.is_some_and(|(ahead, _)| next_in_clause(tokens, at + 1 + ahead).is_none());
     }
     if is_in(token, &["0", "zero"]) {
         return ends_with_zero(tokens, at) || next.is_some_and(|t| is_plural(&t.text) && !is_in(t, PARTS));
     }
+    if token.text == "everything" {
+        // "it is everything", against "looked at everything".
+        return next.is_none() && before.is_none_or(|t| is_in(t, &["is", "was", "for"]));
+    }
     let is_pair = before.is_some_and(|t| GOOD_PAIRS.contains(&(t.text.as_str(), token.text.as_str())));
     (is_pair || is_in(token, GOOD_AT_THE_END)) && next.is_none_or(|t| is_in(t, BEHIND_GOOD))
+}
+
+/// `reviewed the code`, `checked out the branch`: looked at, whatever was seen.
+fn is_look(tokens: &[Token], at: usize) -> bool {
+    const LOOKS: &[&str] = &["reviewed", "checked", "debugged", "benchmarked", "designed", "tested"];
+    const OBJECTS: &[&str] = &["the", "a", "an", "this", "my", "our", "its", "it", "out", "in", "for"];
+    let is_before = |t: &Token| is_in(t, &["and", "is", "are", "was", "were", "been"]);
+    is_in(&tokens[at], LOOKS)
+        && next_in_clause(tokens, at).is_some_and(|t| is_in(t, OBJECTS))
+        && !before_in_clause(tokens, at).is_some_and(is_before)
 }
 
 /// `does what was asked`, `requires a password now`; a review that is requested or required is still to come.
@@ -163,6 +190,8 @@ fn is_fulfilled(tokens: &[Token], at: usize) -> bool {
             let before = at.checked_sub(1).map(|before| &tokens[before]);
             in_clause(&["that", "what"]) && before.is_some_and(|t| is_in(t, &["was", "were", "is"]))
         }
+        "reached" => before_in_clause(tokens, at)
+            .is_some_and(|t| is_in(t, &["is", "are", "was", "were"]) || is_in(t, PARTS)),
         "requires" => in_clause(&["now"]),
         _ => false,
     }

@@ -1,7 +1,7 @@
 //! Tells good news about bad things from bad news: `no failures`, `fixed the failing test`, `no longer occurs`.
 
 use super::shortfall::{OPEN, STAND_INS, THINGS};
-use super::tokens::{Token, is_in, is_number};
+use super::tokens::{Token, is_in, is_number, next_in_clause};
 
 /// Bad things: their absence is good news.
 pub(super) const BAD: &[&str] = &[
@@ -47,9 +47,8 @@ pub(super) fn is_unmended(tokens: &[Token], at: usize) -> bool {
     const MENDS: &[&str] = &[
         "fix", "fixing", "mended", "mends", "solved", "solves", "closed", "closes", "removed", "removes",
         "gone", "handled", "handles", "prevents", "prevented", "avoids", "avoided", "catches", "caught",
-        "covers", "covered", "silenced", "suppressed", "added", "adds", "implemented", "implements",
-        "documented", "translated", "improved", "improves", "updated", "changed", "moved", "renamed",
-        "refactored", "replaced", "wrote",
+        "covers", "covered", "added", "adds", "implemented", "implements", "translated", "improved",
+        "improves", "updated", "changed", "moved", "renamed", "refactored", "replaced", "wrote",
     ];
     const KINDS: &[&str] = &[
         "handling", "handler", "handlers", "message", "messages", "code", "codes", "page", "pages", "type",
@@ -58,7 +57,7 @@ pub(super) fn is_unmended(tokens: &[Token], at: usize) -> bool {
         "templates",
     ];
     const AROUND_MAX: usize = 8;
-    if !is_in(&tokens[at], BAD) {
+    if !is_in(&tokens[at], BAD) || is_kind_of_test(tokens, at) {
         return false;
     }
     let same_clause = |t: &&Token| t.clause == tokens[at].clause;
@@ -106,14 +105,39 @@ fn harmless_phrase(tokens: &[Token], start: usize) -> Option<usize> {
     }
     // "open items" are bad, and "items" are not.
     let is_open = |i: usize| is_in(i, THINGS) && i > start + 1 && is_in(i - 1, OPEN);
-    let is_bad = |i: &usize| is_in(*i, BAD) || is_in(*i, STAND_INS) || is_open(*i);
+    let is_unsteady =
+        |i: usize| !absence && is_in(i, &["flaky", "timeout", "timeouts", "invalid", "unstable"]);
+    let is_bad = |i: &usize| is_in(*i, BAD) || is_in(*i, STAND_INS) || is_open(*i) || is_unsteady(*i);
     let between = |i: &usize| is_in(*i, BETWEEN) || is_in(*i, OPEN) || is_in(*i, THINGS);
     let bad = (start + 1..start + AHEAD_MAX)
         .take_while(|i| is_bad(i) || between(i) || (!absence && is_number(word(*i))))
         .filter(is_bad)
         .last()?;
+    if absence && (narrows(tokens, start, bad) || is_in(bad, &["regression"]) && is_in(bad + 1, TEST_KINDS)) {
+        return None;
+    }
     let spoiled = absence && (is_in(bad + 1, SPOILERS) || is_in(bad + 2, SPOILERS));
     (!spoiled && !is_in(bad + 1, &["of"])).then_some(bad + 1)
+}
+
+/// `regression test`: a kind of test, and nothing bad.
+const TEST_KINDS: &[&str] = &["test", "tests", "suite", "case", "cases", "coverage", "check", "checks"];
+
+/// Says so of the word for something bad where it only says what kind of test it is.
+pub(super) fn is_kind_of_test(tokens: &[Token], at: usize) -> bool {
+    tokens[at].text == "regression" && next_in_clause(tokens, at).is_some_and(|t| is_in(t, TEST_KINDS))
+}
+
+/// `no new failures`, `no critical issues`: the old ones and the others are still there. Behind other good news a word
+/// that nothing new came up is no more than that.
+fn narrows(tokens: &[Token], start: usize, bad: usize) -> bool {
+    const NARROW: &[&str] = &["new", "other", "additional", "critical", "blocking"];
+    const HARMLESS: &[&str] = &["regression", "regressions", "needed"];
+    const BEHIND: &[&str] = &["warning", "warnings", "finding", "findings"];
+    let narrow = tokens.get(start + 1).filter(|t| is_in(t, NARROW));
+    let harmless = is_in(&tokens[bad], HARMLESS) || is_in(&tokens[bad], THINGS);
+    let is_behind = |t: &Token| start > 0 && t.text == "new" && is_in(&tokens[bad], BEHIND);
+    !harmless && narrow.is_some_and(|t| !is_behind(t))
 }
 
 /// Returns the end of `failing tests are fixed`, `missing test was added`: a bad thing that the same clause mends.
@@ -125,6 +149,10 @@ fn mended(tokens: &[Token], start: usize) -> Option<usize> {
         "regression", "regressions", "defect", "defects", "crash", "crashes", "todo", "todos", "invalid",
         "failure", "failures", "red",
     ];
+    // These may be there while all is green.
+    const UNSTEADY: &[&str] = &["flaky", "timeout", "timeouts", "hang", "deadlock", "leak", "leaks"];
+    const SOLVED: &[&str] =
+        &["fixed", "resolved", "repaired", "corrected", "eliminated", "mended", "solved", "handled"];
     const BETWEEN_MENDED: &[&str] = &[
         "the", "a", "test", "tests", "case", "cases", "doc", "docs", "documentation", "import", "imports",
         "page", "pages", "file", "files", "build", "lint", "check", "checks", "is", "are", "was", "were",
@@ -136,7 +164,9 @@ fn mended(tokens: &[Token], start: usize) -> Option<usize> {
         "mended", "solved", "added", "written", "handled", "passes", "pass", "passing", "green", "works",
         "work", "run", "ran",
     ];
-    if !is_in(&tokens[start], BAD_BEFORE) {
+    const BEINGS: &[&str] = &["is", "are", "was", "were", "has", "have", "been", "all", "both", "now"];
+    let is_unsteady = is_in(&tokens[start], UNSTEADY);
+    if !is_unsteady && !is_in(&tokens[start], BAD_BEFORE) {
         return None;
     }
     let same_clause = |t: &&Token| t.clause == tokens[start].clause;
@@ -150,8 +180,13 @@ fn mended(tokens: &[Token], start: usize) -> Option<usize> {
     let ends_well =
         tokens.get(end + 1).filter(same_clause).is_none_or(|t| !is_in(t, &["by", "in", "on", "except"]));
     // "remaining work" and "failing run" mend nothing: there the word is a noun.
+    // What failed is not mended where it is not there any more.
+    let is_test = |t: &Token| is_in(t, &["test", "tests", "check", "checks", "case", "cases", "lint"]);
+    let is_dodged = is_in(last, &["gone", "removed", "cleared", "eliminated", "closed"])
+        && tokens[start + 1..end].iter().rev().find(|t| !is_in(t, BEINGS)).is_some_and(is_test);
     let is_noun = between == 0 && is_in(last, &["work", "run", "pass"]);
-    (is_in(last, MENDED) && !is_noun && ends_well).then_some(end + 1)
+    (is_in(last, if is_unsteady { SOLVED } else { MENDED }) && !is_noun && !is_dodged && ends_well)
+        .then_some(end + 1)
 }
 
 /// Returns the end of `no longer occurs`, `does not panic`, `not a single failure`, `added the missing`, `nothing else to do`,
@@ -183,7 +218,12 @@ fn never_again(tokens: &[Token], start: usize) -> Option<usize> {
     if is(0, &["not"]) && single {
         return Some(start + 4);
     }
-    if is(0, &["added", "adds", "wrote", "removed", "removes"]) {
+    if is(0, &["handles", "rejects", "catches"])
+        && is(1, &["errors", "missing", "invalid", "failures", "broken"])
+    {
+        return Some(start + 2);
+    }
+    if is(0, &["added", "adds", "wrote", "restored", "removed", "removes"]) {
         let end = if is(1, &["the", "all", "both"]) { 2 } else { 1 };
         return is(end, &["missing", "broken", "todo", "todos"]).then_some(start + end + 1);
     }

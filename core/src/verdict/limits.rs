@@ -4,8 +4,10 @@
 //! INCOMPLETE the least. Only a few well-known harmless phrases ("no failures", "fixed the failing test") are taken
 //! out before limits are looked for.
 
+use super::adverbs;
+use super::bounds;
 use super::cjk;
-use super::good_news::{is_unmended, unabsorbed};
+use super::good_news::{is_kind_of_test, is_unmended, unabsorbed};
 use super::ratio::has_unmet_ratio;
 use super::shortfall;
 use super::tokens::{Token, is_in, is_number, tokens};
@@ -61,6 +63,9 @@ const LIMITS_ELSEWHERE: &[&str] = &[
 pub(super) const CONDITIONS: &[&str] =
     &["if", "unless", "until", "once", "provided", "assuming", "whenever", "pending"];
 
+/// Those that may say how long or how often something was so.
+const TIMES: &[&str] = &["until", "once", "whenever"];
+
 /// Words that begin a condition only at the start: "when the tests pass" against "fixed it when ...".
 const CONDITIONS_FIRST: &[&str] = &["when", "after", "as", "upon", "while", "before", "given"];
 
@@ -75,16 +80,27 @@ pub(super) fn limit_of(text: &str) -> Limit {
     let word = |at: usize| tokens.get(at).map_or("", |t| t.text.as_str());
     // "as long as" and "as soon as" are conditions, "as requested" is none.
     let is_manner = word(0) == "as" && !matches!(word(1), "long" | "soon" | "far");
-    if CONDITIONS_FIRST.contains(&word(0)) && !is_manner || is_any(CONDITIONS) {
+    if CONDITIONS_FIRST.contains(&word(0)) && !is_manner || CONDITIONS.contains(&word(0)) {
         return Limit::Conditional;
     }
-    let limits =
-        |i: &usize| tokens[*i].text.ends_with("n't") || is_unmended(&tokens, *i) || is_exception(&tokens, *i);
-    if is_any(LIMITS)
+    // "works until midnight" says something, and "complete if it works" nothing yet.
+    let is_bounded = bounds::is_bounded(&tokens, &free);
+    let waits = |i: &usize| CONDITIONS.contains(&word(*i)) && !(is_bounded && TIMES.contains(&word(*i)));
+    if free.iter().any(waits) {
+        return Limit::Conditional;
+    }
+    let limits = |i: &usize| {
+        tokens[*i].text.ends_with("n't")
+            || adverbs::is_doubtful(&tokens[*i].text)
+            || is_unmended(&tokens, *i)
+            || is_exception(&tokens, *i)
+    };
+    if free.iter().any(|i| is_in(&tokens[*i], LIMITS) && !is_kind_of_test(&tokens, *i))
         || is_any(LIMITS_ELSEWHERE)
         || names_part(&tokens)
         || defers(&tokens)
         || shortfall::is_short(&tokens, &free)
+        || is_bounded
         || free.iter().any(limits)
     {
         return Limit::Limited;
@@ -169,5 +185,7 @@ fn defers(tokens: &[Token]) -> bool {
 fn names_part(tokens: &[Token]) -> bool {
     const PARTS: &[&str] =
         &["step", "phase", "part", "task", "stage", "item", "section", "milestone", "iteration", "chapter"];
-    tokens.windows(2).any(|pair| PARTS.contains(&pair[0].text.as_str()) && is_number(Some(&pair[1])))
+    const NUMBERS: &[&str] = &["one", "two", "three", "four", "five", "six", "seven"];
+    let numbers = |t: &Token| is_number(Some(t)) || is_in(t, NUMBERS);
+    tokens.windows(2).any(|pair| is_in(&pair[0], PARTS) && numbers(&pair[1]))
 }

@@ -6,11 +6,15 @@
 //! function of its input, takes time linear in it and never panics. Modification times are not
 //! looked at: whoever reads the file knows whether it is of this check.
 
+mod adverbs;
 mod affirm;
 mod aside;
+mod bounds;
 mod check_id;
 mod cjk;
+mod clauses;
 mod context;
+mod deeds;
 mod denial;
 mod doubt;
 mod example;
@@ -19,6 +23,7 @@ pub(crate) mod json;
 mod limits;
 mod marker;
 mod object;
+mod portion;
 mod probe;
 mod problem;
 mod ratio;

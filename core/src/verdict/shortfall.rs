@@ -2,6 +2,8 @@
 //! `next: docs`, `removed the failing test`.
 
 use super::affirm::{is_achieved, is_achievement, is_achieving, is_good};
+use super::deeds::is_other_work;
+use super::portion::is_part;
 use super::tokens::{Token, is_in};
 
 /// Beginnings of the words of a family: `skip` stands for `skips`, `skipped`, `skipping`.
@@ -28,7 +30,9 @@ const WORDS: &[&str] = &[
     "scaffold", "scaffolded", "scaffolding", "backlog", "tba", "undone", "disputed", "contested", "wontfix",
     "xfailed", "retried", "yesterday", "incorrectly", "wrongly", "improperly", "demo", "lightly",
     "minimally", "loosely", "vaguely", "crudely", "naively", "hastily", "semi", "pseudo", "quasi", "mis",
-    "accident", "luck", "somehow", "struggled", "struggling",
+    "accident", "coincidence", "luck", "lucky", "somehow", "fairly", "pretty", "reckon", "imagine",
+    "underway", "begun", "nearing", "symptom", "symptoms", "wishful", "often", "leaving", "began", "weaker",
+    "hardwired", "seldom", "elsewhere", "struggled", "struggling",
 ];
 
 /// What stands in for the work. It may be mended: `replaced the placeholder`.
@@ -63,6 +67,79 @@ const PAIRS: &[(&str, &str)] = &[
     ("my", "knowledge"),
     ("our", "knowledge"),
     ("my", "machine"),
+    ("on", "track"),
+    ("started", "on"),
+    ("to", "you"),
+    ("i", "leave"),
+    ("we", "leave"),
+    ("by", "force"),
+    ("hard", "wired"),
+    ("special", "cased"),
+    ("debug", "output"),
+    ("debug", "print"),
+    ("debug", "prints"),
+    ("debug", "statements"),
+    ("my", "fork"),
+    ("my", "branch"),
+    ("my", "copy"),
+    ("my", "laptop"),
+    ("my", "side"),
+    ("my", "end"),
+    ("our", "side"),
+    ("off", "and"),
+    ("very", "least"),
+    ("times", "of"),
+    ("times", "in"),
+    ("times", "out"),
+    ("test", "wants"),
+    ("test", "expects"),
+    ("tests", "want"),
+    ("tests", "expect"),
+    ("low", "hanging"),
+    ("touch", "wood"),
+    ("on", "wood"),
+    ("ignore", "list"),
+    ("skip", "list"),
+    ("allow", "attribute"),
+    ("comment", "about"),
+    ("comment", "explaining"),
+    ("comments", "about"),
+    ("design", "doc"),
+    ("design", "document"),
+    ("wrote", "down"),
+    ("written", "down"),
+    ("had", "passed"),
+    ("had", "worked"),
+    ("someone", "else"),
+    ("somebody", "else"),
+    ("by", "someone"),
+    ("by", "somebody"),
+    ("on", "course"),
+    ("under", "way"),
+    ("getting", "there"),
+    ("fingers", "crossed"),
+    ("as", "good"),
+    ("ts", "ignore"),
+    ("type", "ignore"),
+    ("eslint", "disable"),
+    ("another", "branch"),
+    ("another", "repo"),
+    ("another", "story"),
+    ("another", "matter"),
+    ("another", "thing"),
+    ("another", "question"),
+    ("another", "topic"),
+    ("another", "problem"),
+    ("different", "story"),
+    ("different", "matter"),
+    ("different", "question"),
+    ("different", "branch"),
+    ("different", "task"),
+    ("different", "thing"),
+    ("separate", "matter"),
+    ("separate", "story"),
+    ("separate", "question"),
+    ("separate", "branch"),
     ("my", "best"),
     ("good", "enough"),
     ("close", "enough"),
@@ -202,6 +279,9 @@ pub(super) fn is_short(tokens: &[Token], free: &[usize]) -> bool {
             || weakens_tests(tokens, at)
             || is_unsure(tokens, at)
             || is_ahead(tokens, at)
+            || is_part(tokens, at)
+            || is_other_work(tokens, at)
+            || is_hearsay(tokens, at)
     };
     let is_pair = |pair: &[usize]| {
         let (first, second) = (&tokens[pair[0]], &tokens[pair[1]]);
@@ -259,6 +339,17 @@ fn is_open(tokens: &[Token], at: usize) -> bool {
             begins && !in_path && (is_label || next.is_some_and(|t| is_in(t, NEXT)))
         }
         "later" => is_label,
+        "started" | "starting" => {
+            begins || previous.is_some_and(|t| is_in(t, &["and", "then", "just", "already"]))
+        }
+        "all" => next.is_none() && previous.is_some_and(|t| t.text == "is"),
+        "wait" | "waits" | "follow" | "follows" | "continue" | "continues" | "lag" | "lags" | "linger"
+        | "lingers" | "differ" | "differs" | "suffer" | "suffers" => {
+            !begins
+                && next.is_none_or(|t| {
+                    is_in(t, &["on", "behind", "until", "later", "soon", "with", "from", "and"])
+                })
+        }
         _ => false,
     }
 }
@@ -267,7 +358,7 @@ fn is_open(tokens: &[Token], at: usize) -> bool {
 fn counts_few(tokens: &[Token], at: usize) -> bool {
     const FEW: &[&str] = &[
         "few", "fewer", "several", "many", "couple", "handful", "majority", "bulk", "minority", "portion",
-        "fraction", "subset",
+        "fraction", "subset", "share", "slice", "percentage", "lot", "lots", "plenty", "dozen", "bunch",
     ];
     const BACK_MAX: usize = 3;
     let same_clause = |t: &&Token| t.clause == tokens[at].clause;
@@ -282,7 +373,19 @@ fn qualifies(tokens: &[Token], at: usize) -> bool {
         "bug", "bugs", "regression", "regressions", "failure", "failures", "crash", "crashes", "leak",
         "leaks", "deadlock", "deadlocks", "mess",
     ];
-    const MAIN: &[&str] = &["important", "main", "basic", "essential", "key", "easy", "simple", "easiest"];
+    const MAIN: &[&str] = &[
+        "important", "main", "basic", "essential", "key", "easy", "simple", "easiest", "easier", "selected",
+        "certain", "targeted", "visible", "public", "smoke", "sanity", "fast", "quick", "cheap", "trivial",
+        "small", "smaller", "shorter", "critical", "minor", "local", "my", "relevant", "related", "normal",
+        "common", "usual", "standard", "typical", "default", "core", "central", "linux", "windows", "macos",
+    ];
+    const USES: &[&str] = &[
+        "flow", "flows", "path", "paths", "case", "cases", "input", "inputs", "scenario", "scenarios",
+        "feature", "features", "functionality", "version", "logic", "build", "builds", "users", "files",
+    ];
+    const SAID: &[&str] = &["is", "are", "work", "works", "pass", "passes", "passed", "green", "done"];
+    const STATES: &[&str] =
+        &["done", "finished", "fine", "ok", "okay", "good", "clean", "correct", "complete", "fixed"];
     const AHEAD_MAX: usize = 3;
     let same_clause = |t: &&Token| t.clause == tokens[at].clause;
     let mut ahead = tokens[at + 1..].iter().take(AHEAD_MAX).take_while(same_clause);
@@ -293,7 +396,18 @@ fn qualifies(tokens: &[Token], at: usize) -> bool {
         word if MAKES.contains(&word) => {
             ahead.any(|t| is_in(t, BAD)) && ahead.next().is_none_or(|t| is_in(t, JOINTS))
         }
-        word if MAIN.contains(&word) => next.is_some_and(|t| is_in(t, TESTS)),
+        word if MAIN.contains(&word) => {
+            let said = tokens.get(at + 2).filter(same_clause).is_some_and(|t| is_in(t, SAID));
+            next.is_some_and(|t| is_in(t, TESTS) || said && is_in(t, USES))
+        }
+        // "was done" leaves open what, and "it was fine" what it is now.
+        "has" | "had" | "have" if at <= 1 && next.is_some_and(|t| is_in(t, &["been", "it"])) => {
+            previous.is_none()
+        }
+        "was" | "were" => {
+            let begins = at == 0 || at == 1 && previous.is_none() && is_in(&tokens[0], &["complete", "done"]);
+            next.is_some_and(|t| is_in(t, STATES) && (begins || is_in(t, &STATES[2..8])))
+        }
         "persist" | "persists" => next.is_none(),
         "before" | "earlier" => next.is_none() && previous.is_none_or(|t| t.text != "as"),
         // "0 tests, 0 failures": nothing was tried.
@@ -321,6 +435,26 @@ fn weakens_tests(tokens: &[Token], at: usize) -> bool {
         || tokens[..at].iter().rev().take(REACH_MAX).take_while(goes_on).any(is_test)
 }
 
+/// `according to the author`, `the README says it works`: somebody else's word.
+fn is_hearsay(tokens: &[Token], at: usize) -> bool {
+    const OTHERS: &[&str] = &[
+        "author", "worker", "agent", "user", "log", "logs", "reviewer", "developer", "readme", "them", "him",
+        "her", "colleague", "previous", "earlier", "comment", "comments", "commit", "changelog",
+    ];
+    const SAYS: &[&str] = &["says", "say", "said", "claims", "claimed", "tells", "told", "swears", "insists"];
+    const SAID: &[&str] = &[
+        "that", "it", "all", "everything", "they", "so", "the", "tests", "me", "us", "done", "success",
+        "completion",
+    ];
+    const REACH_MAX: usize = 4;
+    let same_clause = |t: &&Token| t.clause == tokens[at].clause;
+    let mut ahead = tokens[at + 1..].iter().take(REACH_MAX).take_while(same_clause);
+    if is_in(&tokens[at], &["according", "per"]) {
+        return ahead.any(|t| is_in(t, OTHERS));
+    }
+    is_in(&tokens[at], SAYS) && ahead.next().is_some_and(|t| is_in(t, SAID))
+}
+
 /// `medium confidence`, `not confident`: anything but a high one.
 fn is_unsure(tokens: &[Token], at: usize) -> bool {
     const SURE: &[&str] =
@@ -337,7 +471,9 @@ fn is_ahead(tokens: &[Token], at: usize) -> bool {
     let of = |at: usize| tokens.get(at).filter(|t| t.clause == clause);
     let begins = at == 0 || of(at - 1).is_none();
     let word = tokens[at].text.as_str();
-    if begins && (is_achieving(word) || matches!(word, "writing" | "building" | "running" | "investigating"))
+    if begins
+        && (is_achieving(word) && word != "including"
+            || matches!(word, "writing" | "building" | "running" | "investigating"))
     {
         let end = (at..tokens.len()).take_while(|i| of(*i).is_some());
         return !end.skip(1).any(|i| is_good(tokens, i));

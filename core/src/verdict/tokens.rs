@@ -47,3 +47,13 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
     }
     tokens
 }
+
+/// Returns the word behind one, in the same clause.
+pub(super) fn next_in_clause(tokens: &[Token], at: usize) -> Option<&Token> {
+    tokens.get(at + 1).filter(|next| next.clause == tokens[at].clause)
+}
+
+/// Returns the word before one, in the same clause.
+pub(super) fn before_in_clause(tokens: &[Token], at: usize) -> Option<&Token> {
+    at.checked_sub(1).map(|before| &tokens[before]).filter(|before| before.clause == tokens[at].clause)
+}
