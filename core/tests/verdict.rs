@@ -686,6 +686,7 @@ fn what_speaks_of_a_part_limits_a_complete() {
         "all tests that I ran pass",
         "everything I tried works",
         "all other tests pass",
+        "a bug is fixed",
         "the others are done",
     ]);
 }
@@ -905,6 +906,8 @@ fn what_was_done_and_is_not_the_work_limits_a_complete() {
         "replaced the assertion with a log line",
         "replaced the implementation with a constant",
         "hard-wired the answer",
+        "kept the old code",
+        "timeouts extended",
     ]);
 }
 

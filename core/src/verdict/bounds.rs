@@ -126,7 +126,7 @@ fn is_said(tokens: &[Token], at: usize) -> bool {
 fn is_often(tokens: &[Token], at: usize) -> bool {
     const OFTEN: &[&str] = &[
         "often", "sometimes", "lucky", "luck", "alone", "today", "tonight", "lately", "elsewhere", "enough",
-        "twice", "thrice", "eventually", "individually", "mornings", "here",
+        "twice", "thrice", "eventually", "individually", "mornings", "here", "upstream",
     ];
     let next = next_in_clause(tokens, at).map_or("", |t| t.text.as_str());
     match tokens[at].text.as_str() {

@@ -34,7 +34,8 @@ fn is_plan(tokens: &[Token], at: usize) -> bool {
         "wrote", "written", "created", "made", "added", "drafted", "updated", "opened", "filed", "posted",
         "finished", "completed", "done", "polished", "refined", "prepared", "produced", "provided",
         "delivered", "saved", "committed", "documented", "approved", "reviewed", "revised", "complete",
-        "pushed", "submitted", "published", "built", "green", "improved", "designed", "defined", "extended",
+        "pushed", "submitted", "published", "built", "generated", "green", "improved", "designed", "defined",
+        "extended",
     ];
     const ENDS: &[&str] = &[
         "for", "to", "of", "how", "and", "is", "are", "was", "were", "about", "on", "with", "in", "as",
@@ -56,21 +57,24 @@ fn is_plan(tokens: &[Token], at: usize) -> bool {
 /// `restored the old state`, `rolled back`, `went back to the old version`.
 fn goes_back(tokens: &[Token], at: usize) -> bool {
     const RESTORES: &[&str] = &["restored", "restores", "reinstated", "recovered", "reset"];
+    const OLD: &[&str] = &["old", "original", "previous", "earlier", "former", "prior"];
     const EARLIER: &[&str] = &[
-        "old", "original", "previous", "earlier", "former", "prior", "backup", "state", "version",
-        "snapshot", "baseline", "code", "file", "files", "everything", "all", "it", "them", "behavior",
-        "behaviour", "commit", "branch", "repo", "repository", "tree", "workspace", "main", "master", "head",
-        "from", "to", "implementation",
+        "backup", "state", "version", "snapshot", "baseline", "code", "file", "files", "everything", "all",
+        "it", "them", "behavior", "behaviour", "commit", "branch", "repo", "repository", "tree", "workspace",
+        "main", "master", "head", "from", "to", "implementation",
     ];
     const GOES: &[&str] = &["rolled", "rolling", "roll", "went", "go", "goes", "gone", "going", "backed"];
     let token = &tokens[at];
     let next = next_in_clause(tokens, at).map_or("", |t| t.text.as_str());
     if is_in(token, RESTORES) {
-        return ahead(tokens, at).take(3).any(|t| is_in(t, EARLIER)) || next.is_empty();
+        return ahead(tokens, at).take(3).any(|t| is_in(t, OLD) || is_in(t, EARLIER)) || next.is_empty();
+    }
+    if is_in(token, &["kept", "keeps"]) {
+        return ahead(tokens, at).take(2).any(|t| is_in(t, OLD)) || next == "everything";
     }
     if token.text == "back" && next == "to" {
         let mut there = ahead(tokens, at).skip(1).take(3);
-        return there.any(|t| is_in(t, &["old", "original", "previous", "earlier", "former", "start"]));
+        return there.any(|t| is_in(t, OLD) || t.text == "start");
     }
     is_in(token, GOES) && (next == "back" || token.text == "backed" && next == "out")
         || is_in(token, &["undid", "undo", "undoes", "rollback"]) && before_in_clause(tokens, at).is_none()
@@ -109,8 +113,8 @@ fn moves_the_mark(tokens: &[Token], at: usize) -> bool {
         return there.next().is_some() && !there.next().is_some_and(|t| is_in(t, OPTIONS));
     }
     // "the threshold is raised"
-    let being =
-        next_in_clause(tokens, at).is_some_and(|t| is_in(t, &["is", "are", "was", "were", "got", "has"]));
+    let being = next_in_clause(tokens, at)
+        .is_some_and(|t| is_in(t, &["is", "are", "was", "were", "got", "has"]) || is_in(t, RAISES));
     is_mark(token) && being && ahead(tokens, at).take(3).any(|t| is_in(t, RAISES))
 }
 

@@ -78,7 +78,7 @@ fn counts_some(tokens: &[Token], at: usize) -> bool {
     const SAID: &[&str] = &[
         "pass", "passes", "passed", "passing", "work", "works", "working", "green", "ok", "okay", "done",
         "finished", "fine", "good", "clean", "complete", "completed", "builds", "compiles", "succeeds",
-        "succeeded", "met", "correct",
+        "succeeded", "met", "correct", "fixed", "solved", "resolved", "gone",
     ];
     const REACH_MAX: usize = 6;
     let previous = before_in_clause(tokens, at);
@@ -109,6 +109,9 @@ fn is_tens(token: &Token) -> bool {
 
 /// `the easy ones are done`, `the main part works`, `the backend side is green`.
 fn picks_out(tokens: &[Token], at: usize) -> bool {
+    const CHUNKS: &[&str] = &[
+        "part", "parts", "piece", "pieces", "bit", "bits", "side", "portion", "portions", "chunk", "chunks",
+    ];
     const PIECES: &[&str] = &[
         "one", "ones", "part", "parts", "piece", "pieces", "bit", "bits", "side", "sides", "portion",
         "portions", "chunk", "chunks", "aspect", "aspects", "stuff", "basics", "essentials", "fundamentals",
@@ -129,7 +132,7 @@ fn picks_out(tokens: &[Token], at: usize) -> bool {
     if is_piece && before_in_clause(tokens, at).is_some_and(|t| is_in(t, EASE)) {
         return true;
     }
-    let of_it = next.is_some_and(|t| t.text == "of") && is_in(&tokens[at], &PIECES[2..13]);
+    let of_it = next.is_some_and(|t| t.text == "of") && is_in(&tokens[at], CHUNKS);
     if of_it && !previous.clone().any(|t| is_whole(t) || is_deed(t)) {
         return true;
     }

@@ -68,6 +68,14 @@ const PAIRS: &[(&str, &str)] = &[
     ("our", "knowledge"),
     ("my", "machine"),
     ("on", "track"),
+    ("look", "green"),
+    ("look", "good"),
+    ("look", "fine"),
+    ("been", "green"),
+    ("been", "passing"),
+    ("been", "working"),
+    ("worth", "mentioning"),
+    ("worth", "noting"),
     ("started", "on"),
     ("to", "you"),
     ("i", "leave"),
@@ -384,8 +392,8 @@ fn qualifies(tokens: &[Token], at: usize) -> bool {
         "feature", "features", "functionality", "version", "logic", "build", "builds", "users", "files",
     ];
     const SAID: &[&str] = &["is", "are", "work", "works", "pass", "passes", "passed", "green", "done"];
-    const STATES: &[&str] =
-        &["done", "finished", "fine", "ok", "okay", "good", "clean", "correct", "complete", "fixed"];
+    const ENDS: &[&str] = &["done", "finished", "fixed"];
+    const STATES: &[&str] = &["fine", "ok", "okay", "good", "clean", "correct", "complete"];
     const AHEAD_MAX: usize = 3;
     let same_clause = |t: &&Token| t.clause == tokens[at].clause;
     let mut ahead = tokens[at + 1..].iter().take(AHEAD_MAX).take_while(same_clause);
@@ -406,7 +414,7 @@ fn qualifies(tokens: &[Token], at: usize) -> bool {
         }
         "was" | "were" => {
             let begins = at == 0 || at == 1 && previous.is_none() && is_in(&tokens[0], &["complete", "done"]);
-            next.is_some_and(|t| is_in(t, STATES) && (begins || is_in(t, &STATES[2..8])))
+            next.is_some_and(|t| is_in(t, STATES) || begins && is_in(t, ENDS))
         }
         "persist" | "persists" => next.is_none(),
         "before" | "earlier" => next.is_none() && previous.is_none_or(|t| t.text != "as"),
