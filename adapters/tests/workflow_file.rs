@@ -1805,7 +1805,9 @@ mod plans {
                  after      test-sorted, test-columns
                  bounds     10 min an attempt
 
-            worst case: 4 worker calls, 0 check calls, 10 min, and 26 h of waiting for limited services
+            worst case: 4 worker calls, 0 check calls, 10 min; not counted:
+              26 h of waiting for limited services, and the calls that they refuse
+              5 s for each process that has to be ended
         "#]]
         .assert_eq(&plan(&workflow).to_string());
     }
@@ -1831,7 +1833,9 @@ mod plans {
                  after      a
                  bounds     5 min an attempt
 
-            worst case: 3 worker calls, 0 check calls, 5 min, and 26 h of waiting for limited services
+            worst case: 3 worker calls, 0 check calls, 5 min; not counted:
+              26 h of waiting for limited services, and the calls that they refuse
+              5 s for each process that has to be ended
         "#]]
         .assert_eq(&plan(&workflow).to_string());
     }
@@ -1851,7 +1855,10 @@ mod plans {
                  check      verdict of CLAUDE_CODE in .roboppi-loop/verdict.json, 10 min a check
                  converge   stage rises after 2 without progress, stops at stage 3
 
-            worst case: 9 worker calls, 24 check calls, 3 h, and 26 h of waiting for limited services
+            worst case: 9 worker calls, 24 check calls, 3 h; not counted:
+              26 h of waiting for limited services, and the calls that they refuse
+              whoever says "waiting" is asked again, once a second at most, within the time of the step
+              5 s for each process that has to be ended
         "#]]
         .assert_eq(&plan(&workflow).to_string());
     }
@@ -1868,7 +1875,9 @@ mod plans {
                  check      `cargo test`, 1 h a check
                  converge   stage rises after 3 without progress, stops at stage 3
 
-            worst case: 75 worker calls, 75 check calls, 4 h, and 26 h of waiting for limited services
+            worst case: 75 worker calls, 75 check calls, 4 h; not counted:
+              26 h of waiting for limited services, and the calls that they refuse
+              5 s for each process that has to be ended
         "#]]
         .assert_eq(&plan(&workflow).to_string());
         let workflow = quick(&by("Fix it", "claude -p"), &[], &QuickOptions::default());
@@ -1880,7 +1889,10 @@ mod plans {
                  check      claim of the worker in .unstuck/decision.json
                  converge   stage rises after 3 without progress, stops at stage 3
 
-            worst case: 75 worker calls, 0 check calls, 4 h, and 26 h of waiting for limited services
+            worst case: 75 worker calls, 0 check calls, 4 h; not counted:
+              26 h of waiting for limited services, and the calls that they refuse
+              whoever says "waiting" is asked again, once a second at most, within the time of the step
+              5 s for each process that has to be ended
         "#]]
         .assert_eq(&plan(&workflow).to_string());
     }
@@ -1902,7 +1914,9 @@ mod plans {
                      bounds     4 iterations, 24 h an attempt
                      check      exit code of CUSTOM, 150 h a check
 
-            worst case: 24 worker calls, 81 check calls, 3601 h 30 min, and 26 h of waiting for limited services
+            worst case: 24 worker calls, 81 check calls, 3601 h 30 min; not counted:
+              26 h of waiting for limited services, and the calls that they refuse
+              5 s for each process that has to be ended
         "#]]
         .assert_eq(&plan(&loaded.workflow).to_string());
     }

@@ -11,6 +11,8 @@ use unstuck_core::workflow::{Check, CheckBy, OnFailure, Step, Subworkflow, Weath
 
 use unstuck_core::duration::spoken;
 
+use crate::process::Spec;
+
 /// What a workflow will do, and its worst case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
@@ -22,9 +24,11 @@ pub struct Plan {
     pub concurrency: Option<u32>,
     /// How long the run may wait for limited services besides; zero if it stops instead.
     pub outage_budget_ms: Millis,
+    /// Whether a check may say that an external job still runs, so that it is asked again; the worst case counts none of that.
+    pub polls: bool,
     /// The steps; a step comes after all it depends on.
     pub steps: Vec<PlannedStep>,
-    /// The worst case of the run.
+    /// The worst case of the run, of which [`Plan::polls`] and [`Plan::outage_budget_ms`] are no part.
     pub worst: Worst,
 }
 
@@ -103,6 +107,8 @@ pub fn plan(workflow: &Workflow) -> Plan {
             Weather::Wait => workflow.outage_budget,
             Weather::Stop => Millis(0),
         },
+        polls: workflow.steps.iter().filter_map(|step| step.check.as_ref()).any(may_wait)
+            || steps.iter().any(|step| step.workflow.as_ref().is_some_and(|plan| plan.polls)),
         steps,
         worst,
     }
@@ -202,6 +208,15 @@ fn worst(step: &Step, attempts: u32, child: Option<&Plan>) -> Worst {
     }
 }
 
+/// Says whether a check can say that an external job still runs.
+fn may_wait(check: &Check) -> bool {
+    match check.by {
+        CheckBy::Agent(_) | CheckBy::Claim => true,
+        CheckBy::Exit(_) => check.decision_file.is_some(),
+        CheckBy::Commands(_) | CheckBy::Conditions => false,
+    }
+}
+
 /// Who answers where nobody but the conditions is asked.
 const CONDITIONS: &str = "conditions";
 
@@ -274,11 +289,19 @@ impl fmt::Display for Plan {
             spoken(self.timeout_ms)
         )?;
         self.write_steps(f, 1)?;
-        write!(f, "\nworst case: {}", self.worst)?;
-        match self.outage_budget_ms {
-            Millis(0) => writeln!(f),
-            budget => writeln!(f, ", and {} of waiting for limited services", spoken(budget)),
+        writeln!(f, "\nworst case: {}; not counted:", self.worst)?;
+        if self.outage_budget_ms > Millis(0) {
+            let budget = spoken(self.outage_budget_ms);
+            writeln!(f, "  {budget} of waiting for limited services, and the calls that they refuse")?;
         }
+        if self.polls {
+            writeln!(
+                f,
+                "  whoever says \"waiting\" is asked again, once a second at most, within the time of the step"
+            )?;
+        }
+        let grace = spoken(Millis::from_secs(Spec::GRACE.as_secs()));
+        writeln!(f, "  {grace} for each process that has to be ended")
     }
 }
 
