@@ -350,7 +350,7 @@ fn error_of(at: &StepState) -> (Option<String>, Option<&'static str>) {
         Some(StepEnd::IterationsExhausted) => said("the last allowed iteration is over".to_owned()),
         Some(StepEnd::Stuck(_)) => said("the loop gets nowhere".to_owned()),
         Some(StepEnd::NoBaseline(why)) => said(format!("there is no baseline: {why}")),
-        Some(StepEnd::WaitExpired) => said("an external job was waited for too long".to_owned()),
+        Some(StepEnd::WaitExpired) => said("an external job takes longer than the step may".to_owned()),
         Some(StepEnd::ConditionFailed(reason)) => said(format!("a condition does not hold: {reason}")),
         Some(StepEnd::AttemptsExhausted(what)) => said(format!("no attempt is left: {what}")),
     }
@@ -613,7 +613,7 @@ mod tests {
             (StepEnd::IterationsExhausted, Some("the last allowed iteration is over")),
             (StepEnd::Undecidable("no JSON".to_owned()), Some("no JSON")),
             (StepEnd::NoBaseline("no git".to_owned()), Some("there is no baseline: no git")),
-            (StepEnd::WaitExpired, Some("an external job was waited for too long")),
+            (StepEnd::WaitExpired, Some("an external job takes longer than the step may")),
             (StepEnd::ConditionFailed("lint".to_owned()), Some("a condition does not hold: lint")),
             (StepEnd::AttemptsExhausted("lint".to_owned()), Some("no attempt is left: lint")),
             (StepEnd::Fatal("no disk".to_owned()), Some("no disk")),

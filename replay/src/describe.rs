@@ -358,7 +358,7 @@ pub fn sentence_of_end(end: &StepEnd) -> String {
         StepEnd::CheckFailed(failure) => failure.message.clone(),
         StepEnd::CheckCouldNotRun(failure) => format!("the check could not run: {}", failure.message),
         StepEnd::NoBaseline(why) => format!("there is no baseline: {why}"),
-        StepEnd::WaitExpired => "an external job was waited for too long".to_owned(),
+        StepEnd::WaitExpired => "an external job takes longer than the step may".to_owned(),
         StepEnd::Fatal(why) | StepEnd::Undecidable(why) => why.clone(),
         StepEnd::ConditionFailed(reason) => format!("a condition does not hold: {reason}"),
         StepEnd::AttemptsExhausted(what) => format!("no attempt is left: {what}"),

@@ -20,7 +20,7 @@ pub struct Args {
     /// The run: its id, the beginning of it, or @last.
     #[arg(add = ArgValueCompleter::new(complete_run))]
     run: String,
-    /// The answer; goes into the next prompt.
+    /// The answer; goes into the next prompt, and into that of a judge.
     #[arg(value_parser = args::words)]
     text: String,
     /// The step that it is for, where several are blocked. May be given again, for one answer to several.

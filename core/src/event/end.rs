@@ -32,7 +32,7 @@ pub enum StepEnd {
     CheckCouldNotRun(Failure),
     /// There is no baseline to compare with, for this reason.
     NoBaseline(String),
-    /// The external job was waited for too long.
+    /// The external job takes longer than the step may.
     WaitExpired,
     /// Something around the worker failed: an artifact, the branch.
     Fatal(String),

@@ -125,7 +125,7 @@ fn a_claim_can_be_blocked_unreadable_or_wait_for_ever() {
             FAILED: the worker failed: worker fails
             NOT COMPLETE: no readable verdict, again and again: no readable verdict, no readable verdict, no readable verdict
             OUT OF ITERATIONS: its last allowed iteration is over: other failures, same failures, same failures, fewer failures, more failures
-            OUT OF TIME: an external job was waited for too long: waits for a job
+            OUT OF TIME: an external job takes longer than the step may: waits for a job
             OUT OF TIME: the time of the run is over before its iterations are
             STUCK: incomplete again, and the check names no failure: other failures, same failures, incomplete without a word, incomplete without a word
             STUCK: no failure goes, and more come: other failures, same failures, fewer failures, more failures, more failures

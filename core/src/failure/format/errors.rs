@@ -37,16 +37,17 @@ const USAGE: &str = "ERROR: usage: ";
 
 /// Reads what a program says below its usage of the options that it was given, and for what npm, pnpm and yarn have no script.
 fn usage(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    /// So many lines below a usage are looked at, and so many usages.
     const LINES: usize = 100;
+    const USAGES: usize = 10;
     static REFUSED: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^[\w./-]+(?: [\w-]+)?: error: \S").expect("well formed"));
     static MISSING: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?:npm (?:ERR!|error) |\s*ERR_PNPM_\w+\s+|Usage Error: |error )(?P<what>(?:[Mm]issing script: |Couldn't find a script named |could not determine executable to run|npx canceled due to |Command .* not found).*)$")
             .expect("well formed")
     });
-    for (at, _) in
-        sheet.starting(b"uE").filter(|(_, line)| line.starts_with("usage: ") || line.starts_with(USAGE))
-    {
+    let is_usage = |(_, line): &(usize, &str)| line.starts_with("usage: ") || line.starts_with(USAGE);
+    for (at, _) in sheet.starting(b"uE").filter(is_usage).take(USAGES) {
         let below = sheet.lines[at + 1..].iter().take(LINES);
         if let Some(line) = below.copied().find(|line| REFUSED.is_match(line)) {
             found.push(Draft::process("errors", "usage", &[line]).about(line).message(line));
@@ -60,9 +61,10 @@ fn usage(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 /// Reads what a program names as the causes of its failure below it: `ruff failed`, `  Cause: message`.
 fn caused(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    const LINES: usize = 20;
     for (at, line) in sheet.lines.iter().enumerate().filter(|(_, line)| line.ends_with(" failed")) {
         let block = &sheet.lines[at + 1..];
-        let block = &block[..block.iter().take_while(|line| !line.trim().is_empty()).count()];
+        let block = &block[..block.iter().take(LINES).take_while(|line| !line.trim().is_empty()).count()];
         if block.first().is_some_and(|line| line.starts_with("  Cause: ")) {
             let said = block.join("\n");
             found.push(
