@@ -426,7 +426,8 @@ fn a_log_beside_which_the_mirror_is_behind_is_acted_on_as_a_whole() {
     let stage = Stage::repository();
     let worker = "sh -c 'date +%N >> f'";
     stage.unstuck(&["run", "go", "--check", "false", "--with", worker, "--iterations", "3"]).with_status(2);
-    let mirror = project_of(&stage).join("runs").join(stage.run()).join("events.jsonl");
+    let folder = project_of(&stage).join("runs").join(stage.run());
+    let (mirror, store, aside) = (folder.join("events.jsonl"), folder.join("store"), folder.join("aside"));
     let whole = fs::read_to_string(&mirror).expect("it is there");
     let lines: Vec<&str> = whole.split_inclusive('\n').collect();
     let cut = |kept: usize| fs::write(&mirror, lines[..kept].concat()).expect("it is ours");
@@ -434,9 +435,16 @@ fn a_log_beside_which_the_mirror_is_behind_is_acted_on_as_a_whole() {
     for kept in [0, 9] {
         cut(kept);
         for command in ["show", "report", "why", "events", "replay"] {
+            stage.unstuck(&[command]).with_status(0);
+        }
+        stage.unstuck(&["show"]).says("OUT OF ITERATIONS after 3 iterations");
+        // Where the store cannot tell them either, it is known that they are missing.
+        fs::rename(&store, &aside).expect("it is ours");
+        for command in ["show", "report", "why", "events", "replay"] {
             stage.unstuck(&[command]).with_status(6).complains("unstuck verify");
         }
         stage.unstuck(&["runs"]).with_status(0).says("DAMAGED").says("unstuck verify");
+        fs::rename(&aside, &store).expect("it is ours");
         assert!(stage.unstuck(&["export"]).with_status(0).out.starts_with(&whole));
         cut(kept);
         stage.unstuck(&["undo"]).with_status(0).says("before iteration 3");
