@@ -6,6 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::iter;
 use std::sync::Arc;
 
 use unstuck_core::event::Event;
@@ -280,7 +281,18 @@ impl EventStore for RunLog {
     }
 }
 
+/// What is known of the end of a log without a lock.
+struct End {
+    /// The last event of the mirror.
+    mirrored: Seq,
+    /// What the store of an interrupted run has beyond its last whole batch.
+    unmirrored: Vec<Record>,
+    /// The event of the checkpoint.
+    saved: Seq,
+}
+
 /// The log of a run, to look at: its mirror and its blobs.
+#[derive(Clone)]
 pub struct ReadLog {
     folder: RunFolder,
     blobs: Arc<FolderBlobs>,
@@ -302,38 +314,37 @@ impl ReadLog {
     /// of the mirror.
     pub fn read(&self, from: Seq) -> Result<Events<'static>, ReadError> {
         let events = mirror::read(&self.folder.mirror(), from)?;
-        let more = self.unmirrored();
-        let behind = self.behind_with(&more).map(Err);
-        let blobs = self.blobs();
-        let more = more.into_iter().filter(move |it| it.header.seq >= from);
-        let more = more.map(move |record| chain::decode(&record.as_ref(), blobs.as_ref()));
-        Ok(Box::new(events.chain(more).chain(behind)))
+        // What the mirror lacks is asked for behind its end: until then it may be completed.
+        let log = self.clone();
+        Ok(Box::new(events.chain(iter::once_with(move || log.beyond(from)).flatten())))
     }
 
-    /// Returns what the store of an interrupted run has beyond the mirror.
-    fn unmirrored(&self) -> Vec<Record> {
-        match Tail::read(&self.folder.mirror()).map(|tail| tail.last.transpose()) {
-            Ok(Ok(last)) => unmirrored::after(&self.folder, last.as_ref()),
-            _ => Vec::new(),
-        }
+    /// Returns the events from `from` on that only the store has, and an error where others are known to be missing.
+    fn beyond(&self, from: Seq) -> Vec<Result<Event, ReadError>> {
+        let Some(End { mirrored, unmirrored, saved }) = self.end() else { return Vec::new() };
+        let after = unmirrored.last().map_or(mirrored, |last| last.header.seq);
+        let wanted = unmirrored.iter().filter(|it| it.header.seq >= from);
+        let events = wanted.map(|record| chain::decode(&record.as_ref(), self.blobs.as_ref()));
+        let behind = (after < saved).then_some(Err(ReadError::Behind { after, known: saved }));
+        events.chain(behind).collect()
     }
 
-    /// Says whether the checkpoint knows of events that the mirror lacks.
+    /// Says whether the checkpoint or the store knows of events that the mirror lacks.
     ///
-    /// It is cheap and takes no lock. Whoever acts on the events opens the log for writing first, which brings store and mirror together.
+    /// It takes no lock. Whoever acts on the events opens the log for writing first, which brings store and mirror together.
     pub fn behind(&self) -> Option<ReadError> {
-        self.behind_with(&self.unmirrored())
+        let End { mirrored: after, unmirrored, saved } = self.end()?;
+        let known = unmirrored.last().map_or(saved, |last| last.header.seq.max(saved));
+        (after < known).then_some(ReadError::Behind { after, known })
     }
 
-    fn behind_with(&self, unmirrored: &[Record]) -> Option<ReadError> {
+    /// Looks at the end of the log; `None` where that of the mirror cannot be read.
+    fn end(&self) -> Option<End> {
         // The checkpoint first: the mirror of a live run is ahead of any checkpoint that was saved before.
-        let known = Checkpoint::load(&self.folder.checkpoint())?.seq;
-        let after = match Tail::read(&self.folder.mirror()).ok()?.last {
-            None => Seq(0),
-            Some(last) => last.ok()?.seq,
-        };
-        let after = unmirrored.last().map_or(after, |last| last.header.seq);
-        (after < known).then_some(ReadError::Behind { after, known })
+        let saved = Checkpoint::load(&self.folder.checkpoint()).map_or(Seq(0), |it| it.seq);
+        let last = Tail::read(&self.folder.mirror()).ok()?.last.transpose().ok()?;
+        let unmirrored = unmirrored::after(&self.folder, last.as_ref());
+        Some(End { mirrored: last.map_or(Seq(0), |last| last.seq), unmirrored, saved })
     }
 
     /// Follows the log from its first event.
