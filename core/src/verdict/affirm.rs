@@ -7,7 +7,7 @@ use super::cjk;
 use super::clauses::all_speak;
 use super::good_news::unabsorbed;
 use super::ratio::has_met_ratio;
-use super::tokens::{Token, before_in_clause, is_in, is_number, next_in_clause, tokens};
+use super::tokens::{Token, ahead_in_clause, before_in_clause, is_in, is_number, next_in_clause, tokens};
 use super::words::is_assent;
 
 /// What is done to a piece of work that gets done. Their past says so: `added`, `was fixed`.
@@ -138,9 +138,8 @@ fn is_stem(stem: &str) -> bool {
 pub(super) fn is_good(tokens: &[Token], at: usize) -> bool {
     const WHOLE_AHEAD_MAX: usize = 3;
     let token = &tokens[at];
-    let same_clause = |t: &&Token| t.clause == token.clause;
-    let before = at.checked_sub(1).map(|before| &tokens[before]).filter(same_clause);
-    let next = tokens.get(at + 1).filter(same_clause);
+    let before = before_in_clause(tokens, at);
+    let next = next_in_clause(tokens, at);
     if is_look(tokens, at) || token.text == "done" && before.is_some_and(|t| is_in(t, &["to", "as"])) {
         return false;
     }
@@ -154,7 +153,7 @@ pub(super) fn is_good(tokens: &[Token], at: usize) -> bool {
     }
     if is_in(token, WHOLES) {
         // "all checks" says so, and "all tests ran" does not.
-        let ahead = tokens[at + 1..].iter().take(WHOLE_AHEAD_MAX).take_while(same_clause);
+        let ahead = ahead_in_clause(tokens, at, WHOLE_AHEAD_MAX);
         let part = ahead.enumerate().find(|(_, t)| is_in(t, PARTS));
         return part.is_some_and(|(ahead, _)| next_in_clause(tokens, at + 1 + ahead).is_none());
     }

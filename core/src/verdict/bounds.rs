@@ -6,7 +6,7 @@
 
 use super::affirm::{DO, DOES, PARTS, is_achieved, is_good, is_whole};
 use super::good_news::ABSENCES;
-use super::tokens::{Token, before_in_clause, is_in, is_number, next_in_clause};
+use super::tokens::{Token, ahead_in_clause, before_in_clause, is_in, is_number, next_in_clause};
 
 /// Verbs that say that something is in order.
 const STATE_VERBS: &[&str] = &[
@@ -241,7 +241,7 @@ fn is_asked(tokens: &[Token], at: usize) -> bool {
         "request", "instructions", "design", "plan", "criteria", "you", "readme", "docs",
     ];
     const REACH_MAX: usize = 5;
-    let reach = || tokens[at + 1..].iter().take(REACH_MAX).take_while(|t| t.clause == tokens[at].clause);
+    let reach = || ahead_in_clause(tokens, at, REACH_MAX);
     reach().next().is_some_and(|t| is_in(t, MANNERS))
         || reach().next().is_some_and(|t| is_in(t, &["the", "per", "you", "in"]))
             && reach().any(|t| is_in(t, TASKS))
@@ -254,9 +254,8 @@ fn is_measure(tokens: &[Token], at: usize) -> bool {
         "hour", "hours", "iteration", "iterations", "round", "rounds", "mb", "gb", "kb",
     ];
     const COUNTS: &[&str] = &["a", "one", "two", "three", "four", "five", "six", "seven", "ten"];
-    let same = |t: &&Token| t.clause == tokens[at].clause;
     let Some(count) = tokens.get(at) else { return false };
-    let unit = tokens.get(at + 1).filter(same);
+    let unit = next_in_clause(tokens, at);
     let glued = count.text.starts_with(|c: char| c.is_ascii_digit()) && !is_number(Some(count));
     let counted = is_number(Some(count)) || is_in(count, COUNTS);
     // Of `3.2s` the point ends a clause.

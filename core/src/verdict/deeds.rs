@@ -2,7 +2,7 @@
 //! `returns a constant`, `the assertion is gone`.
 
 use super::affirm::is_achieved;
-use super::tokens::{Token, before_in_clause, is_in, is_number, next_in_clause};
+use super::tokens::{Token, ahead_in_clause, before_in_clause, is_in, is_number, next_in_clause};
 
 const REACH_MAX: usize = 5;
 
@@ -17,8 +17,7 @@ pub(super) fn is_other_work(tokens: &[Token], at: usize) -> bool {
 }
 
 fn ahead(tokens: &[Token], at: usize) -> impl Iterator<Item = &Token> + Clone {
-    let clause = tokens[at].clause;
-    tokens[at + 1..].iter().take(REACH_MAX).take_while(move |t| t.clause == clause)
+    ahead_in_clause(tokens, at, REACH_MAX)
 }
 
 /// What is written about the work, unless it is what was followed: `all steps of the plan are done`.
@@ -100,8 +99,7 @@ fn moves_the_mark(tokens: &[Token], at: usize) -> bool {
     const ASKED: &[&str] = &["asked", "requested", "required", "specified", "described"];
     const ASKED_REACH_MAX: usize = 8;
     let token = &tokens[at];
-    let reach = tokens[at + 1..].iter().take(ASKED_REACH_MAX).take_while(|t| t.clause == token.clause);
-    if reach.clone().any(|t| is_in(t, ASKED)) {
+    if ahead_in_clause(tokens, at, ASKED_REACH_MAX).any(|t| is_in(t, ASKED)) {
         return false;
     }
     if is_fitted(tokens, at) || weakens(tokens, at) {

@@ -63,7 +63,7 @@ pub(super) fn is_unmended(tokens: &[Token], at: usize) -> bool {
     let same_clause = |t: &&Token| t.clause == tokens[at].clause;
     let around = &tokens[at.saturating_sub(AROUND_MAX)..tokens.len().min(at + AROUND_MAX)];
     let mended = around.iter().filter(same_clause).any(|t| is_in(t, MENDS) || is_in(t, REPAIRS));
-    let next = tokens.get(at + 1).filter(same_clause);
+    let next = next_in_clause(tokens, at);
     !mended && !next.is_some_and(|t| is_in(t, KINDS) || is_number(Some(t)))
 }
 

@@ -10,7 +10,7 @@ use super::cjk;
 use super::good_news::{is_kind_of_test, is_unmended, unabsorbed};
 use super::ratio::has_unmet_ratio;
 use super::shortfall;
-use super::tokens::{Token, is_in, is_number, tokens};
+use super::tokens::{Token, is_in, is_number, next_in_clause, tokens};
 
 /// What a text beside a complete word does to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,10 +167,10 @@ fn defers(tokens: &[Token]) -> bool {
     const AT_THE_END: &[(&str, &str)] = &[("to", "follow"), ("to", "go"), ("to", "come")];
     const EASE: &[&str] = &["good", "easy", "easier", "simple", "simpler"];
     let is_pair = |at: usize, pairs: &[(&str, &str)]| {
-        let next = tokens.get(at + 1).filter(|t| t.clause == tokens[at].clause);
-        next.is_some_and(|next| pairs.contains(&(tokens[at].text.as_str(), next.text.as_str())))
+        next_in_clause(tokens, at)
+            .is_some_and(|next| pairs.contains(&(tokens[at].text.as_str(), next.text.as_str())))
     };
-    let ends_clause = |at: usize| tokens.get(at + 1).is_none_or(|next| next.clause != tokens[at].clause);
+    let ends_clause = |at: usize| next_in_clause(tokens, at).is_none();
     let eased = |at: usize| at.checked_sub(1).is_some_and(|before| is_in(&tokens[before], EASE));
     // "docs next", but not `Iterator::next`, whose colons end a clause.
     let comes_next = |at: usize| {

@@ -4,7 +4,7 @@
 use super::affirm::{is_achieved, is_achievement, is_achieving, is_good};
 use super::deeds::is_other_work;
 use super::portion::is_part;
-use super::tokens::{Token, is_in};
+use super::tokens::{Token, ahead_in_clause, before_in_clause, is_in, next_in_clause};
 
 /// Beginnings of the words of a family: `skip` stands for `skips`, `skipped`, `skipping`.
 const FAMILIES: &[&str] = &[
@@ -333,7 +333,7 @@ fn is_open(tokens: &[Token], at: usize) -> bool {
     const AHEAD_MAX: usize = 8;
     let previous = at.checked_sub(1).map(|before| &tokens[before]);
     let begins = previous.is_none_or(|t| t.clause != tokens[at].clause);
-    let next = tokens.get(at + 1).filter(same_clause);
+    let next = next_in_clause(tokens, at);
     let is_label = begins && next.is_none() && at + 1 < tokens.len();
     let closed = || tokens[at..].iter().take(AHEAD_MAX).take_while(same_clause).any(|t| is_in(t, CLOSED));
     match tokens[at].text.as_str() {
@@ -396,9 +396,9 @@ fn qualifies(tokens: &[Token], at: usize) -> bool {
     const STATES: &[&str] = &["fine", "ok", "okay", "good", "clean", "correct", "complete"];
     const AHEAD_MAX: usize = 3;
     let same_clause = |t: &&Token| t.clause == tokens[at].clause;
-    let mut ahead = tokens[at + 1..].iter().take(AHEAD_MAX).take_while(same_clause);
-    let next = tokens.get(at + 1).filter(same_clause);
-    let previous = at.checked_sub(1).map(|before| &tokens[before]).filter(same_clause);
+    let mut ahead = ahead_in_clause(tokens, at, AHEAD_MAX);
+    let next = next_in_clause(tokens, at);
+    let previous = before_in_clause(tokens, at);
     match tokens[at].text.as_str() {
         // "added crash reports" names a kind of thing.
         word if MAKES.contains(&word) => {
@@ -455,8 +455,7 @@ fn is_hearsay(tokens: &[Token], at: usize) -> bool {
         "completion",
     ];
     const REACH_MAX: usize = 4;
-    let same_clause = |t: &&Token| t.clause == tokens[at].clause;
-    let mut ahead = tokens[at + 1..].iter().take(REACH_MAX).take_while(same_clause);
+    let mut ahead = ahead_in_clause(tokens, at, REACH_MAX);
     if is_in(&tokens[at], &["according", "per"]) {
         return ahead.any(|t| is_in(t, OTHERS));
     }

@@ -57,3 +57,13 @@ pub(super) fn next_in_clause(tokens: &[Token], at: usize) -> Option<&Token> {
 pub(super) fn before_in_clause(tokens: &[Token], at: usize) -> Option<&Token> {
     at.checked_sub(1).map(|before| &tokens[before]).filter(|before| before.clause == tokens[at].clause)
 }
+
+/// Returns the words behind one, so many at most, as far as its clause goes.
+pub(super) fn ahead_in_clause(
+    tokens: &[Token],
+    at: usize,
+    most: usize,
+) -> impl Iterator<Item = &Token> + Clone {
+    let clause = tokens[at].clause;
+    tokens[at + 1..].iter().take(most).take_while(move |next| next.clause == clause)
+}

@@ -6,7 +6,7 @@ use super::good_news::{BAD, unabsorbed};
 use super::limits::{Limit, limit_of};
 use super::reason::{is_value, reports_success};
 use super::text::is_cjk;
-use super::tokens::{Token, is_number, tokens};
+use super::tokens::{Token, is_number, next_in_clause, tokens};
 
 /// What the value of a decision key says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,9 +241,7 @@ fn is_imperative(tokens: &[Token], done: usize) -> bool {
         "steps", "task", "tasks", "list", "them", "it", "rate", "to", "through", "on", "in",
     ];
     let is_order = ORDERS.contains(&tokens[done].text.as_str());
-    let same_clause = |t: &&Token| t.clause == tokens[done].clause;
-    is_order
-        && tokens.get(done + 1).filter(same_clause).is_some_and(|next| OBJECTS.contains(&next.text.as_str()))
+    is_order && next_in_clause(tokens, done).is_some_and(|next| OBJECTS.contains(&next.text.as_str()))
 }
 
 fn first_incomplete(tokens: &[Token]) -> Option<usize> {
