@@ -22,10 +22,12 @@ use crate::own_folder::{self, OwnFolder};
 
 /// The view of the run.
 pub(crate) const WORKFLOW: &str = "_workflow.json";
-/// The view of each step, and of each artifact that a step hands out.
+/// The view of each step.
 pub(crate) const META: &str = "_meta.json";
-/// The view of each artifact that a step was given.
+/// The same, and what its settings came to.
 pub(crate) const RESOLVED: &str = "_resolved.json";
+/// The folder of what is known of how a loop gets on, in that of its step.
+pub(crate) const CONVERGENCE: &str = "_convergence";
 
 /// What the views say besides the state.
 #[derive(Clone, Debug, Default)]
@@ -111,7 +113,7 @@ impl Views {
             self.add(folder, RESOLVED, Value::Object(meta));
         }
         if step.convergence.is_some() && at.feedback.decision.is_some() {
-            let folder = format!("{folder}/_convergence");
+            let folder = format!("{folder}/{CONVERGENCE}");
             self.add(&folder, "state.json", view::standing(state, step, at));
             self.add(&folder, "scope.json", view::scope(step, at));
         }

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::workflow::{Step, Work};
 
-use crate::context::{IGNORE_ALL, META, RESOLVED, WORKFLOW};
+use crate::context::{CONVERGENCE, IGNORE_ALL, META, RESOLVED, WORKFLOW};
 
 /// What a context folder has beside the folders of its steps.
 const OF_RUN: [&str; 2] = [WORKFLOW, "_subworkflows"];
 
 /// What the folder of a step has beside artifacts.
-const OF_STEP: [&str; 3] = [META, RESOLVED, "_convergence"];
+const OF_STEP: [&str; 3] = [META, RESOLVED, CONVERGENCE];
 
 /// What makes git ignore the folder, where it was made for a run.
 const IGNORED: (&str, &[u8]) = (".gitignore", IGNORE_ALL);

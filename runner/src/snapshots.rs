@@ -457,7 +457,8 @@ impl Keeper {
     }
 
     /// Compares the workspace before and after a worker. `first` is the first snapshot of the run: what the
-    /// worker itself made may go. `branch` is what its step may do to the branch; `undo` is the command that brings back the files that were there before.
+    /// worker itself made may go. `branch` is what its step may do to the branch; `undo` is the command that brings back
+    /// the files that were there before.
     ///
     /// # Errors
     ///

@@ -9,7 +9,6 @@ use std::sync::LazyLock;
 use super::registry::FORMATS;
 
 /// The lines on which the marks of each format stand, in order.
-#[derive(Clone)]
 pub(super) struct Marks(Vec<Vec<usize>>);
 
 impl Marks {

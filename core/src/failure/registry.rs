@@ -1,6 +1,7 @@
 //! The formats, one line each.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use super::beside::{Beside, lines_of};
 use super::draft::{Found, Told};
@@ -177,13 +178,13 @@ struct Prepared<'p> {
     lines: Vec<&'p str>,
     firsts: Vec<u8>,
     begins: Vec<u8>,
-    marks: Marks,
+    marks: Rc<Marks>,
 }
 
 impl<'p> Prepared<'p> {
     fn new(page: &'p Page<'p>) -> Self {
         let (lines, firsts, begins) = page.lines_and_firsts();
-        let marks = Marks::new(page.text());
+        let marks = Rc::new(Marks::new(page.text()));
         Self { page, lines, firsts, begins, marks }
     }
 
