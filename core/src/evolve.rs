@@ -215,6 +215,9 @@ impl RunState {
         }
         self.run_goes_on(place, event.add_iterations);
         self.clock.extra = self.clock.extra.plus(event.add_time);
+        if let Some(workflow) = self.workflow().filter(|_| event.renews_time) {
+            self.clock.renewed = self.clock.renewed.plus(workflow.timeout);
+        }
         self.extra_iterations = self.extra_iterations.saturating_add(event.add_iterations);
         self.add_budget(event);
         if let Some(worker) = &event.worker {

@@ -90,7 +90,10 @@ pub(crate) struct Clock {
     /// The last sign of life of a supervisor.
     pub(crate) alive_until: Timestamp,
     pub(crate) used: Millis,
+    /// What a person has added.
     pub(crate) extra: Millis,
+    /// What was had again for further attempts of the step that the run carries out.
+    pub(crate) renewed: Millis,
 }
 
 /// Where a step stands.
@@ -397,7 +400,7 @@ impl Feedback {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 18;
+    pub const REDUCER_VERSION: u32 = 19;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {
@@ -589,7 +592,8 @@ impl RunState {
 
     /// Returns how much time the run may use. While a service is waited for nobody works, and that has a bound of its own.
     pub(crate) fn time_allowed(&self) -> Option<Millis> {
-        Some(self.workflow()?.timeout.plus(self.clock.extra).plus(self.weather_wait))
+        let Clock { extra, renewed, .. } = self.clock;
+        Some(self.workflow()?.timeout.plus(extra).plus(renewed).plus(self.weather_wait))
     }
 
     /// Says whether any step waits for a moment.

@@ -347,3 +347,33 @@ fn a_check_that_a_signal_ended_is_asked_again_however_the_shell_reports_it() {
         assert_eq!(world.state.outcome(), Some(RunOutcome::Complete), "{first:?}");
     }
 }
+
+#[test]
+fn a_run_that_is_out_of_time_goes_on_with_more_or_with_all_of_it_anew() {
+    let order = |add_time, renews_time| RunResumed {
+        add_time: Millis(add_time),
+        renews_time,
+        ..RunResumed::default()
+    };
+    for (order, expected) in [
+        (order(0, false), Err(Rejection::NeedsTime)),
+        (order(500, false), Ok(500)),
+        (order(0, true), Ok(60_000)),
+        (order(500, true), Ok(60_500)),
+    ] {
+        let mut world = World::start(
+            Workflow { timeout: Millis(60_000), ..Workflow::of_steps(vec![step("a")]) },
+            scripted(&[]),
+        );
+        begin(&mut world, "a");
+        let limit = world.state.time_limit().expect("it has one");
+        world.pass_to(limit);
+        world.give(Observation::DeadlinePassed).expect("it runs");
+        stop(&mut world, "a", None);
+        assert_eq!(world.state.outcome(), Some(RunOutcome::TimeLimit));
+        let late = world.state.last_at().since(limit);
+        let went_on = world.give(Observation::RunResumed(order.clone()));
+        let left = world.state.time_limit().expect("it has one").since(world.state.last_at());
+        assert_eq!(went_on.map(|()| left.plus(late).0), expected, "{order:?}");
+    }
+}

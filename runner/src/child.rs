@@ -140,8 +140,13 @@ pub(crate) fn as_child(state: &RunState, place: Place) -> Observation {
 
 /// Returns what a person has said since the parent knew that the child is blocked. A later question of it is another one.
 fn answer(state: &RunState, place: &Place) -> Option<String> {
-    let is_known = place.blocked_at.is_some_and(|known| state.last_at() <= known);
-    place.hint.clone().filter(|_| is_known && state.outcome() == Some(RunOutcome::Blocked))
+    place.hint.clone().filter(|_| ended_as_known(state, place, RunOutcome::Blocked))
+}
+
+/// Says whether a child has ended so, its parent knows of it, and nothing has happened to it since.
+fn ended_as_known(state: &RunState, place: &Place, end: RunOutcome) -> bool {
+    let is_known = place.last_end.is_some_and(|(known, at)| known == end && state.last_at() <= at);
+    is_known && state.outcome() == Some(end)
 }
 
 fn resumed(state: &RunState, place: Place) -> RunResumed {
@@ -155,6 +160,8 @@ fn resumed(state: &RunState, place: Place) -> RunResumed {
     RunResumed {
         add_iterations,
         add_time,
+        // As a worker has the whole limit of its step for each attempt.
+        renews_time: ended_as_known(state, &place, RunOutcome::TimeLimit),
         add_micro_usd,
         add_tokens,
         accept_unknown_cost: given.accepts_unknown,

@@ -13,7 +13,7 @@ use unstuck_adapters::environment::{self, BranchFacts, Facts};
 use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_adapters::process::{self, Patience, Spec, StopSignal};
 use unstuck_core::client::Client;
-use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose, RunOutcome};
+use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose};
 use unstuck_core::failure::TestName;
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{CheckId, Digest, Millis, RunId};
@@ -134,11 +134,7 @@ fn place(world: &Machine, asked: &Asked<'_>, child: &RunId) -> Place {
         extra_time: state.extra_time(),
         secrets: state.secrets().to_vec(),
         hint: at.feedback.from_person.last().cloned(),
-        blocked_at: at
-            .child
-            .as_ref()
-            .filter(|it| it.run == *child && it.end == RunOutcome::Blocked)
-            .map(|it| it.ended_at),
+        last_end: at.child.as_ref().filter(|it| it.run == *child).map(|it| (it.end, it.ended_at)),
     }
 }
 

@@ -14,7 +14,7 @@ use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_adapters::process::StopSignal;
 use unstuck_adapters::redact::Redactor;
 use unstuck_core::error::with_causes;
-use unstuck_core::event::{DecisionFile, Outcome, Parent};
+use unstuck_core::event::{DecisionFile, Outcome, Parent, RunOutcome};
 use unstuck_core::id::{Blob, Digest, Millis, RunId, Timestamp};
 use unstuck_core::money::Prices;
 use unstuck_core::plural::count;
@@ -106,8 +106,9 @@ pub struct Place {
     pub secrets: Vec<String>,
     /// What a person said last.
     pub hint: Option<String>,
-    /// When the child was known to be blocked, if that was its last end: what a person said last came later, and answers it.
-    pub blocked_at: Option<Timestamp>,
+    /// How and when the child ended last, as its parent knows: what a person said last came later, and so did the attempt that
+    /// is made now.
+    pub last_end: Option<(RunOutcome, Timestamp)>,
 }
 
 /// Runs subworkflows as runs of their own.

@@ -97,6 +97,7 @@ pub fn resume(global: &Global, args: Args) -> Result {
     let order = RunResumed {
         add_iterations,
         add_time: add_time.unwrap_or_default(),
+        renews_time: false,
         add_micro_usd: add_usd.unwrap_or_default(),
         add_tokens: add_tokens.unwrap_or_default(),
         accept_unknown_cost,

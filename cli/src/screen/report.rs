@@ -14,7 +14,7 @@ use unstuck_core::money::{self, Spent};
 use unstuck_core::spending::Overspent;
 use unstuck_core::state::Child;
 use unstuck_core::workflow::{
-    Budget, CheckBy, CheckCommand, Convergence, Gate, Step, Work, Worker, Workflow,
+    Budget, CheckBy, CheckCommand, Convergence, Gate, Step, Weather, Work, Worker, Workflow,
 };
 use unstuck_replay::{CommandStory, StepStory, Story};
 use unstuck_runner::launch;
@@ -148,16 +148,24 @@ fn limits(workflow: &Workflow) -> String {
     let stall = stall.map(|repeats| format!("another strategy after {}", text::count(repeats, "repeat")));
     let concurrency = workflow.concurrency.map(|n| format!("{} at a time", text::count(n, "step")));
     let Budget { micro_usd, tokens, .. } = workflow.budget;
+    let asks_services = !crew::permissions(workflow).is_empty();
+    let waits = asks_services && workflow.weather == Weather::Wait;
+    let waits = waits.then(|| format!("{} more for outages", text::span(workflow.outage_budget)));
     let cap = match (micro_usd, tokens) {
-        (None, None) if crew::permissions(workflow).is_empty() => None,
+        (None, None) if !asks_services => None,
         (None, None) => Some("no spend cap (--max-usd sets one)".to_owned()),
         (money, tokens) => {
             let caps = money.map(money::dollars).into_iter().chain(tokens.map(|it| text::count(it, "token")));
             Some(caps.collect::<Vec<_>>().join(" · "))
         }
     };
-    let parts =
-        loops.into_iter().chain([text::span(workflow.timeout)]).chain(cap).chain(stall).chain(concurrency);
+    let parts = loops
+        .into_iter()
+        .chain([text::span(workflow.timeout)])
+        .chain(waits)
+        .chain(cap)
+        .chain(stall)
+        .chain(concurrency);
     parts.collect::<Vec<_>>().join(" · ")
 }
 

@@ -128,7 +128,9 @@ impl RunState {
         match outcome {
             RunOutcome::Complete => Err(Rejection::AlreadyComplete),
             RunOutcome::Blocked => Err(Rejection::NeedsAnswer),
-            _ if out_of_time && event.add_time == Millis(0) => Err(Rejection::NeedsTime),
+            _ if out_of_time && event.add_time == Millis(0) && !event.renews_time => {
+                Err(Rejection::NeedsTime)
+            }
             _ if let Some(bound) = self.overspent_with(event) => Err(Rejection::NeedsMoney(bound)),
             _ if event.add_iterations == 0 && !self.steps().any(|(step, at)| self.can_go_on(step, at)) => {
                 Err(Rejection::NeedsIterations)

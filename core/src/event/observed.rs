@@ -90,6 +90,8 @@ pub struct RunResumed {
     pub add_iterations: u32,
     /// Time that the run may take beyond its bound.
     pub add_time: Millis,
+    /// The run's time counts anew: it ran out, and the step that the run carries out is tried again.
+    pub renews_time: bool,
     /// Money that the run may spend beyond its bound, in millionths of a US dollar.
     pub add_micro_usd: u64,
     /// Tokens that the run may use beyond its bound.

@@ -184,10 +184,11 @@ fn any_observation() -> impl Strategy<Value = Observation> {
         },
     );
     prop_oneof![
-           1 => (0_u32..3, 0_u64..3, any::<bool>()).prop_map(|(add_iterations, add_time, has_successor)| {
+           1 => (0_u32..3, 0_u64..3, any::<[bool; 2]>()).prop_map(|(add_iterations, add_time, [has_successor, renews_time])| {
                let worker = has_successor.then(|| Box::new(Worker::new(WorkerKind::Command, "")));
                let add_time = Millis(add_time);
-               Observation::RunResumed(RunResumed { add_iterations, add_time, worker, ..RunResumed::default() })
+               let order = RunResumed { add_iterations, add_time, renews_time, worker, ..RunResumed::default() };
+               Observation::RunResumed(order)
            }),
            1 => Just(Observation::RunInterrupted(RunInterrupted { signal: 15 })),
            1 => proptest::option::of(due()).prop_map(|due| Observation::AnswerGiven(AnswerGiven {

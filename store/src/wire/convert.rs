@@ -286,6 +286,7 @@ impl v1::RunResumed {
         Ok(Self {
             add_iterations: Wire::wire(&it.add_iterations),
             add_time: Wire::wire(&it.add_time),
+            renews_time: Wire::wire(&it.renews_time),
             add_micro_usd: Wire::wire(&it.add_micro_usd),
             add_tokens: Wire::wire(&it.add_tokens),
             accept_unknown_cost: Wire::wire(&it.accept_unknown_cost),
@@ -303,6 +304,7 @@ impl v1::RunResumed {
         Ok(domain::RunResumed {
             add_iterations: self.add_iterations.domain(),
             add_time: self.add_time.domain(),
+            renews_time: self.renews_time.domain(),
             add_micro_usd: self.add_micro_usd.domain(),
             add_tokens: self.add_tokens.domain(),
             accept_unknown_cost: self.accept_unknown_cost.domain(),

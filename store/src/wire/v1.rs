@@ -39,6 +39,7 @@ pub struct Parent {
 pub struct RunResumed {
     pub add_iterations: u32,
     pub add_time: u64,
+    pub renews_time: bool,
     pub add_micro_usd: u64,
     pub add_tokens: u64,
     pub accept_unknown_cost: bool,

@@ -247,6 +247,7 @@ pub fn observations() -> Vec<Observation> {
         Observation::RunResumed(RunResumed {
             add_iterations: 5,
             add_time: Millis(3_600_000),
+            renews_time: true,
             add_micro_usd: 2_500_000,
             add_tokens: 1_000_000,
             accept_unknown_cost: true,

@@ -123,6 +123,29 @@ fn s40_a_child_run_gets_the_iterations_and_the_hint_that_its_parent_gets() {
 }
 
 #[test]
+fn each_attempt_of_a_step_that_is_a_child_run_has_the_whole_limit_of_the_step() {
+    let stage = Stage::repository();
+    let slow = "echo slow >>log; test -e second || { touch second; sleep 60; }";
+    stage.write(
+        "child.yaml",
+        format!(
+            "name: child\nversion: \"1\"\ntimeout: 5m\nsteps:\n  \
+             quick: {{worker: CUSTOM, instructions: echo quick >>log, capabilities: [EDIT]}}\n  \
+             slow: {{worker: CUSTOM, depends_on: [quick], instructions: {slow:?}, capabilities: [EDIT]}}\n"
+        ),
+    );
+    stage.write(
+        "parent.yaml",
+        "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  \
+         outer: {workflow: child.yaml, timeout: 3s, on_failure: retry, max_retries: 1}\n",
+    );
+    stage.unstuck(&["run", "parent.yaml"]).with_status(0).says("OUT OF TIME");
+    let log = std::fs::read_to_string(stage.workspace().join("log")).expect("the steps wrote it");
+    assert_eq!(log, "quick\nslow\nslow\n", "what is done is not done again");
+    stage.verify();
+}
+
+#[test]
 fn a_child_run_that_needs_a_person_is_answered_by_way_of_its_parent() {
     let stage = Stage::repository();
     let work = "test -e ../login && unstuck verdict complete || unstuck verdict blocked --needs 'npm login'; date +%N >>log";
