@@ -39,12 +39,24 @@ pub fn own_paths(workspace: &Path, context_dir: &str, steps: &[Step], makes_view
     of_run.chain(of_steps).chain(of_others).chain(ignored).collect()
 }
 
+/// Returns what a run of these steps would take for its own artifacts, and replace, although no run has made it.
+pub fn in_the_way(workspace: &Path, context_dir: &str, steps: &[Step]) -> Vec<PathBuf> {
+    let folder = Path::new(context_dir);
+    let of_user = steps.iter().filter(|step| {
+        let views = folder.join(step.id.as_str()).join(META);
+        workspace.join(views).symlink_metadata().is_err()
+    });
+    let artifacts =
+        of_user.flat_map(|step| artifacts_of(step).map(|name| folder.join(step.id.as_str()).join(name)));
+    artifacts.filter(|path| workspace.join(path).symlink_metadata().is_ok()).collect()
+}
+
 /// What is in a context folder.
 #[derive(Default)]
 struct Found {
     /// It is not there, or nothing is in it.
     is_empty: bool,
-    /// Whatever is in it was put there by runs.
+    /// It was made for a run, and whatever is in it was put there by runs.
     is_of_runs: bool,
     /// It was made for a run.
     is_ignored: bool,
@@ -73,7 +85,7 @@ fn look(folder: &Path) -> io::Result<Found> {
             others += 1;
         }
     }
-    found.is_of_runs = others == 0 && !found.is_empty;
+    found.is_of_runs = others == 0 && found.is_ignored;
     Ok(found)
 }
 
@@ -127,12 +139,18 @@ mod tests {
         let of_a_run = [("context/_workflow.json", "{}"), ("context/old/_meta.json", "{}")];
         check(&[], true, &["context"]);
         check(&[], false, &one_by_one);
+        let of_old = ["context/old/_meta.json", "context/old/_resolved.json", "context/old/_convergence"];
         check(&made, false, &["context"]);
-        check(&of_a_run, true, &["context"]);
+        check(&[&made[..], &of_a_run].concat(), true, &["context"]);
+        // A folder of the user's, of which a step has made one of its own.
+        check(
+            &[&of_a_run[..], &[("context/old/notes.md", "x")]].concat(),
+            true,
+            &[&one_by_one[..], &of_old].concat(),
+        );
         check(&[("context/a.go", "x")], true, &one_by_one);
         check(&[("context/s/a.go", "x")], true, &one_by_one);
         let with_own = [&of_a_run[..], &[("context/.gitignore", "*\n"), ("context/a.go", "x")]].concat();
-        let of_old = ["context/old/_meta.json", "context/old/_resolved.json", "context/old/_convergence"];
         check(&with_own, true, &[&one_by_one[..], &of_old, &["context/.gitignore"]].concat());
     }
 }

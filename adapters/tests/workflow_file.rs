@@ -783,13 +783,13 @@ mod checks {
             accepted
         "#]];
         a_decision_file_may_not_lead_out: checked("worker: CODEX_CLI\ninstructions: x\ncapabilities: [EDIT]\ndecision_file: ../v.json") => expect![[r#"
-            flow.yaml:14:22: steps.a.completion_check.decision_file: found "../v.json": ".." leads out; expected a relative path without ".."
+            flow.yaml:14:22: steps.a.completion_check.decision_file: found "../v.json": ".." leads out; expected the relative path of a file, without ".."
         "#]];
         a_decision_file_may_hold_the_check_id: checked("worker: CODEX_CLI\ninstructions: x\ncapabilities: [EDIT]\ndecision_file: v-{{completion_check_id}}.json") => expect![[r#"
             accepted
         "#]];
         an_empty_decision_file_is_refused: checked("worker: CODEX_CLI\ninstructions: x\ncapabilities: [EDIT]\ndecision_file: \"\"") => expect![[r#"
-            flow.yaml:14:22: steps.a.completion_check.decision_file: empty; expected a relative path without ".."
+            flow.yaml:14:22: steps.a.completion_check.decision_file: empty; expected the relative path of a file, without ".."
         "#]];
         a_checker_that_cannot_write_is_warned_about: checked("worker: CODEX_CLI\ninstructions: x\ncapabilities: [READ]\ndecision_file: v.json") => expect![[r#"
             warning: flow.yaml:14:7: steps.a.completion_check.decision_file: no effect: the checker cannot write it; the verdict is taken from its answer; EDIT or RUN_COMMANDS would let it write the file
@@ -1976,6 +1976,50 @@ mod pages {
         let schema: Value = serde_json::from_str(&text).expect("JSON");
         for reference in text.split("\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
             assert!(schema.pointer(reference).is_some(), "{reference}");
+        }
+    }
+}
+
+#[cfg(unix)]
+mod links {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_path_may_not_leave_its_base_through_a_link() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (workspace, outside) = (folder.path().join("w"), folder.path().join("outside"));
+        fs::create_dir_all(workspace.join("inside")).expect("ours");
+        fs::create_dir_all(&outside).expect("ours");
+        fs::write(outside.join("c.yaml"), step("")).expect("ours");
+        symlink("inside", workspace.join("in")).expect("ours");
+        symlink(&outside, workspace.join("out")).expect("ours");
+        symlink(folder.path().join("gone"), workspace.join("dangling")).expect("ours");
+        symlink(outside.join("c.yaml"), workspace.join("c.yaml")).expect("ours");
+        let asked = "max_iterations: 2\ncompletion_check: {worker: COMMAND, command: c, instructions: x, decision_file: AT/v.json}";
+        let calls = "name: t\nversion: \"1\"\ntimeout: 5m\nsteps:\n  a: {workflow: AT/c.yaml}\n".to_owned();
+        for (text, links) in [
+            (step("workspace: AT"), &["out", "dangling"][..]),
+            (step("workspace: AT/deeper"), &["out", "dangling"]),
+            (step(asked), &["out", "dangling"]),
+            (step("outputs: [{name: x, path: AT/x}]"), &["out", "dangling"]),
+            (top("context_dir: AT/views"), &["out", "dangling"]),
+            (calls, &["out", "dangling", "."]),
+        ] {
+            let options = Options { workspace: workspace.clone(), ..Options::default() };
+            let said = |at: &str| {
+                let file = workspace.join("flow.yaml");
+                fs::write(&file, text.replace("AT", at)).expect("ours");
+                report(&load(&file, &options))
+            };
+            for link in links {
+                let said = said(link);
+                assert!(said.contains("a link leads it out of ."), "{text}: {said}");
+            }
+            let said = said("in");
+            assert!(!said.contains("a link"), "{text}: {said}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::workflow_file::{self, Complaint, Disk, Files as _};
-use unstuck_adapters::{clients, test_command, validators};
+use unstuck_adapters::{clients, own_paths, test_command, validators};
 use unstuck_core::completion::{self, Condition};
 use unstuck_core::workflow::{Work, WorkerKind, Workflow};
 
@@ -22,6 +22,20 @@ pub fn what_cannot_run(
 ) -> Result<()> {
     can_run(workflow, workspace)?;
     holds_no_secret(workflow, redactor, &Files { file: file.map(Path::new), workflow, workspace })
+}
+
+/// Refuses to begin a run that would replace what no run has made.
+pub fn what_would_be_lost(workflow: &Workflow, workspace: &Path) -> Result<()> {
+    match own_paths::in_the_way(workspace, &workflow.context_dir, &workflow.steps).first() {
+        None => Ok(()),
+        Some(path) => {
+            let what = format!(
+                "{} is there, no run has made it, and an artifact would take its place",
+                path.display()
+            );
+            Err(Error::usage(what).hint("move it away, or name another folder with context_dir"))
+        }
+    }
 }
 
 fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {

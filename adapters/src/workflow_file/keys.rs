@@ -62,7 +62,9 @@ pub enum Kind {
     Usd,
     /// A path that stays within its base.
     Path,
-    /// A path that stays within its base, or an absolute one.
+    /// A file that is written, at a path that stays within its base.
+    File,
+    /// A folder that is written to, at a path that stays within its base or an absolute one.
     FreePath,
     /// A pattern of paths.
     Pattern,
@@ -272,7 +274,7 @@ const CHECK: &[Key] = &[
     optional("model", Kind::Text, "none", "Passed on to the worker."),
     optional("variant", Kind::Text, "none", "Effort; only for OPENCODE."),
     optional("timeout", Kind::Span, "`timeout` of the step / 4, else of the workflow / 4, at least 1 s", "Bound of one check."),
-    optional("decision_file", Kind::Path, "required unless CUSTOM; `.unstuck/{{completion_check_id}}.json` with `claim`", "Where the verdict is written, from the workspace root; may hold `{{completion_check_id}}`."),
+    optional("decision_file", Kind::File, "required unless CUSTOM; `.unstuck/{{completion_check_id}}.json` with `claim`", "Where the verdict is written, from the workspace root; may hold `{{completion_check_id}}`."),
     optional("claim", Kind::Flag, "`false`", "The worker itself gives the verdict; no further process runs. Then only `decision_file` and `max_parse_failures` may stand beside it.").ours(),
     optional("max_parse_failures", Kind::Whole(1), "3", "So many checks in a row without a readable verdict end the step.").ours(),
     optional("commands", Kind::Some(&Kind::TextOr(Level::Command)), "none", "Command lines that are run instead of a worker, one after the other, all of them; what fails is read from their output. Text is short for `{run: TEXT}`.").ours(),
@@ -763,6 +765,7 @@ impl Kind {
             Self::Usd => "an amount of US dollars above 0, such as 2.50".to_owned(),
             Self::Span => "a duration such as \"90s\" or \"1h30m\"".to_owned(),
             Self::Path => "a relative path without \"..\"".to_owned(),
+            Self::File => "the relative path of a file, without \"..\"".to_owned(),
             Self::FreePath => "a path without \"..\"".to_owned(),
             Self::Pattern => "a pattern of paths such as \"src/**\"".to_owned(),
             Self::Segment | Self::Artifact => "a name without slashes".to_owned(),

@@ -7,8 +7,9 @@ use unstuck_core::workflow::Workflow;
 
 use super::catalog::Catalog;
 use super::client::Clients;
-use super::complaint::{Complaint, KeyPath, Place, Report, named};
+use super::complaint::{Complaint, KeyPath, Place, Report, named, quoted};
 use super::node::{self, Node};
+use super::view::View;
 use super::{Files, Options, reason, shown, tidy};
 
 /// So many calls of subworkflows are followed in all.
@@ -52,9 +53,28 @@ impl<'a> Loader<'a> {
         self.workflow(&root, Scope { catalog, clients: Clients::new(), path: path.to_owned(), chain })
     }
 
+    /// Complains about a path that leaves its base through a link.
+    pub fn stays_in(&mut self, base: &Path, text: &str, place: Place, path: &KeyPath) -> bool {
+        let Some(to) = self.files.leads_out(base, text) else { return true };
+        let (base, to) = (shown(base, self.options), shown(&to, self.options));
+        let what = format!("found {}: a link leads it out of {base}, to {to}", quoted(text));
+        self.report.error(place, path, what, "expected a path that stays in there");
+        false
+    }
+
+    /// The same for a key of a map, where it is there.
+    pub fn value_stays_in(&mut self, base: &Path, view: &View<'_>, key: &str) -> bool {
+        let (place, path) = (view.value_place(key), view.path.key(key));
+        view.text(key).is_none_or(|text| self.stays_in(base, text, place, &path))
+    }
+
     /// Reads the file that a subworkflow step calls; complaints about the call go to `place`.
     pub fn child(&mut self, called: &str, place: Place, key: &KeyPath, parent: &Scope) -> Option<Workflow> {
-        let path = tidy(&folder(&parent.path).join(called));
+        let base = folder(&parent.path);
+        if !self.stays_in(&base, called, place, key) {
+            return None;
+        }
+        let path = tidy(&base.join(called));
         let identity = self.files.identity(&path);
         self.calls += 1;
         if let Err(what) = self.may_call(&identity, parent) {

@@ -1,8 +1,8 @@
 //! Reads workflow files: YAML in, a valid [`Workflow`] out, or every complaint at once.
 //!
 //! One pass over a file, its agent catalogs and its subworkflows finds all that is wrong with them;
-//! the first step has not started then. Paths are judged by their text only; that no symbolic link
-//! leads out of the workspace is looked at when they are used.
+//! the first step has not started then. That no symbolic link leads out of the workspace is looked at again when a path is
+//! used: a worker can make one.
 //!
 //! Read on in this order: [`keys`] is the table of all keys, `node` the tree with places, `shape`
 //! the check of keys and types, `load`, `workflow`, `step` and `graph` what the keys mean together.
@@ -136,6 +136,13 @@ pub trait Files {
         tidy(path)
     }
 
+    /// Returns where a path leads that leaves its base through a link, as far as it is there; links that lead to nothing leave it.
+    /// Files that are only in memory have none.
+    fn leads_out(&self, base: &Path, path: &str) -> Option<PathBuf> {
+        let _no_links = (base, path);
+        None
+    }
+
     /// Reads a steps registry with its prompts and schemas; without a path, one of the built-in validators only. `asked`
     /// are the validators that the workflow names itself.
     ///
@@ -200,6 +207,14 @@ impl Files for Disk {
 
     fn identity(&self, path: &Path) -> PathBuf {
         path.canonicalize().unwrap_or_else(|_| tidy(path))
+    }
+
+    fn leads_out(&self, base: &Path, path: &str) -> Option<PathBuf> {
+        let root = Path::new(".").join(base).canonicalize().ok()?;
+        let path = root.join(path);
+        let there = path.ancestors().find(|it| it.symlink_metadata().is_ok())?;
+        let Ok(led_to) = there.canonicalize() else { return Some(there.to_owned()) };
+        (!led_to.starts_with(&root)).then_some(led_to)
     }
 
     fn registry(

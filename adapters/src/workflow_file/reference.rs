@@ -124,7 +124,7 @@ fn type_name(kind: Kind) -> String {
         Kind::Whole(least) => format!("integer >= {least}"),
         Kind::Usd => "US dollars".to_owned(),
         Kind::Span => "duration".to_owned(),
-        Kind::Path => "path".to_owned(),
+        Kind::Path | Kind::File => "path".to_owned(),
         Kind::FreePath => "path, may be absolute".to_owned(),
         Kind::Pattern => "pattern".to_owned(),
         Kind::Segment => "segment".to_owned(),

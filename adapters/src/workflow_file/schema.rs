@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{Key, Kind, Level, RESERVED_ARTIFACTS, RESERVED_STEPS};
+use super::keys::{Key, Kind, Level, RESERVED_ARTIFACTS, RESERVED_STEPS, Side};
 use crate::clients::keys::Part;
 
 /// Returns the JSON Schema (2020-12) of workflow files as text, with a line feed at its end.
 ///
-/// It has the keys, their types and their bounds. What keys mean together only the reader knows.
+/// It has the keys, their types and their bounds, and which keys of a step go together. All else that keys mean together only
+/// the reader knows.
 /// The schema of agent catalogs is its definition `agent_catalog`.
 pub fn schema() -> String {
     let of_clients = Part::ALL.iter().filter(|part| **part != Part::File).copied().map(Level::Client);
@@ -38,7 +39,40 @@ fn definition(level: Level) -> Value {
     if !required.is_empty() {
         object["required"] = json!(required);
     }
+    if let (Some(object), Value::Object(more)) = (object.as_object_mut(), together(level)) {
+        object.extend(more);
+    }
     object
+}
+
+/// What the keys of a map mean together.
+fn together(level: Level) -> Value {
+    let asks_for = |key: &str| json!({ "required": [key] });
+    match level {
+        Level::Step => {
+            let without = |side: Side| {
+                let keys = level.keys().iter().filter(|key| key.side == side);
+                let none: Map<String, Value> = keys.map(|key| (key.name.to_owned(), json!(false))).collect();
+                json!({ "properties": none })
+            };
+            json!({
+                "dependentRequired": { "completion_check": ["max_iterations"] },
+                "else": without(Side::Subworkflow),
+                "if": asks_for("workflow"),
+                "then": without(Side::Worker),
+            })
+        }
+        Level::Check => {
+            let known_by = ["worker", "agent", "claim", "commands"].map(asks_for);
+            let script = json!({ "properties": { "worker": { "const": "CUSTOM" } } });
+            json!({
+                "anyOf": known_by,
+                "else": asks_for("decision_file"),
+                "if": { "anyOf": [script, { "not": asks_for("worker") }] },
+            })
+        }
+        _ => json!({}),
+    }
 }
 
 fn property(key: &Key) -> Value {
@@ -64,11 +98,13 @@ fn of_kind(kind: Kind) -> Value {
         Kind::Usd => {
             json!({ "anyOf": [{ "type": "number", "exclusiveMinimum": 0 }, { "type": "string", "pattern": "^\\$?[0-9]+(\\.[0-9]{1,6})?$" }] })
         }
-        Kind::Span => json!({ "type": "string", "pattern": "^\\s*([0-9]+(h|m|s|ms))+\\s*$" }),
-        Kind::Path | Kind::Pattern => {
-            json!({ "type": "string", "pattern": "\\S", "not": { "pattern": "(^|[/\\\\])\\.\\.($|[/\\\\])" } })
+        Kind::Span => {
+            json!({ "type": "string", "pattern": "^\\s*([0-9]+(h|m|s|ms))+\\s*$", "not": { "pattern": "^[^1-9]*$" } })
         }
-        Kind::FreePath => json!({ "type": "string", "pattern": "\\S" }),
+        Kind::Path => text_without(&[LEADS_UP, ABSOLUTE]),
+        Kind::File => text_without(&[LEADS_UP, ABSOLUTE, IN_GIT, FOLDER]),
+        Kind::FreePath => text_without(&[LEADS_UP, IN_GIT]),
+        Kind::Pattern => text_without(&[LEADS_UP]),
         Kind::Segment => segment(&[]),
         Kind::Artifact => segment(RESERVED_ARTIFACTS),
         Kind::Commit => json!({ "type": "string", "pattern": "^[^-]" }),
@@ -90,13 +126,24 @@ fn of_kind(kind: Kind) -> Value {
     }
 }
 
+const LEADS_UP: &str = r"(^|[/\\])\.\.($|[/\\])";
+const ABSOLUTE: &str = r"^([/\\]|[A-Za-z]:)";
+const IN_GIT: &str = r"(^|[/\\])\.[gG][iI][tT]($|[/\\])";
+const FOLDER: &str = r"(^|[/\\])\.?$";
+
+/// A text that is not empty, and in which none of these patterns is found.
+fn text_without(patterns: &[&str]) -> Value {
+    json!({ "type": "string", "pattern": "\\S", "not": { "pattern": patterns.join("|") } })
+}
+
 fn reference(level: Level) -> Value {
     json!({ "$ref": format!("#/$defs/{}", level.definition()) })
 }
 
 fn segment(reserved: &[&str]) -> Value {
     let forbidden: Vec<&str> = [".", ".."].into_iter().chain(reserved.iter().copied()).collect();
-    json!({ "type": "string", "pattern": "^[^/\\\\\\u0000-\\u001f]+$", "not": { "enum": forbidden } })
+    let not = json!({ "anyOf": [{ "enum": forbidden }, { "pattern": "^\\.[gG][iI][tT]$" }] });
+    json!({ "type": "string", "pattern": "^[^/\\\\\\u0000-\\u001f]+$", "not": not })
 }
 
 /// Writes JSON with sorted keys, whatever features `serde_json` was built with.
@@ -125,5 +172,62 @@ fn write(value: &Value, depth: usize, text: &mut String) {
             text.push(']');
         }
         other => text.push_str(&other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::{Path, PathBuf};
+
+    use super::super::complaint::Report;
+    use super::super::{Options, node, parse, value};
+    use super::*;
+
+    /// Checks that the schema and the reader agree about these lines of a step.
+    fn check(lines: &str, is_accepted: bool) {
+        let text = format!("name: t\nversion: \"1\"\ntimeout: 5m\nsteps:\n  a: {{{lines}}}\n");
+        let file = node::parse(0, &text, &mut Report::default()).expect("YAML");
+        let schema: Value = serde_json::from_str(&schema()).expect("JSON");
+        let schema = jsonschema::draft202012::new(&schema).expect("a schema");
+        assert_eq!(schema.is_valid(&value::json(&file)), is_accepted, "the schema: {lines}");
+        let child = "name: c\nversion: \"1\"\ntimeout: 5m\nsteps:\n  b: {worker: CUSTOM, instructions: x, capabilities: [READ]}\n";
+        let files = BTreeMap::from([(PathBuf::from("c.yaml"), child.as_bytes().to_vec())]);
+        let read = parse(text.as_bytes(), Path::new("w.yaml"), &Options::default(), &files);
+        assert_eq!(read.is_ok(), is_accepted, "the reader: {lines}: {read:?}");
+    }
+
+    #[test]
+    fn editors_show_which_keys_go_together_and_where_nothing_may_be_written() {
+        let script = "worker: CUSTOM, instructions: x, capabilities: [READ]";
+        let asked = "worker: COMMAND, command: c, instructions: x";
+        let step = |more: &str| format!("{script}, {more}");
+        let checked = |check: &str| step(&format!("max_iterations: 2, completion_check: {{{check}}}"));
+        for (lines, is_accepted) in [
+            (script.to_owned(), true),
+            (step("timeout: 0h1m"), true),
+            (step("timeout: 0h0ms"), false),
+            ("workflow: c.yaml".to_owned(), true),
+            ("workflow: /c.yaml".to_owned(), false),
+            ("workflow: c.yaml, worker: CUSTOM".to_owned(), false),
+            (step("exports: []"), false),
+            (step(&format!("completion_check: {{{script}}}")), false),
+            (checked(script), true),
+            (checked(""), false),
+            (checked("claim: true"), true),
+            (checked("commands: [{run: x}]"), true),
+            (checked(asked), false),
+            (checked(&format!("{asked}, decision_file: out/v.json")), true),
+            (checked(&format!("{asked}, decision_file: .gitignore")), true),
+            (checked(&format!("{asked}, decision_file: .git/config")), false),
+            (checked(&format!("{asked}, decision_file: a/.GIT")), false),
+            (checked(&format!("{asked}, decision_file: out/")), false),
+            (checked(&format!("{asked}, decision_file: .")), false),
+            (checked(&format!("{asked}, decision_file: /tmp/v.json")), false),
+            (step("outputs: [{name: .git, path: x}]"), false),
+            (step("outputs: [{name: x, path: ../x}]"), false),
+        ] {
+            check(&lines, is_accepted);
+        }
     }
 }

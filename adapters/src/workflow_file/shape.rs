@@ -104,6 +104,7 @@ fn check_text(kind: Kind, text: &str, node: &Node, path: &KeyPath, report: &mut 
         | Kind::Commit
         | Kind::Pattern
         | Kind::Path
+        | Kind::File
         | Kind::FreePath
         | Kind::Segment
         | Kind::Artifact
@@ -125,7 +126,7 @@ fn check_text(kind: Kind, text: &str, node: &Node, path: &KeyPath, report: &mut 
             complain(format!("found {}", quoted(text)), "a commit cannot begin with \"-\"".to_owned());
         }
         Kind::Commit => {}
-        Kind::Path | Kind::FreePath | Kind::Pattern | Kind::Segment | Kind::Artifact => {
+        Kind::Path | Kind::File | Kind::FreePath | Kind::Pattern | Kind::Segment | Kind::Artifact => {
             if let Err(reason) = check_name(kind, text) {
                 complain(
                     format!("found {}: {reason}", quoted(text)),
@@ -165,10 +166,26 @@ fn check_name(kind: Kind, text: &str) -> Result<(), String> {
         Kind::Segment => segment(text),
         Kind::Artifact if RESERVED_ARTIFACTS.contains(&text) => Err("a reserved name".to_owned()),
         Kind::Artifact => segment(text),
-        Kind::FreePath if text.starts_with('/') => path_within(&text[1..]),
+        Kind::File if text.ends_with(['/', '\\']) || is_folder_itself(text) => {
+            Err("it names a folder".to_owned())
+        }
+        Kind::File => written(text, text),
+        Kind::FreePath => written(text, text.strip_prefix('/').unwrap_or(text)),
         Kind::Pattern => pattern(text),
         _ => path_within(text),
     }
+}
+
+fn is_folder_itself(text: &str) -> bool {
+    matches!(text.rsplit(['/', '\\']).next(), Some("."))
+}
+
+/// Checks where something is written: what is written into a repository's own folder may destroy it.
+fn written(text: &str, within: &str) -> Result<(), String> {
+    if text.split(['/', '\\']).any(|component| component.eq_ignore_ascii_case(".git")) {
+        return Err("it is in the repository itself".to_owned());
+    }
+    path_within(within)
 }
 
 /// Checks a name that becomes a folder: not empty, not `.` or `..`, no separator, no control character.

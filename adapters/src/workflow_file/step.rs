@@ -47,6 +47,9 @@ impl Loader<'_> {
             Work::Worker(self.worker(&task, scope))
         };
         let completion = self.completion(view, registry, &work);
+        for output in view.maps("outputs") {
+            self.value_stays_in(&self.options.workspace, &output, "path");
+        }
         let step = Step {
             completion,
             id: StepId::new(id),
@@ -175,6 +178,7 @@ impl Loader<'_> {
 
     fn check(&mut self, view: &View<'_>, calls: bool, timeout: Millis, scope: &Scope) -> Check {
         self.feature(view, "stall", "sentinel");
+        self.value_stays_in(&self.options.workspace, view, "decision_file");
         let max_parse_failures =
             view.whole("max_parse_failures").unwrap_or(Workflow::DEFAULT_MAX_PARSE_FAILURES);
         if view.flag("claim") == Some(true) {
@@ -412,6 +416,9 @@ impl Loader<'_> {
             self.worker_warnings(task, kind);
         }
         let client = kind.and_then(|kind| self.client(task, kind, &scope.clients));
+        if let Some((text, place)) = task.text("workspace") {
+            self.stays_in(&self.options.workspace, &text, place, &task.own.path.key("workspace"));
+        }
         let worker = Worker {
             kind: given,
             instructions,

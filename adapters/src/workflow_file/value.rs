@@ -43,7 +43,7 @@ fn kind_of(keys: &[&str]) -> Option<Kind> {
     })
 }
 
-fn json(node: &Node) -> Value {
+pub(super) fn json(node: &Node) -> Value {
     match &node.kind {
         node::Kind::Null => Value::Null,
         node::Kind::Bool(flag) => Value::Bool(*flag),

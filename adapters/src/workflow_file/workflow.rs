@@ -29,6 +29,9 @@ impl Loader<'_> {
         let concurrency = top.whole("concurrency");
         graph::check(&views, &steps, concurrency, &mut self.report);
         self.top_features(&top);
+        if top.text("context_dir").is_some_and(|path| !path.starts_with('/')) {
+            self.value_stays_in(&self.options.workspace, &top, "context_dir");
+        }
         Some(Workflow {
             name: top.owned("name").unwrap_or_default(),
             description: top.owned("description"),

@@ -406,6 +406,7 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
     args.means.bound(&mut started.workflow, workspace)?;
     let file = started.workflow_file.as_deref();
     refused::what_cannot_run(&started.workflow, file, workspace, &args.driving.redactor())?;
+    refused::what_would_be_lost(&started.workflow, workspace)?;
     args.driving.summary_can_be_written()?;
     if let Some(file) = &args.save {
         save(&started.workflow, workspace, file)?;

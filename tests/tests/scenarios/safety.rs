@@ -1021,3 +1021,43 @@ fn a_repository_of_another_kind_is_named() {
     let refused = stage.unstuck(&["run", "go", "--claim", "--with", "true"]).with_status(64);
     refused.complains("is a bare repository").complains("git worktree add");
 }
+
+#[test]
+fn artifacts_take_the_place_of_nothing_that_is_the_user_s() {
+    let stage = Stage::repository();
+    let keys =
+        "worker: CUSTOM\ninstructions: echo made >f\ncapabilities: [EDIT]\noutputs: [{name: site, path: f}]";
+    stage.workflow("", keys);
+    let notes = stage.workspace().join("context/work/notes.md");
+    let site = stage.workspace().join("context/work/site");
+    fs::create_dir_all(&site).expect("the scratch folder is ours");
+    stage
+        .unstuck(&["run", "flow.yaml"])
+        .with_status(64)
+        .complains("context/work/site is there")
+        .complains("context_dir");
+    fs::remove_dir(&site).expect("nothing was put into it");
+
+    // What else is in the folder of a step stays the user's, and is kept and put back.
+    fs::write(&notes, "mine\n").expect("the scratch folder is ours");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    fs::remove_file(&notes).expect("it is still there");
+    stage.unstuck(&["undo", "@last"]).with_status(0).says("context/work/notes.md");
+    assert_eq!(fs::read_to_string(&notes).expect("it is put back"), "mine\n");
+    assert!(site.join("f").exists(), "artifacts stay");
+}
+
+#[test]
+fn nothing_is_written_into_the_repository_itself() {
+    let stage = Stage::repository();
+    let asks = "worker: CUSTOM\ninstructions: \"true\"\ncapabilities: [READ]\nmax_iterations: 2\ncompletion_check: {worker: CUSTOM, \
+                instructions: \"true\", capabilities: [READ], decision_file: .git/config}";
+    for (top, keys) in
+        [("context_dir: .git\n", "worker: CUSTOM\ninstructions: \"true\"\ncapabilities: [READ]"), ("", asks)]
+    {
+        stage.workflow(top, keys);
+        let said = "it is in the repository itself";
+        stage.unstuck(&["check", "flow.yaml"]).with_status(64).complains(said);
+        stage.unstuck(&["run", "flow.yaml"]).with_status(64).complains(said);
+    }
+}
