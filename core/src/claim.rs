@@ -194,7 +194,7 @@ pub(crate) fn exit_beside_file(
         (exit, said),
         (Decision::Complete, Decision::Incomplete) | (Decision::Incomplete, Decision::Complete)
     );
-    if opposite || (exit == Decision::Complete && matches!(said, Decision::Blocked | Decision::Waiting)) {
+    if opposite {
         let code = i32::from(exit != Decision::Complete);
         claim.claimed = Some(said);
         let said = said.as_str();

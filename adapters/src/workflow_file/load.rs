@@ -71,7 +71,7 @@ impl<'a> Loader<'a> {
     /// Reads the file that a subworkflow step calls; complaints about the call go to `place`.
     pub fn child(&mut self, called: &str, place: Place, key: &KeyPath, parent: &Scope) -> Option<Workflow> {
         let base = folder(&parent.path);
-        if !self.stays_in(&base, called, place, key) {
+        if !self.stays_in(base, called, place, key) {
             return None;
         }
         let path = tidy(&base.join(called));

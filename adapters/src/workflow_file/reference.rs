@@ -39,6 +39,7 @@ const NOTES: &str = "\
 - `agent` names a profile; what the step or check says itself wins over the profile. The prompt is the profile's
   `base_instructions`, a blank line, and `instructions`.
 - `worker: CUSTOM` runs `instructions` as a script; as a check its exit code is the verdict: 0 complete, 1 incomplete.
+  Where it wrote its `decision_file` as well, complete needs both; what that says of `blocked` or `waiting` counts with either code.
 - `worker: COMMAND` (*ours*) runs `command` with the prompt on its standard input; what it prints is the answer.
   `capabilities` are optional for it, because nothing can hold it to them. As a check it is an agent check.
 - `completion_check` with `claim: true` (*ours*) runs no process: the worker itself gives the verdict, in

@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS")]
     retry_after: Option<u64>,
     /// The file to write [default: the one that the run asks for].
-    #[arg(long, env = "UNSTUCK_DECISION_FILE", value_name = "PATH")]
+    #[arg(long, env = "UNSTUCK_DECISION_FILE", value_name = "PATH", value_parser = any_path())]
     file: Option<PathBuf>,
     /// The id of the check [default: the one that the run asks for].
     #[arg(long, env = "UNSTUCK_CHECK_ID", value_name = "UUID")]
@@ -42,6 +42,11 @@ pub struct Args {
 /// Takes what is no UTF-8, too: a verdict is not to be lost for a byte of what a tool has printed.
 fn any_text() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|text| text.to_string_lossy().into_owned())
+}
+
+/// Takes an empty one, too: a variable that is set to nothing names no file.
+fn any_path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
 }
 
 /// After how many seconds somebody is asked again who waits and says no more.
@@ -62,7 +67,7 @@ enum Decision {
 
 /// Writes the decision file.
 pub fn verdict(args: &Args) -> Result {
-    let Some(path) = &args.file else {
+    let Some(path) = args.file.as_ref().filter(|path| !path.as_os_str().is_empty()) else {
         if std::env::var_os("UNSTUCK_RUN_ID").is_some() {
             println!(
                 "not needed here: this step is judged by its checks, and not by what its worker says of it"
@@ -73,20 +78,34 @@ pub fn verdict(args: &Args) -> Result {
             "inside a check it is set; elsewhere name the file: unstuck verdict complete --file PATH",
         ));
     };
-    if args.decision == Decision::Blocked && args.needs.is_none() && args.reasons.is_empty() {
+    let needs = args.needs.iter().chain(&args.reasons).find(|text| !text.trim().is_empty());
+    let is_blocked = args.decision == Decision::Blocked;
+    if is_blocked && needs.is_none() {
         return Err(Error::usage("a blocked verdict must say what a person must do")
             .hint("unstuck verdict blocked --needs \"log in to the registry\""));
+    }
+    let waits = args.decision == Decision::Waiting;
+    for (option, is_given, verdict, fits) in [
+        ("--needs", args.needs.is_some(), "blocked", is_blocked),
+        ("--retry-after", args.retry_after.is_some(), "waiting", waits),
+    ] {
+        if is_given && !fits {
+            return Err(Error::usage(format!(
+                "{option} goes with the verdict {verdict}; nothing was written"
+            ))
+            .hint(format!("leave {option} out, or: unstuck verdict {verdict} {option} ...")));
+        }
     }
     let decision = args.decision.to_possible_value().expect("no verdict is hidden");
     let mut verdict = json!({ "decision": decision.get_name(), "reasons": args.reasons, "fingerprints": args.fingerprints });
     if let Some(id) = args.check_id.clone().or_else(|| branches::variable("COMPLETION_CHECK_ID")) {
         verdict["check_id"] = json!(id);
     }
-    if args.decision == Decision::Blocked {
-        verdict["needs"] = json!(args.needs.clone().unwrap_or_else(|| args.reasons.join("; ")));
+    if is_blocked {
+        let said = args.needs.clone().filter(|needs| !needs.trim().is_empty());
+        verdict["needs"] = json!(said.unwrap_or_else(|| args.reasons.join("; ")));
     }
     // Without a moment it would be no verdict.
-    let waits = args.decision == Decision::Waiting;
     if let Some(seconds) = args.retry_after.or(waits.then_some(RETRY_AFTER)) {
         verdict["retry_after"] = json!(seconds);
     }

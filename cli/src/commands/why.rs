@@ -20,7 +20,7 @@ pub struct Args {
     /// One event, instead of the end.
     #[arg(long, value_name = "SEQ", conflicts_with = "step")]
     at: Option<u64>,
-    /// Print JSON.
+    /// Print JSON; `null` where nothing has been decided yet.
     #[arg(long)]
     json: bool,
 }
@@ -38,13 +38,9 @@ pub fn why(global: &Global, args: &Args) -> Result {
         ),
         None => unstuck_replay::why(&events, step.as_ref()),
     };
-    let Some(why) = why else {
-        println!("nothing has been decided yet");
-        return Ok(exit::OK);
-    };
     if args.json {
         crate::print_json(&why);
-    } else {
+    } else if let Some(why) = why {
         print(&why);
         if let Some(prompt) = &why.prompt {
             println!("{}", followed(prompt));
@@ -53,6 +49,8 @@ pub fn why(global: &Global, args: &Args) -> Result {
             println!("the run went on after it (event {seq})");
         }
         println!("\nnext: {UNSTUCK} events {0}    {UNSTUCK} replay {0} --step", found.short());
+    } else {
+        println!("nothing has been decided yet\n\nnext: {UNSTUCK} events {}", found.short());
     }
     Ok(exit::OK)
 }

@@ -306,10 +306,17 @@ pub fn brief(spent: &Spent) -> Option<String> {
     }
 }
 
-/// Says what each command of the last checks showed, which let the steps of a run be complete.
+/// Says what each command of the last checks showed, which let the steps of a run be complete, or the run go on without them.
 pub fn checks(story: &Story) -> impl Iterator<Item = String> {
-    let last = story.steps.iter().filter_map(|step| step.iterations.last());
-    last.flat_map(|it| &it.commands).map(shown)
+    story.steps.iter().filter_map(|step| Some((step, step.iterations.last()?))).flat_map(|(step, last)| {
+        let is_complete = step.end == Some(StepEnd::Complete);
+        last.commands.iter().map(move |command| match command.passed || is_complete {
+            true => shown(command),
+            false => {
+                format!("{}: fails, and step {} may stay incomplete", text::cut(&command.run, 60), step.id)
+            }
+        })
+    })
 }
 
 /// Says what a command of a check showed that let a step be complete.

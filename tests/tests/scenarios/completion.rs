@@ -373,6 +373,38 @@ steps:
 }
 
 #[test]
+fn a_script_that_checks_and_is_blocked_is_so_whatever_it_exits_with() {
+    for code in [0, 1] {
+        let stage = Stage::repository();
+        let script = format!("unstuck verdict blocked --needs 'a login' >said 2>&1; exit {code}");
+        let check = format!(
+            "{{worker: CUSTOM, instructions: {script:?}, capabilities: [EDIT], decision_file: v.json}}"
+        );
+        let keys = format!(
+            "worker: CUSTOM\ninstructions: \"true\"\ncapabilities: [READ]\nmax_iterations: 2\ncompletion_check: {check}"
+        );
+        stage.workflow("", &keys);
+        stage.unstuck(&["run", "flow.yaml"]).with_status(4).says("a login").says("unstuck answer");
+        // What cannot be a verdict is not written as one.
+        for (arguments, said) in [
+            (&["verdict", "blocked", "--needs", " ", "--file", "w.json"][..], "what a person must do"),
+            (
+                &["verdict", "complete", "--needs", "x", "--file", "w.json"],
+                "--needs goes with the verdict blocked",
+            ),
+            (
+                &["verdict", "complete", "--retry-after", "5", "--file", "w.json"],
+                "goes with the verdict waiting",
+            ),
+            (&["verdict", "complete", "--file", ""], "no run asks for a verdict here"),
+        ] {
+            stage.unstuck(arguments).with_status(64).complains(said);
+        }
+        assert!(!stage.workspace().join("w.json").exists());
+    }
+}
+
+#[test]
 fn a_worker_that_commits_all_that_it_finds_commits_nothing_of_ours() {
     let stage = Stage::repository();
     let work = "'echo x >>made; git add -A; git commit -qm all; unstuck verdict complete'";
