@@ -56,7 +56,7 @@ impl Error {
     pub fn in_columns(&self, columns: usize) -> String {
         let told = self.to_string();
         let narrow = |line: &str| {
-            if line.chars().count() <= columns {
+            if text::columns(line) <= columns {
                 return line.to_owned();
             }
             let said = line.trim_start();

@@ -347,7 +347,7 @@ fn verdict_line(verdict: &VerdictReached, story: &Story) -> String {
     let moved = iteration.and_then(failures_moved).unwrap_or_default();
     let cost = iteration.map(used).unwrap_or_default();
     let word = verdict.decision.in_words();
-    let indent = head.chars().count();
+    let indent = text::columns(&head);
     format!(
         "{head}{}",
         text::wrap(

@@ -57,15 +57,17 @@ pub fn now() -> Timestamp {
     Timestamp(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0))
 }
 
-/// Returns a text cut to a number of characters, with an ellipsis where something is missing.
-pub fn cut(text: &str, chars: usize) -> String {
+/// Returns how many columns of a terminal a text takes: some characters take two, and some none.
+pub fn columns(text: &str) -> usize {
+    console::measure_text_width(text)
+}
+
+/// Returns a text cut to a number of columns, with an ellipsis where something is missing.
+pub fn cut(text: &str, columns: usize) -> String {
     let line = text.lines().next().unwrap_or_default();
-    let cut_line = line.len() < text.trim_end().len();
-    if line.chars().count() <= chars && !cut_line {
-        return line.to_owned();
-    }
-    let kept: String = line.chars().take(chars.saturating_sub(1)).collect();
-    format!("{kept}…")
+    let is_all = line.len() == text.trim_end().len();
+    let line = if is_all { line.to_owned() } else { format!("{line}…") };
+    console::truncate_str(&line, columns, "…").into_owned()
 }
 
 /// Returns a path with `~` for the home.
@@ -196,7 +198,7 @@ pub fn wrap(text: &str, columns: usize, indent: usize) -> String {
     for paragraph in text.lines() {
         let mut line = String::new();
         for word in paragraph.split_whitespace() {
-            let full = line.chars().count() + 1 + word.chars().count() + begins > columns;
+            let full = self::columns(&line) + 1 + self::columns(word) + begins > columns;
             if full && (!line.is_empty() || begins > hanging) {
                 lines.push(std::mem::take(&mut line));
                 begins = hanging;
@@ -241,6 +243,8 @@ mod tests {
         assert_eq!(cut("short", 10), "short");
         assert_eq!(cut("a longer text", 8), "a longe…");
         assert_eq!(cut("one\ntwo", 10), "one…");
+        assert_eq!(cut("テストが失敗", 12), "テストが失敗");
+        assert_eq!(cut("テストが失敗", 8), "テスト…");
     }
 
     #[test]

@@ -115,7 +115,7 @@ fn print(event: &Event) -> io::Result<()> {
     let (moment, kind) = (text::moment(event.at), unstuck_replay::kind(event));
     let what = text::plain(&unstuck_replay::describe(event));
     let head = format!("{:>5}  {moment}  {kind:<16}", event.seq);
-    let (columns, room) = (head.chars().count() + 2, text::width());
+    let (columns, room) = (text::columns(&head) + 2, text::width());
     if columns + 30 <= room {
         return writeln!(out, "{head}  {}", text::wrap(&what, room, columns));
     }

@@ -135,7 +135,7 @@ fn row(step: &StepStory, iteration: &IterationStory) -> String {
     let bound = if step.has_loop { format!("of {:<3} ", step.max_iterations) } else { String::new() };
     let head = format!("#{:<3} {bound}{}  ", iteration.iteration, text::stopwatch(iteration.busy));
     let room =
-        text::width().saturating_sub(head.chars().count() + at.len() + raised.len() + attempts.len() + 4);
+        text::width().saturating_sub(text::columns(&head) + at.len() + raised.len() + attempts.len() + 4);
     format!("{head}{}{attempts}{raised}{at}", text::cut(&format!("{decision}{why}"), room))
 }
 

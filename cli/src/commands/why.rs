@@ -69,7 +69,7 @@ fn print(why: &Why) {
     for link in &why.links {
         let indent = link.depth * 2;
         let head = format!("{}{:<9}", " ".repeat(indent), format!("event {}", link.seq));
-        println!("{head} {}", text::wrap(&link.what, text::width(), head.chars().count() + 1));
+        println!("{head} {}", text::wrap(&link.what, text::width(), text::columns(&head) + 1));
         if link.depth > 0 || link.evidence.is_empty() {
             continue;
         }

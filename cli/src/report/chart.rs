@@ -57,7 +57,7 @@ struct Shape {
 
 impl Shape {
     fn of(history: &History, width: usize) -> Self {
-        let longest = history.rows.iter().take(ROWS_MAX).map(|row| row.name.chars().count()).max();
+        let longest = history.rows.iter().take(ROWS_MAX).map(|row| text::columns(&row.name)).max();
         let wanted = longest.unwrap_or(0).clamp(NAME_MIN, NAME_MAX);
         let all = history.columns.len();
         // Two blanks before the name, one after it.
@@ -95,7 +95,7 @@ impl Shape {
     }
 
     fn cell(&self, sign: &str, style: &str) -> String {
-        let blanks = " ".repeat(self.cell.saturating_sub(sign.chars().count()));
+        let blanks = " ".repeat(self.cell.saturating_sub(text::columns(sign)));
         if style.is_empty() { format!("{blanks}{sign}") } else { blanks + &text::styled(sign, style) }
     }
 

@@ -72,7 +72,7 @@ fn heading(step: &StepStory, report: &StepReport, width: usize) -> String {
         _ if !step.has_loop => String::new(),
         _ => format!(", at most {}", text::count(step.max_iterations, "iteration")),
     };
-    let indent = step.id.as_str().chars().count() + 2;
+    let indent = text::columns(step.id.as_str()) + 2;
     format!("{}  {}", text::bold(step.id.as_str()), text::wrap(&format!("{end}{at}{bound}"), width, indent))
 }
 
@@ -98,13 +98,13 @@ fn table(rows: &[Row<'_>], width: usize) -> Vec<String> {
     let with_tokens = tells_tokens(rows);
     let heads = cells(None, with_tokens);
     let cells: Vec<Vec<String>> = shown.iter().map(|row| cells(Some(row), with_tokens)).collect();
-    let widest = |at: usize| cells.iter().chain([&heads]).map(|row| row[at].chars().count()).max();
+    let widest = |at: usize| cells.iter().chain([&heads]).map(|row| text::columns(&row[at])).max();
     let widths: Vec<usize> = (0..heads.len()).map(|at| widest(at).unwrap_or(0)).collect();
     let line = |cells: &[String]| {
         let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
         format!("  {}", padded.collect::<Vec<_>>().join("  "))
     };
-    let room = width.saturating_sub(line(&heads).chars().count() + 2);
+    let room = width.saturating_sub(text::columns(&line(&heads)) + 2);
     let mut lines = vec![format!("{}  verdict", line(&heads))];
     for (at, (row, cells)) in shown.iter().zip(&cells).enumerate() {
         if at == ROWS_FIRST && left_out > 0 {

@@ -71,6 +71,6 @@ fn begin(story: &mut Story, events: &[Event], started: Option<&RunStarted>) {
 /// Puts the prefix before a line, and wraps it anew where that makes it too long.
 fn below(prefix: &str, line: &str) -> String {
     let line = format!("{prefix}/{line}");
-    let fits = line.lines().all(|it| it.chars().count() <= text::width());
+    let fits = line.lines().all(|it| text::columns(it) <= text::width());
     if fits { line } else { text::wrap(&line.replace('\n', " "), text::width(), 4) }
 }

@@ -214,7 +214,7 @@ fn titled(name: &str, iteration: Iteration, what: &str, columns: usize) -> Strin
         Iteration::BASELINE => " baseline".to_owned(),
         iteration => format!(" #{iteration} {what}"),
     };
-    let room = columns.saturating_sub(does.chars().count());
+    let room = columns.saturating_sub(text::columns(&does));
     format!("{}{does}", text::cut(name, room.max(1)))
 }
 

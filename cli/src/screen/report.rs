@@ -73,7 +73,7 @@ pub fn header(
         let head = format!("  step     {:<12} ", step.id);
         lines.push(format!(
             "{head}{}",
-            text::wrap(&format!("{by} · {check}"), text::width(), head.chars().count())
+            text::wrap(&format!("{by} · {check}"), text::width(), text::columns(&head))
         ));
     }
     let origins = Origins::of(Path::new(&started.workspace));
@@ -185,7 +185,7 @@ pub fn end(story: &Story, short: &str, changed: Option<&Diffstat>, diagnosis: Op
         // Where all is well all are named, else those where it is not.
         if outcome == RunOutcome::Complete || step.end != Some(StepEnd::Complete) {
             let head = format!("  {:<9} ", step.id);
-            lines.push(format!("{head}{}", text::wrap(sentence, text::width(), head.chars().count())));
+            lines.push(format!("{head}{}", text::wrap(sentence, text::width(), text::columns(&head))));
         }
     }
     for child in open_children(story) {
@@ -379,14 +379,14 @@ const REMARK: usize = 45;
 pub fn commands(commands: &[(String, String)], width: usize) -> impl Iterator<Item = String> {
     commands.iter().map(move |(command, what)| match width {
         0..90 => format!("  {}", broken(command, width.saturating_sub(2))),
-        _ if command.chars().count() + 2 <= REMARK => format!("  {command:<REMARK$}{what}"),
+        _ if text::columns(command) + 2 <= REMARK => format!("  {command:<REMARK$}{what}"),
         _ => format!("  {command}\n      # {what}"),
     })
 }
 
 /// Returns a command that can be typed although it is too long for a line.
 fn broken(command: &str, columns: usize) -> String {
-    let fits = command.chars().count() <= columns;
+    let fits = text::columns(command) <= columns;
     if fits { command.to_owned() } else { command.replace(" --", " \\\n    --") }
 }
 
