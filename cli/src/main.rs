@@ -23,6 +23,7 @@ mod driving;
 mod error;
 mod exit;
 mod explained;
+mod half_typed;
 mod logins;
 mod moment;
 mod origin;

@@ -1,10 +1,9 @@
 //! Which project a command is about, where its runs are, and which run is meant.
 
-use std::ffi::OsStr;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::engine::ArgValueCompleter;
 use unstuck_adapters::shell::quoted;
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{RunOutcome, RunStarted};
@@ -22,12 +21,13 @@ use unstuck_store::store_url::StoreUrl;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
+use crate::half_typed;
 
 /// The run that a command is about.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RunArg {
     /// The run: its id, the beginning of it, or @last.
-    #[arg(value_name = "RUN", default_value = "@last", add = ArgValueCompleter::new(complete_run))]
+    #[arg(value_name = "RUN", default_value = "@last", add = ArgValueCompleter::new(half_typed::run))]
     pub run: String,
 }
 
@@ -307,23 +307,6 @@ impl Found {
     pub fn with_short(&self, hint: String) -> String {
         hint.replace(self.entry.run.as_str(), &self.short).replace("@last", &self.short)
     }
-}
-
-/// Completes a half-typed run.
-pub fn complete_run(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let typed = typed.to_string_lossy();
-    let global = Global {
-        directory: None,
-        store: std::env::var("UNSTUCK_STORE").ok(),
-        verbose: false,
-        detached: false,
-    };
-    let entries = Project::open(&global).and_then(|project| project.entries()).unwrap_or_default();
-    let fits = entries.into_iter().filter(|entry| entry.run.as_str().starts_with(&*typed));
-    let candidates =
-        fits.map(|entry| CompletionCandidate::new(entry.run.to_string()).help(Some(entry.workflow.into())));
-    let last = "@last".starts_with(&*typed).then(|| CompletionCandidate::new("@last"));
-    last.into_iter().chain(candidates).collect()
 }
 
 #[cfg(test)]

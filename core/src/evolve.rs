@@ -29,12 +29,15 @@ use crate::scope::{self, Drift};
 use crate::snapshot::Snapshot;
 use crate::state::{
     Changed, Child, Conversation, Feedback, InFlight, Left, LostWork, Phase, Plan, RunState, StepPhase,
-    StepState,
+    StepState, Unread,
 };
 use crate::verdict::Decision;
 use crate::verdict::text::strip_ansi;
 use crate::weather::{self, is_weather};
 use crate::workflow::{Worker, WorkerKind};
+
+/// Most bytes of what was read instead of a verdict that are kept.
+const UNREAD_BYTES: usize = 300;
 
 /// What an event did to the state.
 enum Fold {
@@ -629,7 +632,12 @@ impl RunState {
         if event.parse_failures == 0 {
             step.unread.clear();
         } else {
-            step.unread.push(place.seq);
+            let problem = event.problems.last().map_or("nothing was said", |it| clip::head(it, UNREAD_BYTES));
+            step.unread.push(Unread {
+                seq: place.seq,
+                iteration: event.iteration,
+                problem: problem.to_owned(),
+            });
             step.unread.drain(..step.unread.len().saturating_sub(StepState::UNREAD_MAX));
         }
         step.weather_tries = 0;

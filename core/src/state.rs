@@ -117,8 +117,8 @@ pub struct StepState {
     pub weather_tries: u32,
     /// Checks in a row without a readable verdict.
     pub parse_failures: u32,
-    /// The verdicts of these checks; at most [`StepState::UNREAD_MAX`], the last ones.
-    pub unread: Vec<Seq>,
+    /// What these checks gave instead; at most [`StepState::UNREAD_MAX`], the last ones.
+    pub unread: Vec<Unread>,
     /// Whether the workspace was seen to change since the step began.
     pub changed: Changed,
     /// Whether the workspace changed in this iteration; `None` where nobody could look.
@@ -236,6 +236,17 @@ pub struct Child {
     pub begun_at: Timestamp,
     /// When it ended.
     pub ended_at: Timestamp,
+}
+
+/// What could not be read as a verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unread {
+    /// The event that says so.
+    pub seq: Seq,
+    /// The iteration that was checked.
+    pub iteration: Iteration,
+    /// What was read, or why nothing was.
+    pub problem: String,
 }
 
 /// A conversation with a client.

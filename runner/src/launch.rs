@@ -211,12 +211,15 @@ impl Site {
         let begins_anew = runner.begins_anew(accept_drift)?;
         let processes_ended = process::end_leftovers(&runner.mark());
         runner.record_abandoned()?;
-        let Found { left, now } = self.found(&runner, accept_drift)?;
-        runner.record(match how {
+        let order = match how {
             TakeUp::Resume(order) => Observation::RunResumed(order),
             TakeUp::Answer(answer) => Observation::AnswerGiven(answer),
             TakeUp::AsChild(place) => as_child(runner.state(), *place),
-        })?;
+        };
+        // Nothing is said of the workspace where the run does not go on.
+        runner.state().admits(&order).map_err(crate::Error::from)?;
+        let Found { left, now } = self.found(&runner, accept_drift)?;
+        runner.record(order)?;
         // While the attempt still counts as under way: if this supervisor dies too, the next one must not take for a
         // person's what is the attempt's.
         let resumed = |snapshot| {

@@ -11,14 +11,15 @@ use crate::args::{self, Global};
 use crate::commands::resume;
 use crate::driving::{self, Driving};
 use crate::error::{Error, Result};
-use crate::project::{Project, RunArg, complete_run};
+use crate::half_typed;
+use crate::project::{Project, RunArg};
 use crate::{moment, screen};
 
 /// Arguments of `unstuck answer`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run: its id, the beginning of it, or @last.
-    #[arg(add = ArgValueCompleter::new(complete_run))]
+    #[arg(add = ArgValueCompleter::new(half_typed::run))]
     run: String,
     /// The answer; goes into the next prompt, and into that of a judge.
     #[arg(value_parser = args::words)]

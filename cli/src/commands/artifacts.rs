@@ -1,5 +1,6 @@
 //! `unstuck artifacts`: what a run leaves for a person, made from its log.
 
+use clap_complete::engine::ArgValueCompleter;
 use std::io;
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use unstuck_core::id::StepId;
 use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::exit;
+use crate::half_typed;
 use crate::project::{Project, RunArg};
 use crate::typed;
 
@@ -20,6 +22,7 @@ pub struct Args {
     #[command(flatten)]
     run: RunArg,
     /// The step; without it all that loop.
+    #[arg(add = ArgValueCompleter::new(half_typed::step))]
     step: Option<String>,
     /// Write the files to this folder, a folder for each step, instead of printing the diagnosis.
     #[arg(long, value_name = "DIR")]

@@ -16,8 +16,9 @@ use crate::args::Global;
 use crate::commands::undo;
 use crate::error::Result;
 use crate::exit;
+use crate::half_typed;
 use crate::moment::{self, Moment, Past, Side};
-use crate::project::{Project, RunArg, complete_run};
+use crate::project::{Project, RunArg};
 use crate::typed::UNSTUCK;
 use crate::{driving, explained, screen};
 
@@ -25,14 +26,14 @@ use crate::{driving, explained, screen};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run.
-    #[arg(default_value = "@last", add = ArgValueCompleter::new(complete_run))]
+    #[arg(default_value = "@last", add = ArgValueCompleter::new(half_typed::run))]
     run: String,
     /// An iteration, or @ and an event (@first, @last, @now); without it the whole run.
     from: Option<String>,
     /// The same, for the other side; without it what that one iteration changed.
     to: Option<String>,
     /// The step, where several have such an iteration.
-    #[arg(long)]
+    #[arg(long, add = ArgValueCompleter::new(half_typed::step))]
     step: Option<String>,
     /// Only these files and folders.
     #[arg(long, value_name = "PATH")]

@@ -19,7 +19,8 @@ use unstuck_store::run_log::RunLog;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::project::{self, Found, Project, RunArg, complete_run};
+use crate::half_typed;
+use crate::project::{self, Found, Project, RunArg};
 use crate::typed::UNSTUCK;
 use crate::{exit, explained, text, worktrees};
 
@@ -27,7 +28,7 @@ use crate::{exit, explained, text, worktrees};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Forget these runs only, however young they are, and also if they wait for a person.
-    #[arg(value_name = "RUN", add = ArgValueCompleter::new(complete_run))]
+    #[arg(value_name = "RUN", add = ArgValueCompleter::new(half_typed::run))]
     runs: Vec<String>,
     /// Forget runs whose last event is older than this, such as 30d.
     #[arg(long, value_name = "AGE", default_value = "30d", value_parser = age_of)]

@@ -13,8 +13,9 @@ use unstuck_runner::workspace::make_again;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
+use crate::half_typed;
 use crate::moment::{self, Moment, Past, Side};
-use crate::project::{Project, RunArg, complete_run};
+use crate::project::{Project, RunArg};
 use crate::typed::UNSTUCK;
 use crate::{driving, explained};
 use crate::{exit, text};
@@ -23,12 +24,12 @@ use crate::{exit, text};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run, and perhaps an event of it: RUN@SEQ, RUN@first, RUN@last.
-    #[arg(default_value = "@last", add = ArgValueCompleter::new(complete_run))]
+    #[arg(default_value = "@last", add = ArgValueCompleter::new(half_typed::run))]
     run: String,
     /// The iteration before which the files were so; without it the newest.
     iteration: Option<String>,
     /// The step, where several have such an iteration.
-    #[arg(long)]
+    #[arg(long, add = ArgValueCompleter::new(half_typed::step))]
     step: Option<String>,
     /// Put back what git had, too: a deleted .git, branches, tags and stash, HEAD, what was staged and configured.
     #[arg(long)]

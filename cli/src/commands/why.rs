@@ -1,10 +1,12 @@
 //! `unstuck why`: the chain of evidence for an end, or for the latest decision.
 
+use clap_complete::engine::ArgValueCompleter;
 use unstuck_core::id::Seq;
 use unstuck_replay::{Prompt, Why};
 
 use crate::args::Global;
 use crate::error::Result;
+use crate::half_typed;
 use crate::project::{Project, RunArg};
 use crate::typed::UNSTUCK;
 use crate::{exit, moment, text};
@@ -16,6 +18,7 @@ pub struct Args {
     #[command(flatten)]
     run: RunArg,
     /// The step; without it the run as a whole.
+    #[arg(add = ArgValueCompleter::new(half_typed::step))]
     step: Option<String>,
     /// One event, instead of the end.
     #[arg(long, value_name = "SEQ", conflicts_with = "step")]

@@ -10,7 +10,7 @@ use crate::gate::CommandResult;
 use crate::id::{Attempt, Iteration, Millis, Seq};
 use crate::plural::{count, first};
 use crate::scope;
-use crate::state::{Changed, StepState};
+use crate::state::{Changed, StepState, Unread};
 use crate::verdict::Decision;
 use crate::workflow::{Capability, Check, CheckBy, OnExhausted, Step, Work, Worker};
 
@@ -63,7 +63,6 @@ impl Batch {
             return;
         }
         let (decision, parse_failures, iteration) = (event.decision, event.parse_failures, event.iteration);
-        let last_problem = event.problems.last().cloned();
         let seq = self.push(Conclusion::VerdictReached(event));
         let evidence: Vec<Seq> = evidence.into_iter().chain([seq]).collect();
         match decision {
@@ -74,10 +73,9 @@ impl Batch {
             }
             Decision::Waiting => self.wait_for_job(step, check, wait, evidence),
             Decision::None if parse_failures >= check.max_parse_failures => {
-                let last = last_problem.unwrap_or_else(|| "nothing was said".to_owned());
-                let checks = count(parse_failures, "check");
-                let problem = format!("{checks} in a row gave no readable verdict; the last: {last}");
-                let before = self.at(&step.id).unread.iter().copied().filter(|it| !evidence.contains(it));
+                let unread = &self.at(&step.id).unread;
+                let problem = undecidable(parse_failures, unread);
+                let before = unread.iter().map(|it| it.seq).filter(|it| !evidence.contains(it));
                 let evidence = before.chain(evidence.iter().copied()).collect();
                 self.end_step(&step.id, StepEnd::Undecidable(problem), evidence);
             }
@@ -205,4 +203,19 @@ fn rests_on_conditions(step: &Step) -> bool {
     let by_conditions = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Conditions);
     let edits = |worker: &Worker| worker.capabilities.contains(&Capability::Edit);
     by_conditions && matches!(&step.work, Work::Worker(worker) if edits(worker))
+}
+
+/// So many of the answers that could not be read are told at the end, the last ones.
+const TOLD_MAX: usize = 5;
+
+/// Says what was read instead of verdicts, each time.
+fn undecidable(checks: u32, unread: &[Unread]) -> String {
+    let told = &unread[unread.len().saturating_sub(TOLD_MAX)..];
+    let mut said = format!("{} in a row gave no readable verdict", count(checks, "check"));
+    let mut before = if told.len() < unread.len() { ": ...; " } else { ": " };
+    for Unread { iteration, problem, .. } in told {
+        said.push_str(&format!("{before}#{iteration}: {problem}"));
+        before = "; ";
+    }
+    said
 }

@@ -22,7 +22,7 @@ pub enum StepEnd {
     IterationsExhausted,
     /// The loop gets nowhere: this repeats.
     Stuck(StallCause),
-    /// Too many checks in a row gave no readable verdict: how many, and the last one's problem.
+    /// Too many checks in a row gave no readable verdict: how many, and what was read instead.
     Undecidable(String),
     /// The worker failed.
     WorkerFailed(Failure),

@@ -1,0 +1,49 @@
+//! Completes what is half typed in a shell, for the folder and the store that are named on the same line.
+
+use std::ffi::OsStr;
+
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use clap_complete::engine::CompletionCandidate;
+
+use crate::args::{Args, Global};
+use crate::project::{Project, RunArg};
+
+/// Completes a run.
+pub fn run(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy();
+    let project = line().and_then(|line| project(&line));
+    let entries = project.and_then(|project| project.entries().ok()).unwrap_or_default();
+    let fits = entries.into_iter().filter(|entry| entry.run.as_str().starts_with(&*typed));
+    let candidates =
+        fits.map(|entry| CompletionCandidate::new(entry.run.to_string()).help(Some(entry.workflow.into())));
+    let last = "@last".starts_with(&*typed).then(|| CompletionCandidate::new("@last"));
+    last.into_iter().chain(candidates).collect()
+}
+
+/// Completes a step of the run that stands on the same line.
+pub fn step(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy();
+    let steps = steps().unwrap_or_default();
+    steps.into_iter().filter(|step| step.starts_with(&*typed)).map(CompletionCandidate::new).collect()
+}
+
+fn steps() -> Option<Vec<String>> {
+    let line = line()?;
+    let (_, command) = line.subcommand()?;
+    let run = command.try_get_one::<String>("run").ok().flatten().cloned();
+    let run = RunArg { run: run.unwrap_or_else(|| "@last".to_owned()) };
+    let found = project(&line)?.find(&run).ok()?;
+    let events = found.events().ok()?;
+    let steps = &found.started(&events).ok()?.workflow.steps;
+    Some(steps.iter().map(|step| step.id.to_string()).collect())
+}
+
+/// Returns what is typed, which stands behind what the shell asks with.
+fn line() -> Option<ArgMatches> {
+    let typed = std::env::args_os().skip_while(|word| word != "--").skip(1);
+    Args::command().ignore_errors(true).try_get_matches_from(typed).ok()
+}
+
+fn project(line: &ArgMatches) -> Option<Project> {
+    Project::open(&Global::from_arg_matches(line).ok()?).ok()
+}
