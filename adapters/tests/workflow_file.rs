@@ -206,7 +206,7 @@ mod files {
         "#]];
         a_null_that_is_written_has_a_place: top("description: null\nbudget: ~") => expect![[r#"
             flow.yaml:4:14: description: found nothing; expected text that is not empty
-            flow.yaml:5:1: budget: unknown key; the keys are listed in docs/workflow-reference.md
+            flow.yaml:5:1: budget: unknown key; the keys are listed in docs/workflow-reference.md, and by: unstuck check --schema
         "#]];
         a_daemon_file_is_refused: "name: d\nevents: {}\ntriggers: {}\n" => expect![[r#"
             flow.yaml:1:1: not supported yet: daemon configuration; run the workflows it names one by one
@@ -215,14 +215,14 @@ mod files {
             flow.yaml:1:1: this is an agent catalog, not a workflow; pass it with --agents
         "#]];
         windows_line_ends_change_no_position: "name: t\r\nversion: \"1\"\r\ntimeout: 5m\r\nbogus: 1\r\nsteps: {}\r\n" => expect![[r#"
-            flow.yaml:4:1: bogus: unknown key; the keys are listed in docs/workflow-reference.md
+            flow.yaml:4:1: bogus: unknown key; the keys are listed in docs/workflow-reference.md, and by: unstuck check --schema
             flow.yaml:5:8: steps: no steps; a workflow has at least one step
         "#]];
         columns_count_characters: "name: \"äöü\"\n\"äöü\": 1\n" => expect![[r#"
             flow.yaml:1:1: steps: missing; expected a map with at least one step
             flow.yaml:1:1: timeout: missing; expected a duration such as "90s" or "1h30m"
             flow.yaml:1:1: version: missing; expected "1"
-            flow.yaml:2:1: äöü: unknown key; the keys are listed in docs/workflow-reference.md
+            flow.yaml:2:1: äöü: unknown key; the keys are listed in docs/workflow-reference.md, and by: unstuck check --schema
         "#]];
     }
 
@@ -281,7 +281,7 @@ mod files {
         let options = Options { workspace: folder.path().to_owned(), ..Options::default() };
         expect![[r#"
             agents.yaml:1:10: version: found the number 1; put it in quotes: version: "1"
-            c.yaml:9:5: steps.a.bogus: unknown key; the keys are listed in docs/workflow-reference.md
+            c.yaml:9:5: steps.a.bogus: unknown key; the keys are listed in docs/workflow-reference.md, and by: unstuck check --schema
         "#]]
         .assert_eq(&report(&load(&folder.path().join("flow.yaml"), &options)));
     }
@@ -457,7 +457,7 @@ mod unknown_keys {
             flow.yaml:9:37: steps.a.inputs[0].quux: unknown key; allowed: from, artifact, as
         "#]];
         a_key_like_nothing_points_to_the_reference: step("quux: 1") => expect![[r#"
-            flow.yaml:9:5: steps.a.quux: unknown key; the keys are listed in docs/workflow-reference.md
+            flow.yaml:9:5: steps.a.quux: unknown key; the keys are listed in docs/workflow-reference.md, and by: unstuck check --schema
         "#]];
         a_typo_in_convergence_is_no_longer_ignored: converging("stall_treshold: 3") => expect![[r#"
             flow.yaml:13:7: steps.a.convergence.stall_treshold: unknown key; did you mean "stall_threshold"?
@@ -479,7 +479,7 @@ mod unknown_keys {
             flow.yaml:6:108: steps.b.inputs[0].artifact: step "a" never produces "sorted"; did you mean "s\nrted"?
         "#]];
         odd_names_are_quoted_on_one_line: step("\"a\\nb\": 1") => expect![[r#"
-            flow.yaml:9:5: steps.a."a\nb": unknown key; the keys are listed in docs/workflow-reference.md
+            flow.yaml:9:5: steps.a."a\nb": unknown key; the keys are listed in docs/workflow-reference.md, and by: unstuck check --schema
         "#]];
         all_problems_come_in_one_pass_in_file_order: "nam: t\nversion: 1\ntimeout: 5\nsteps:\n  a:\n    worker: GEMINI\n    instructions: \"\"\n    capabilities: []\n    depends_on: [b]\n" => expect![[r#"
             flow.yaml:1:1: nam: unknown key; did you mean "name"?
@@ -1135,9 +1135,9 @@ mod catalogs {
             "version: \"1\"\nagents: {r: {timeout: 5}}\n",
             &step("bogus: 1"),
             &expect![[r#"
-            flow.yaml:9:5: steps.a.bogus: unknown key; the keys are listed in docs/workflow-reference.md
-            agents.yaml:2:23: agents.r.timeout: found the number 5; expected a duration such as "90s" or "1h30m"
-        "#]],
+                flow.yaml:9:5: steps.a.bogus: unknown key; the keys are listed in docs/workflow-reference.md, and by: unstuck check --schema
+                agents.yaml:2:23: agents.r.timeout: found the number 5; expected a duration such as "90s" or "1h30m"
+            "#]],
         );
     }
 
@@ -1263,9 +1263,9 @@ mod subworkflows {
                 "a: {workflow: c.yaml, exports: [{from: zz, artifact: o}]}\nb: {quux: 1, workflow: c.yaml}",
             ),
             &expect![[r#"
-            flow.yaml:6:7: steps.b.quux: unknown key; the keys are listed in docs/workflow-reference.md
-            c.yaml:9:5: steps.a.bogus: unknown key; the keys are listed in docs/workflow-reference.md
-        "#]],
+                flow.yaml:6:7: steps.b.quux: unknown key; the keys are listed in docs/workflow-reference.md, and by: unstuck check --schema
+                c.yaml:9:5: steps.a.bogus: unknown key; the keys are listed in docs/workflow-reference.md, and by: unstuck check --schema
+            "#]],
         );
     }
 
@@ -2148,7 +2148,7 @@ mod hostile {
             first_line("name: |\n", |_| " x\n".to_owned(), ""),
         ];
         expect![[r#"
-            flow.yaml:1:1: instructio0: unknown key; the keys are listed in docs/workflow-reference.md
+            flow.yaml:1:1: instructio0: unknown key; the keys are listed in docs/workflow-reference.md, and by: unstuck check --sche
             accepted
             flow.yaml:5:76: steps.s0.depends_on[0]: there is no step "t0"; did you mean "s0"?
             flow.yaml:12171:80: steps.s12166.depends_on[0]: there is no step "s12167"; did you mean "s10167"?

@@ -29,7 +29,7 @@ impl Standing {
             Some(RunOutcome::Interrupted(_)) => Self::Interrupted,
             Some(_) => Self::Short,
             None if !is_live => Self::Interrupted,
-            None if story.waits().is_some_and(|(until, _)| *until > text::now()) => Self::Waiting,
+            None if story.waits().is_some_and(|(until, _)| until > text::now()) => Self::Waiting,
             None => Self::Running,
         }
     }

@@ -299,8 +299,14 @@ impl Story {
     }
 
     /// Returns until when the run waits, and for what: the first moment at which anything is done.
-    pub fn waits(&self) -> Option<&(Timestamp, String)> {
-        self.steps.iter().filter_map(|step| step.waits.as_ref()).min_by_key(|(until, _)| *until)
+    pub fn waits(&self) -> Option<(Timestamp, String)> {
+        let waits = self.steps.iter().filter_map(|step| step.waits.as_ref());
+        let (until, why) = waits.min_by_key(|(until, _)| *until)?.clone();
+        let is_too_late = self.state().time_limit().is_some_and(|limit| limit < until);
+        Some((
+            until,
+            if is_too_late { format!("{why} (the time of the run is over before that)") } else { why },
+        ))
     }
 
     fn observed(&mut self, observation: &Observation, event: &Event) {

@@ -23,6 +23,8 @@ pub enum StoreUrlError {
     UnknownScheme { scheme: String },
     #[error("sled: needs the path of a folder")]
     NoPath,
+    #[error("no shell puts the home folder in place of ~ in {text:?}")]
+    NotExpanded { text: String },
     #[error("memory: takes no path, but {rest:?} follows it")]
     PathOfMemory { rest: String },
 }
@@ -33,6 +35,7 @@ impl StoreUrlError {
         Some(match self {
             Self::NoScheme { text } => format!("write sled:{text} for a folder, or memory:"),
             Self::UnknownScheme { .. } | Self::NoPath => "write sled:PATH or memory:".to_owned(),
+            Self::NotExpanded { text } => format!("write {}", text.replacen('~', "$HOME", 1)),
             Self::PathOfMemory { .. } => "write memory: and nothing more".to_owned(),
         })
     }
@@ -45,6 +48,9 @@ impl StoreUrl {
             text.split_once(':').ok_or_else(|| StoreUrlError::NoScheme { text: text.to_owned() })?;
         match (scheme, rest) {
             ("sled", "") => Err(StoreUrlError::NoPath),
+            ("sled", path) if path == "~" || path.starts_with("~/") => {
+                Err(StoreUrlError::NotExpanded { text: text.to_owned() })
+            }
             ("sled", path) => Ok(Self::Sled(PathBuf::from(path))),
             ("memory", "") => Ok(Self::Memory),
             ("memory", rest) => Err(StoreUrlError::PathOfMemory { rest: rest.to_owned() }),
@@ -83,6 +89,10 @@ mod tests {
             let error = StoreUrl::parse(text).unwrap_err();
             format!("{error}; {}", error.hint().unwrap())
         };
+        assert_eq!(
+            complaint("sled:~/runs"),
+            r#"no shell puts the home folder in place of ~ in "sled:~/runs"; write sled:$HOME/runs"#
+        );
         assert_eq!(
             complaint("runs"),
             r#""runs" names no store: it has no scheme; write sled:runs for a folder, or memory:"#

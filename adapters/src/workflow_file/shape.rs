@@ -266,7 +266,12 @@ fn unknown(level: Level, entry: &Entry) -> String {
 fn allowed(level: Level) -> String {
     let keys = level.keys();
     if keys.len() > 10 {
-        return format!("the keys are listed in {}", level.page());
+        let by_command = if matches!(level, Level::Registry(_) | Level::Client(_)) {
+            ""
+        } else {
+            ", and by: unstuck check --schema"
+        };
+        return format!("the keys are listed in {}{by_command}", level.page());
     }
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
     format!("allowed: {}", names.join(", "))

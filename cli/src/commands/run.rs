@@ -264,6 +264,7 @@ pub fn run(global: &Global, args: Args) -> Result {
     started.workspace = workspace.to_string_lossy().into_owned();
     started.warnings.extend(own.iter().flat_map(worktrees::warnings));
     started.secrets.clone_from(&args.driving.secrets);
+    started.warnings.extend(runs.as_ref().and_then(|runs| within_reach(runs, &workspace)));
     let snapshots = runs.as_ref().map(|runs| driving::snapshots(runs, &started));
     if started.workflow_file.is_none() && !matches!(snapshots, Some(Ok(_))) {
         args.scope.release_ci(&mut started.workflow);
@@ -288,6 +289,15 @@ pub fn run(global: &Global, args: Args) -> Result {
         return detach::start(runs.as_ref(), &started, &short);
     }
     begin(&args.driving, runs, branches, started, header, short)
+}
+
+/// Warns of a store that is in the workspace.
+fn within_reach(runs: &Runs, workspace: &Path) -> Option<String> {
+    let is_within = runs.path().starts_with(workspace);
+    is_within.then(|| {
+        "the store is in the workspace, where a worker can delete it: keep it elsewhere with --store"
+            .to_owned()
+    })
 }
 
 /// Carries out a run that was prepared by the command that was typed.

@@ -139,7 +139,7 @@ fn row(found: Found) -> Row {
 }
 
 /// Returns until when a run waits, and for what.
-fn waits(row: &Row) -> Option<&(Timestamp, String)> {
+fn waits(row: &Row) -> Option<(Timestamp, String)> {
     row.story.waits().filter(|_| row.standing == Standing::Waiting)
 }
 
@@ -190,7 +190,7 @@ fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
         }
     };
     lines.extend(row.stopped.map(|pid| below(&text::stopped(pid))));
-    lines.extend(waits(row).map(|waits| below(&waiting(waits, now))));
+    lines.extend(waits(row).map(|waits| below(&waiting(&waits, now))));
     lines.extend(row.story.needs().map(|needs| below(&format!("needs: {needs}"))));
     lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
 }

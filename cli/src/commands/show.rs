@@ -82,7 +82,7 @@ fn print(found: &Found, story: &Story, events: &[Event], changed: Option<&Diffst
             if let Some(pid) = found.stopped_supervisor() {
                 println!("{}", text::wrap(&text::stopped(pid), text::width(), 2));
             }
-            println!("{}", running(story.waits(), so_far(story, now), &spent, found.short(), now));
+            println!("{}", running(story.waits().as_ref(), so_far(story, now), &spent, found.short(), now));
         }
         None => println!(
             "INTERRUPTED: its supervisor is gone since {}{}\nnext: {UNSTUCK} resume {}",

@@ -12,7 +12,7 @@ use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Iteration, Seq, StepId};
 use unstuck_core::money::{self, Spent};
 use unstuck_core::spending::Overspent;
-use unstuck_core::state::Child;
+use unstuck_core::state::{Child, StepPhase};
 use unstuck_core::workflow::{
     Budget, CheckBy, CheckCommand, Convergence, Gate, Step, Weather, Work, Worker, Workflow,
 };
@@ -104,7 +104,7 @@ pub fn header(
     lines.push(format!("  log      {UNSTUCK} events {short} -f"));
     let stop = format!("Ctrl-C, or {UNSTUCK} stop {short} (finishes the record; twice: at once)");
     lines.push(format!("  stop     {}", text::wrap(&stop, text::width(), 11)));
-    lines.push("  detach   unstuck run -d".to_owned());
+    lines.push(format!("  detach   {UNSTUCK} run -d"));
     lines.join("\n")
 }
 
@@ -181,11 +181,11 @@ pub fn end(story: &Story, short: &str, changed: Option<&Diffstat>, diagnosis: Op
     let mut lines = vec![text::wrap(&head, room, 2).replacen(word, &painted, 1) + &exit];
     let indent = 12;
     for step in &story.steps {
-        let Some(sentence) = &step.end_sentence else { continue };
+        let Some(sentence) = step.end_sentence.clone().or_else(|| unfinished(story, step)) else { continue };
         // Where all is well all are named, else those where it is not.
         if outcome == RunOutcome::Complete || step.end != Some(StepEnd::Complete) {
             let head = format!("  {:<9} ", step.id);
-            lines.push(format!("{head}{}", text::wrap(sentence, text::width(), text::columns(&head))));
+            lines.push(format!("{head}{}", text::wrap(&sentence, text::width(), text::columns(&head))));
         }
     }
     for child in open_children(story) {
@@ -270,6 +270,26 @@ fn open_children(story: &Story) -> impl Iterator<Item = &Child> {
         |end: Option<&StepEnd>| matches!(end, Some(StepEnd::Blocked(_) | StepEnd::IterationsExhausted));
     let children = story.state().steps().filter(move |(_, at)| is_silent(at.phase.end()));
     children.filter_map(|(_, at)| at.child.as_ref()).filter(|child| child.end != RunOutcome::Complete)
+}
+
+/// Says where a step stood that had not ended when the run did.
+fn unfinished(story: &Story, step: &StepStory) -> Option<String> {
+    let (_, at) = story.state().step(&step.id)?;
+    let iteration = at.iteration;
+    match &at.phase {
+        StepPhase::Ended(_) => None,
+        StepPhase::Pending => Some("did not begin".to_owned()),
+        StepPhase::WorkDue | StepPhase::Working(_) => {
+            Some(format!("iteration {iteration}: the work is not finished"))
+        }
+        StepPhase::CheckDue | StepPhase::Checking(_) => {
+            Some(format!("iteration {iteration}: the check is not finished"))
+        }
+        StepPhase::Waiting { .. } => {
+            let why = step.waits.as_ref().map_or("a moment", |(_, why)| why);
+            Some(format!("iteration {iteration}: it was waiting: {why}"))
+        }
+    }
 }
 
 /// Returns what was missing at last of each step whose end does not say so.

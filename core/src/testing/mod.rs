@@ -1,7 +1,39 @@
 //! Strategies and a scripted world, so that you can property-test a policy of your own.
 //!
 //! [`workflows`] generates workflows, [`histories`] plays one against a scripted world and gives
-//! every event of it, [`events`] gives events that may be impossible where they stand.
+//! every event of it, [`events`] gives events that may be impossible where they stand, and [`scripts_of`] what the workers
+//! and checks of a workflow of yours may do. All of them need the feature `proptest`:
+//!
+//! ```toml
+//! [dev-dependencies]
+//! proptest = "1"
+//! unstuck-core = { path = "../unstuck/core", features = ["proptest"] }
+//! ```
+//!
+//! A policy of your own, whatever its worker and its check do:
+//!
+//! ```
+//! # #[cfg(feature = "proptest")] {
+//! use proptest::prelude::*;
+//! use unstuck_core::id::StepId;
+//! use unstuck_core::testing::{World, script_worker, scripts_of, step};
+//! use unstuck_core::workflow::{CheckBy, OnFailure, Step, WorkerKind, Workflow};
+//!
+//! let check = CheckBy::Exit(script_worker(WorkerKind::Custom, "cargo test"));
+//! let fix = Step { on_failure: OnFailure::Retry, max_retries: 2, ..step("fix").checked(check, 5) };
+//! let policy = Workflow::of_steps(vec![fix]);
+//! proptest!(|(script in scripts_of(vec![StepId::from("fix")]))| {
+//!     let mut world = World::start(policy.clone(), script);
+//!     world.play();
+//!     // It ends, and within its bound.
+//!     prop_assert!(world.state.outcome().is_some());
+//!     let (_, fix) = world.state.step(&StepId::from("fix")).expect("it is in the policy");
+//!     prop_assert!(fix.iteration.0 <= 5);
+//! });
+//! # }
+//! ```
+//!
+//! Any policy, generated:
 //!
 //! ```
 //! # #[cfg(feature = "proptest")] {
@@ -23,7 +55,7 @@ mod strategies;
 mod world;
 
 #[cfg(feature = "proptest")]
-pub use strategies::{events, histories, scripts, workflows};
+pub use strategies::{events, histories, scripts, scripts_of, workflows};
 pub use world::{
     Act, History, Script, World, command_result, finished, run_started, script_worker, snapshot, started,
     step,

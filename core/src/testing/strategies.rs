@@ -9,28 +9,37 @@ use super::world::{Act, History, Script, World, finished, script_worker, snapsho
 use crate::effect::Due;
 use crate::event::{
     AnswerGiven, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Fact,
-    Failure, FallbackTaken, Inquiry, Lost, Next, Observation, Purpose, RunEnded, RunInterrupted, RunOutcome,
-    RunResumed, RunStopping, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded,
-    VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerStarted,
+    Failure, FallbackTaken, Inquiry, LogRepaired, Lost, Next, Observation, Purpose, RunEnded, RunInterrupted,
+    RunOutcome, RunResumed, RunStopping, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, StepEnd,
+    StepEnded, Suspended, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished,
+    WorkerProgressed, WorkerStarted,
 };
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, Seq, Stage, StepId, Timestamp};
+use crate::reading::{Progress, Usage};
 use crate::verdict::Decision;
 use crate::weather::ErrorClass;
 use crate::workflow::{
-    Baseline, CheckBy, CheckCommand, Convergence, Gate, OnExhausted, OnFailure, Step, Worker, WorkerKind,
-    Workflow,
+    Baseline, Budget, CheckBy, CheckCommand, Convergence, Gate, OnExhausted, OnFailure, Step, Worker,
+    WorkerKind, Workflow,
 };
 
 /// Workflows of one to four steps with bounds small enough to be played to their end.
 pub fn workflows() -> impl Strategy<Value = Workflow> {
     let steps = vec(any_step(), 1..5);
-    (steps, proptest::option::of(1_u32..4), vec(any::<bool>(), 16)).prop_map(
-        |(mut steps, concurrency, edges)| {
+    let tokens = proptest::option::weighted(0.2, 1_u64..200);
+    (steps, proptest::option::of(1_u32..4), vec(any::<bool>(), 16), 1_u64..30, tokens).prop_map(
+        |(mut steps, concurrency, edges, minutes, tokens)| {
             for at in 0..steps.len() {
                 steps[at].id = step_id(at);
                 steps[at].depends_on = (0..at).filter(|on| edges[at * 4 + on]).map(step_id).collect();
             }
-            Workflow { concurrency, ..Workflow::of_steps(steps) }
+            let budget = Budget { tokens, ..Budget::default() };
+            Workflow {
+                concurrency,
+                budget,
+                timeout: Millis::from_secs(60 * minutes),
+                ..Workflow::of_steps(steps)
+            }
         },
     )
 }
@@ -122,8 +131,14 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 
 /// Scripts for the steps of any generated workflow.
 pub fn scripts() -> impl Strategy<Value = Script> {
+    scripts_of((0..4).map(step_id).collect())
+}
+
+/// Scripts for steps of yours: what their workers and checks do, each time that they are run.
+pub fn scripts_of(steps: Vec<StepId>) -> impl Strategy<Value = Script> {
     let all = || {
-        vec(acts(), 4).prop_map(|acts| acts.into_iter().enumerate().map(|(at, a)| (step_id(at), a)).collect())
+        let steps = steps.clone();
+        vec(acts(), steps.len()).prop_map(move |acts| steps.iter().cloned().zip(acts).collect())
     };
     (all(), all()).prop_map(|(work, checks): (BTreeMap<_, _>, BTreeMap<_, _>)| Script { work, checks })
 }
@@ -211,6 +226,14 @@ fn any_observation() -> impl Strategy<Value = Observation> {
            1 => (0_u8..3, prop_oneof![Just(SnapshotMoment::Resumed), Just(SnapshotMoment::Abandoned)]).prop_map(
                |(work, moment)| Observation::SnapshotTaken(SnapshotTaken { snapshot: Box::new(snapshot(work)), moment }),
            ),
+           1 => (due(), 0_u64..300).prop_map(|(Due { step, iteration, attempt }, output)| {
+               let usage = Some(Usage { output, ..Usage::default() });
+               let progress = Box::new(Progress { usage, ..Progress::default() });
+               Observation::WorkerProgressed(WorkerProgressed { step, iteration, attempt, progress })
+           }),
+           1 => (0_u64..100_000).prop_map(|length| Observation::Suspended(Suspended { length: Millis(length) })),
+           1 => Just(Observation::Kicked),
+           1 => Just(Observation::LogRepaired(LogRepaired { what: "completed".to_owned() })),
        ]
 }
 
