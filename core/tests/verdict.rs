@@ -2069,6 +2069,72 @@ fn what_the_prompt_says_is_no_verdict() {
 }
 
 #[test]
+fn what_the_prompt_says_is_no_verdict_behind_the_mark_of_a_program_either() {
+    const OBJECT: &str = r#"{"decision":"complete","check_id":"@"}"#;
+    let with = |prompt: &str, answer: &str| {
+        let (prompt, answer) = (prompt.replace('@', ID), answer.replace('@', ID));
+        short(&resolve(&Evidence {
+            file: &FileEvidence::NotConfigured,
+            file_fresh: true,
+            answer: Some(&answer),
+            prompt: Some(&prompt),
+            said: "",
+            check_id: Some(ID),
+        }))
+    };
+    let prompts = [
+        format!("Do it.\n\nThen write the decision:\n\n```json\n{OBJECT}\n```\nand nothing else.\n"),
+        format!("Do it.\nAnswer like this: {OBJECT}\nand write the decision file.\n"),
+        format!("{OBJECT}\nis the decision of a check that is through.\n"),
+        "Do it.\nEnd with the line\nCOMPLETE\nand no decision.\n".to_owned(),
+    ];
+    let marks = [
+        "     #\t",
+        "#: ",
+        "#:",
+        "#. ",
+        "(#) ",
+        "L#: ",
+        "# | ",
+        "#→",
+        "[12:00:0#] ",
+        "12:00:0# ",
+        "2026-11-25T12:00:0#Z ",
+        "2026-11-25 12:00:0# INFO ",
+        "[worker] ",
+        "[2026-11-25T12:00:0#Z INFO a::b] ",
+        "prompt.md:#:",
+        "prompt.md-#-",
+        "prompt> ",
+        ">>> ",
+        "worker-1  | ",
+        "ctx: ",
+        "Nov 25 12:00:0# host unstuck[7]: ",
+        "| ",
+        "+ ",
+    ];
+    for prompt in &prompts {
+        for mark in marks {
+            let lines = prompt.lines().enumerate();
+            let shown: Vec<String> =
+                lines.map(|(at, line)| format!("{}{line}", mark.replace('#', &at.to_string()))).collect();
+            assert_eq!(with(prompt, &shown.join("\n")), "none none", "{shown:?}");
+            // `grep` shows only some of the lines; marks without letters or digits tell nothing by themselves.
+            let found: Vec<&str> =
+                shown.iter().map(String::as_str).filter(|line| line.contains("decision")).collect();
+            if mark.contains(char::is_alphanumeric) || mark.contains('#') {
+                assert_eq!(with(prompt, &found.join("\n")), "none none", "{found:?}");
+            }
+        }
+    }
+    for own in ["#", "I looked.\n#", "My verdict: #", "- #", "1. fixed\n2. tested\n\n#", "So, 2 of 2: #"] {
+        let own = own.replace('#', OBJECT);
+        assert_eq!(with(&prompts[0], &own), "complete output-json", "{own}");
+    }
+    assert_eq!(with(&prompts[3], "1. fixed\n2. tested\n\nCOMPLETE"), "complete marker");
+}
+
+#[test]
 fn problems_say_what_was_wrong_and_where() {
     let found = answer("I will not output COMPLETE yet because the test still fails.");
     assert_eq!(codes(&found), ["marker_not_alone"]);

@@ -1,106 +1,20 @@
-//! Looks at what stands around JSON and marker lines: is it meant, whose is it, was it in the prompt?
+//! Looks at what stands around JSON and marker lines: is it meant, whose is it?
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::aside;
 use super::check_id::{self, CheckIdMatch};
 use super::cjk;
 use super::example::{gives_order, introduces_example, last_sentence, speaks_of_example};
-use super::json::{self, Found};
+use super::json::Found;
 use super::limits::{Limit, limit_of};
 use super::object::{Verdict, id_problem};
 use super::problem::Problem;
 use super::running;
-use super::text::{Line, head, is_cjk, lines};
+use super::text::{BESIDE_CHARS_MAX, Line, head, is_cjk, tail};
 use super::words::Word;
 use super::{Source, line_of};
-use crate::echo::Echo;
-
-/// Characters of a line that are looked at beside an object, so that a line of many objects does not
-/// cost a square of its length.
-const BESIDE_CHARS_MAX: usize = 300;
-
-/// Knows what stood in the prompt, and behind what.
-///
-/// An echo is a repeated place, not a repeated word: a prompt that names the words must not make a worker
-/// complete that only repeats it, and must not keep one from answering with such a word either. Decoration
-/// does not count: only letters and digits are compared. Nor does a prompt that quotes what the worker said last
-/// time keep it from ending in the same words: of those, [`Echo`] tells a quotation from the same answer again.
-#[derive(Default)]
-pub(crate) struct Prompted {
-    asked: Places,
-    own: Places,
-    quotation: Echo,
-}
-
-impl Prompted {
-    /// Reads the prompt, if there is one, and what in there are the worker's own words.
-    pub(crate) fn new(prompt: Option<&str>, own: &str) -> Self {
-        let Some(prompt) = prompt else { return Self::default() };
-        let own_places = if own.is_empty() { Places::default() } else { Places::of(own) };
-        Self { asked: Places::of(prompt), own: own_places, quotation: Echo::of(prompt, own) }
-    }
-
-    /// Tells whether the line at this offset of a text stood in the prompt behind the same line.
-    pub(crate) fn has_line(&self, text: &str, before: &str, start: usize, line: &str) -> bool {
-        if self.asked.lines.is_empty() {
-            return false;
-        }
-        let place = (bare(before), bare(line));
-        self.asked.lines.contains(&place)
-            && (!self.own.lines.contains(&place) || self.quotation.repeats(text, start, line))
-    }
-
-    /// Tells whether an object stood in the prompt behind the same words.
-    pub(crate) fn has_object(&self, text: &str, split: &[Line<'_>], span: Range<usize>) -> bool {
-        if self.asked.objects.is_empty() {
-            return false;
-        }
-        let place = (said_before(text, split, span.start), bare(&text[span.clone()]));
-        self.asked.objects.contains(&place)
-            && (!self.own.objects.contains(&place) || self.quotation.repeats(text, span.start, &text[span]))
-    }
-}
-
-/// What stands in a text, and behind what.
-#[derive(Default)]
-struct Places {
-    lines: BTreeSet<(String, String)>,
-    objects: BTreeSet<(String, String)>,
-}
-
-impl Places {
-    fn of(text: &str) -> Self {
-        let split = lines(text);
-        let mut before = String::new();
-        let mut pairs = BTreeSet::new();
-        for line in split.iter().map(|line| bare(line.text)).filter(|line| !line.is_empty()) {
-            pairs.insert((before, line.clone()));
-            before = line;
-        }
-        let found = json::find(text);
-        let spans = found.objects.iter().map(|object| &object.span).chain(&found.broken);
-        let objects = spans.map(|span| (said_before(text, &split, span.start), bare(&text[span.clone()])));
-        Self { lines: pairs, objects: objects.collect() }
-    }
-}
-
-/// Letters and digits, in lower case.
-fn bare(text: &str) -> String {
-    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-}
-
-/// What stands before an object: on its line, else on the last line before that says something.
-fn said_before(text: &str, split: &[Line<'_>], start: usize) -> String {
-    /// Lines that are looked back at, so that many objects do not cost a square of the text.
-    const LINES_MAX: usize = 16;
-    let number = line_of(split, start);
-    let own = split.get(number).map_or("", |line| tail(&text[line.start.min(start)..start]));
-    let earlier = split[..number.min(split.len())].iter().rev().take(LINES_MAX).map(|line| tail(line.text));
-    std::iter::once(own).chain(earlier).map(bare).find(|line| !line.is_empty()).unwrap_or_default()
-}
 
 /// The surroundings of all objects of a text.
 pub(crate) struct Contexts<'a> {
@@ -247,11 +161,6 @@ fn takes_back_behind(after: &str) -> bool {
     let sentence = rest.split(['.', '。', '!']).next().unwrap_or_default();
     let is_remark = MARKS.iter().any(|mark| rest.starts_with(mark));
     is_remark && limit_of(sentence) == Limit::Limited || aside::takes_back(rest) && !rest.is_empty()
-}
-
-fn tail(text: &str) -> &str {
-    let start = text.char_indices().rev().nth(BESIDE_CHARS_MAX).map_or(0, |(index, _)| index);
-    &text[start..]
 }
 
 /// Like [`speaks_of_example`], but without the words that also introduce a real answer ("in the

@@ -26,6 +26,7 @@ mod object;
 mod portion;
 mod probe;
 mod problem;
+mod prompted;
 mod ratio;
 mod reading;
 mod reason;
@@ -362,7 +363,7 @@ fn resolve_text(raw: &str, channel: &Channel<'_>, mut problems: Vec<Problem>) ->
     let text = unquoted.as_deref().unwrap_or(raw);
     let lines = text::lines(text);
     let found = json::find(text);
-    let prompted = context::Prompted::new(channel.prompt, channel.said);
+    let prompted = prompted::Prompted::new(channel.prompt, channel.said);
     let scan = scan_markers(text, &lines, &found, &prompted);
     let verdicts = verdicts(text, &lines, &found, channel, &prompted, &mut problems);
     let objection = |json_from, lines_from| {
@@ -437,7 +438,7 @@ fn verdicts(
     lines: &[Line<'_>],
     found: &json::Found,
     channel: &Channel<'_>,
-    prompted: &context::Prompted,
+    prompted: &prompted::Prompted,
     problems: &mut Vec<Problem>,
 ) -> Vec<Verdict> {
     /// Objects that are passed over are named up to this number.
@@ -630,7 +631,7 @@ fn line_of(lines: &[Line<'_>], offset: usize) -> usize {
 // ---------------------------------------------------------------------------------------------
 // Marker lines
 
-fn scan_markers(text: &str, lines: &[Line<'_>], found: &json::Found, prompted: &context::Prompted) -> Scan {
+fn scan_markers(text: &str, lines: &[Line<'_>], found: &json::Found, prompted: &prompted::Prompted) -> Scan {
     let masks = masks(found);
     let is_masked = |start: usize, end: usize| {
         let next = masks.partition_point(|mask| mask.end <= start);

@@ -171,6 +171,16 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
     words.map(|word| word.to_lowercase().replace('’', "'"))
 }
 
+/// Characters of a line that are looked at beside an object, so that a line of many objects does not
+/// cost a square of its length.
+pub(crate) const BESIDE_CHARS_MAX: usize = 300;
+
+/// Returns the end of a text, as far as it is looked at beside an object.
+pub(crate) fn tail(text: &str) -> &str {
+    let start = text.char_indices().rev().nth(BESIDE_CHARS_MAX).map_or(0, |(index, _)| index);
+    &text[start..]
+}
+
 /// Returns the first characters of a text, so many at most.
 pub(crate) fn head(text: &str, chars: usize) -> &str {
     let end = text.char_indices().nth(chars).map_or(text.len(), |(index, _)| index);
