@@ -2,7 +2,9 @@
 
 use super::example::last_sentence;
 use super::limits::{Limit, limit_of};
-use super::text::words;
+use super::recant::counts_failures;
+use super::text::{BESIDE_CHARS_MAX, head, words};
+use super::words::says_no;
 
 /// Who may be quoted.
 const SPEAKERS: &[&str] = &[
@@ -130,15 +132,52 @@ pub(super) fn disagrees(line: &str) -> bool {
         || limit_of(sentence) == Limit::Limited
 }
 
-/// Says of the line below a verdict that it takes it back: `However, two tests fail.`
+/// Says of the line below a verdict that it takes it back: `However, two tests fail.`, `Except for the docs.`, `No.`
 pub(super) fn takes_back(line: &str) -> bool {
-    const LEADS: &[&str] =
-        &["however", "but", "unfortunately", "except", "although", "though", "sadly", "nevertheless"];
+    const LEADS: &[&str] = &[
+        "however", "but", "unfortunately", "although", "though", "sadly", "nevertheless", "nonetheless",
+        "regrettably", "alas", "oops", "wait", "sorry", "correction", "actually",
+    ];
+    const PHRASES: &[&str] = &[
+        "that said",
+        "having said that",
+        "on the other hand",
+        "even so",
+        "on second thought",
+        "hold on",
+        "then again",
+        "that being said",
+    ];
+    const LEADS_CJK: &[&str] = &[
+        "しかし", "ただし", "だが", "でも", "けれど", "但是", "但", "不过", "不過", "然而", "可是", "하지만",
+        "그러나", "다만",
+    ];
     let core = line.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let sentence = core.split(['.', '!', ';']).next().unwrap_or_default();
-    let (first, rest) =
-        sentence.split_at(core.find(|c: char| !c.is_alphabetic()).unwrap_or(0).min(sentence.len()));
-    LEADS.contains(&first.to_lowercase().as_str()) && limit_of(rest) == Limit::Limited
+    let sentence = head(core.split(['.', '!', ';']).next().unwrap_or_default(), BESIDE_CHARS_MAX);
+    let is_limited = |rest: &str| limit_of(rest) == Limit::Limited;
+    if says_no(core) || leaves_out(sentence) || counts_failures(core) {
+        return true;
+    }
+    if LEADS_CJK.iter().any(|lead| core.strip_prefix(lead).is_some_and(is_limited)) {
+        return true;
+    }
+    let lower = sentence.to_lowercase();
+    if PHRASES.iter().any(|lead| lower.strip_prefix(lead).is_some_and(is_limited)) {
+        return true;
+    }
+    let end = sentence.find(|c: char| !c.is_alphabetic()).unwrap_or(sentence.len());
+    let (first, rest) = sentence.split_at(end);
+    LEADS.contains(&first.to_lowercase().as_str()) && is_limited(rest)
+}
+
+/// `Except for the docs`, `Apart from one test`: leaves something out; `apart from that` only goes on.
+fn leaves_out(sentence: &str) -> bool {
+    const ALONE: &[&str] = &["except", "excepting", "excluding", "barring", "minus"];
+    const PAIRS: &[(&str, &str)] =
+        &[("apart", "from"), ("aside", "from"), ("save", "for"), ("other", "than"), ("all", "but")];
+    let said: Vec<String> = words(sentence).take(3).collect();
+    let word = |at: usize| said.get(at).map_or("", String::as_str);
+    ALONE.contains(&word(0)) || PAIRS.contains(&(word(0), word(1))) && !matches!(word(2), "that" | "this")
 }
 
 /// `I have not written`, `I refuse to write`, `Wrong:`.

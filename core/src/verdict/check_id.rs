@@ -45,10 +45,15 @@ fn contains_id(got: &str, expected: &str) -> bool {
     }
     let got = got.to_lowercase();
     let expected = expected.to_lowercase();
+    let bare = |text: &str| text.replace('-', "");
+    // Beside the id of another check it is not told which of them is meant.
+    let mut words = got.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+    if words.any(|word| is_uuid(word) && bare(word) != bare(&expected)) {
+        return false;
+    }
     if occurs_alone(&got, &expected) {
         return true;
     }
-    let bare = |text: &str| text.replace('-', "");
     is_uuid(&expected) && occurs_alone(&bare(&got), &bare(&expected))
 }
 
@@ -218,6 +223,9 @@ mod tests {
             "CompletionCheckID: 11111111-2222-4333-8444-555555555555",
             "12345",
             "run-42",
+            "3f2b8c1e-5d4a-4f6b-9a7c-0e1d2c3b4a59 11111111-2222-4333-8444-555555555555",
+            "11111111-2222-4333-8444-555555555555/3f2b8c1e-5d4a-4f6b-9a7c-0e1d2c3b4a59",
+            "3f2b8c1e5d4a4f6b9a7c0e1d2c3b4a59, not 11111111222243338444555555555555",
         ] {
             assert_eq!(kind(got, ID), "mismatch", "{got}");
         }

@@ -9,9 +9,10 @@ use super::doubt;
 use super::example::introduces_example;
 use super::limits::Limit;
 use super::reading::{Form, Found, MarkerWord, Reading, Says, read, taken_back};
+use super::recant;
 use super::running;
 use super::text::{self, Line, is_zero_width, quote};
-use super::undress::{is_bulleted, names_in_capitals, names_label, undress};
+use super::undress::{is_bulleted, is_json_member, is_open_item, names_in_capitals, names_label, undress};
 
 /// A line that is a marker.
 #[derive(Clone, Debug)]
@@ -193,11 +194,11 @@ fn views<'a>(lines: &[Line<'a>], is_masked: impl Fn(usize, usize) -> bool) -> Ve
         }
         let masked = is_masked(line.start, line.start + line.text.len());
         let bare = if masked { None } else { undress(text) };
-        let reading = match &bare {
-            Some(bare) => read(bare),
+        let reading = match bare.as_ref().map_or(Reading::Nothing, read) {
             // "It is not done." names no marker, and takes one back.
-            None if !masked && doubt::denies(text) => Reading::Doubt,
-            None => Reading::Nothing,
+            Reading::Nothing if !masked && doubt::denies(text) => Reading::Doubt,
+            Reading::Nothing | Reading::Named if !masked && !fenced && takes_back(text) => Reading::Doubt,
+            reading => reading,
         };
         out.push(View {
             number: index + 1,
@@ -209,6 +210,11 @@ fn views<'a>(lines: &[Line<'a>], is_masked: impl Fn(usize, usize) -> bool) -> Ve
         });
     }
     out
+}
+
+/// Says whether a line that is no marker takes a COMPLETE above it back: `Update: INCOMPLETE`, `- [ ] write docs`.
+fn takes_back(text: &str) -> bool {
+    !is_json_member(text) && (is_open_item(text) || recant::is_against(text))
 }
 
 /// Marks lines that only list the words to choose from.

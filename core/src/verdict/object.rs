@@ -4,6 +4,8 @@ use super::check_id::{self, CheckIdMatch};
 use super::json::{Object, Value};
 use super::limits::{Limit, limit_of};
 use super::problem::Problem;
+use super::recant;
+use super::sense::{Sense, is_something, sense_of};
 use super::signals;
 use super::text::quote;
 use super::words::{self, Word};
@@ -18,9 +20,6 @@ pub(super) const STRONG_KEYS: &[&str] = &["decision", "verdict"];
 
 /// Keys whose value is a boolean.
 const BOOL_KEYS: &[&str] = &["complete", "completed", "done", "passed"];
-
-/// Keys that deny it where they are `true`.
-const DENIALS: &[&str] = &["failed", "incomplete", "blocked", "rejected"];
 
 /// Keys that name the check, the one that counts first.
 pub(super) const ID_KEYS: &[&str] =
@@ -201,20 +200,35 @@ fn contradiction(members: &[(String, Value)], key: &str, word: Word) -> Option<(
     if word != Word::Complete {
         return None;
     }
-    let says_no = WORD_KEYS.iter().chain(BOOL_KEYS).filter(|name| **name != key).find_map(|name| {
-        let denies = |value: &&Value| denies(name, value);
-        all(members, name).find(denies).map(|value| (name, value))
-    });
-    let is_true = |value: &&Value| matches!(value, Value::Bool(true));
-    let no =
-        says_no.or_else(|| DENIALS.iter().find_map(|name| Some((name, all(members, name).find(is_true)?))));
+    let others = members.iter().filter(|(name, _)| !is_key(name, key));
+    let no = others.clone().find(|(name, value)| says_no(name, value));
+    let no = no.or_else(|| others.clone().find(|(name, value)| explains_no(name, value)));
     no.map(|(name, value)| (show(key, decided), show(name, value)))
+}
+
+/// `"success": false`, `"errors": 2`, `"status": "pending"`: says beside a complete word that it is not.
+fn says_no(name: &str, value: &Value) -> bool {
+    match sense_of(name) {
+        Some(Sense::Good) => denies(value, true),
+        Some(Sense::Bad | Sense::Open) => is_something(value),
+        None => WORD_KEYS.iter().any(|key| is_key(name, key)) && denies(value, false),
+    }
+}
+
+/// `"reason": "INCOMPLETE: 2 tests fail"`: one of the reasons says that it is not complete.
+fn explains_no(name: &str, value: &Value) -> bool {
+    const EXPLANATIONS: &[&str] =
+        &["reasons", "reason", "summary", "message", "explanation", "rationale", "notes", "note", "comment"];
+    let mut unused = Vec::new();
+    EXPLANATIONS.iter().any(|key| is_key(name, key))
+        && signals::list(&[(name.to_owned(), value.clone())], &[name], &mut unused)
+            .iter()
+            .any(|text| recant::takes_back_in_prose(text))
 }
 
 /// Tells whether a value plainly says that it is not complete. A number is none or an exit code,
 /// except where a boolean belongs.
-fn denies(key: &str, value: &Value) -> bool {
-    let of_bool = BOOL_KEYS.contains(&key);
+fn denies(value: &Value, of_bool: bool) -> bool {
     match value {
         Value::String(text) => {
             words::read_exact(text).is_some_and(|word| word != Word::Complete)

@@ -95,7 +95,9 @@ impl MarkerWord {
 
 pub(super) fn read(bare: &Bare) -> Reading {
     let reading = read_core(&bare.core);
-    if reading == Reading::Named && !bare.unchecked && doubt::is_doubt(&bare.core) {
+    // "Verdict: ❌".
+    let is_crossed = || bare.crossed && split_label(&bare.core).is_some_and(|value| value.trim().is_empty());
+    if reading == Reading::Named && !bare.unchecked && (doubt::is_doubt(&bare.core) || is_crossed()) {
         return Reading::Doubt;
     }
     let Reading::Marker(mut found) = reading else { return reading };

@@ -8,6 +8,16 @@ pub(super) fn is_bulleted(text: &str) -> bool {
     strip_bullet(text).is_some()
 }
 
+/// `- [ ] write docs`: an item of a list that is still to be done.
+pub(super) fn is_open_item(text: &str) -> bool {
+    let boxed = strip_bullet(text.trim()).map(str::trim_start);
+    let unchecked = boxed.and_then(|rest| rest.strip_prefix("[ ]").or_else(|| rest.strip_prefix("[]")));
+    unchecked.is_some_and(|rest| {
+        let names_marker = ["COMPLETE", "PASS"].iter().any(|word| rest.contains(word));
+        rest.starts_with(char::is_whitespace) && rest.contains(char::is_alphanumeric) && !names_marker
+    })
+}
+
 /// A line without its dress.
 #[derive(Debug)]
 pub(super) struct Bare {
@@ -67,7 +77,7 @@ pub(super) fn names_label(text: &str) -> bool {
 }
 
 /// `"decision": "complete",` belongs to JSON, and to broken JSON if it is looked at here.
-fn is_json_member(text: &str) -> bool {
+pub(super) fn is_json_member(text: &str) -> bool {
     let Some(rest) = text.trim_start_matches(['{', ',', ' ']).strip_prefix(['"', '\'']) else {
         return false;
     };

@@ -70,7 +70,7 @@ pub(super) fn read_value(value: &str) -> Word {
 }
 
 /// `notComplete`, `inProgress`: a name of several words, as `not complete`.
-fn spaced_camel_case(value: &str) -> Option<String> {
+pub(super) fn spaced_camel_case(value: &str) -> Option<String> {
     let is_name = !value.is_empty() && value.chars().all(|c| c.is_ascii_alphabetic());
     let joints = || value.char_indices().zip(value.chars().skip(1)).map(|((_, a), b)| (a, b));
     if !is_name || !joints().any(|(a, b)| a.is_ascii_lowercase() && b.is_ascii_uppercase()) {
@@ -89,11 +89,16 @@ fn spaced_camel_case(value: &str) -> Option<String> {
 }
 
 /// `notdone`, `unfinished`, `disapproved`: a complete word that its beginning takes back.
-fn is_taken_back(word: &str) -> bool {
+pub(super) fn is_taken_back(word: &str) -> bool {
     ["not", "un", "non", "in", "dis"].iter().any(|head| {
         let rest = word.strip_prefix(head);
         rest.is_some_and(|rest| COMPLETE.contains(&rest))
     })
+}
+
+/// Says whether a word is one of those for what is done.
+pub(super) fn is_complete_word(word: &str) -> bool {
+    COMPLETE.contains(&word)
 }
 
 /// Says whether a value that is cut off may have been going to say that it is complete: `comp`.
@@ -124,11 +129,11 @@ fn exact(value: &str, tokens: &[Token]) -> Option<Word> {
     }
 }
 
-/// `complete...`, `complete: -`: something was to come behind it.
+/// `complete...`, `complete: -`, `complete/`: something was to come behind it.
 fn trails_off(value: &str) -> bool {
     let behind = value.trim_end_matches(|c: char| !c.is_alphanumeric()).len();
     let behind = &value[behind..];
-    behind.contains([':', '=', '…'])
+    behind.contains([':', '=', '…', '/', '\\', '&', '+', '@'])
         || behind.contains("..")
         || behind.trim_start().starts_with(['-', '–', '—'])
 }
@@ -182,7 +187,8 @@ fn read_long(value: &str, tokens: &[Token], done: usize) -> Word {
 fn is_no_text(value: &str, behind: &str) -> bool {
     let core = behind.trim_matches(|c: char| !c.is_alphanumeric());
     let is_value = !core.is_empty() && is_value(core) && !reports_success(core) && !affirms(core);
-    let is_separated = value.contains([':', '=', '-', '–', '—', '…']) || value.contains("..");
+    let is_separated =
+        value.contains([':', '=', '-', '–', '—', '…', '/', '\\', '&', '+', '@']) || value.contains("..");
     is_value || (core.is_empty() && is_separated)
 }
 
