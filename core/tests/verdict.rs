@@ -2726,3 +2726,393 @@ fn a_second_object_that_is_cut_off_stands_against_a_complete_one() {
         check(answer, "complete output-json", &[&format!("{COMPLETE}\n{harmless}")]);
     }
 }
+
+/// Checks texts that stand below a verdict, right below it and behind a blank line, in the answer and in the file.
+#[track_caller]
+fn check_below(expected: &str, lines: &[&str]) {
+    for top in ["COMPLETE", "VERDICT: COMPLETE", r#"{"decision":"complete","check_id":"@"}"#] {
+        let texts = lines.iter().flat_map(|line| [format!("{top}\n{line}"), format!("{top}\n\n{line}")]);
+        let wrong: Vec<String> = texts
+            .flat_map(|text| [(answer(&text), text.clone()), (file(&text), text)])
+            .filter(|(found, _)| found.decision.as_str() != expected)
+            .map(|(found, text)| format!("{text:?}: {}", short(&found)))
+            .collect();
+        assert!(wrong.is_empty(), "wanted {expected}:\n{}", wrong.join("\n"));
+    }
+}
+
+#[test]
+fn incomplete_in_capitals_takes_a_complete_back_in_whatever_words() {
+    check_below(
+        "incomplete",
+        &[
+            "Wait, no: INCOMPLETE",
+            "I meant INCOMPLETE: 2 tests fail",
+            "No wait, INCOMPLETE.",
+            "Update: INCOMPLETE",
+            "Edit: INCOMPLETE",
+            "On reflection, it is INCOMPLETE.",
+            "Or rather INCOMPLETE",
+            "I changed my mind -> INCOMPLETE",
+            "Actually, this is INCOMPLETE because 2 tests fail.",
+            "Final answer: FAIL",
+            "...or rather: FAIL",
+            "FAIL because of x",
+            "FAIL 2 tests",
+            "Never mind, it's INCOMPLETE",
+            "This should have been INCOMPLETE",
+            "I take that back: INCOMPLETE",
+            "Verdict changed to INCOMPLETE",
+            "The parser is INCOMPLETE.",
+            "Two items are INCOMPLETE.",
+            "Setting this to INCOMPLETE.",
+            "My previous verdict was wrong: INCOMPLETE",
+            "So the verdict changes from COMPLETE to INCOMPLETE",
+            "Strike that: NOT COMPLETE",
+            "Verdict v2: INCOMPLETE",
+            "lint: FAIL",
+            "The build FAILED",
+            "Looks INCOMPLETE to me",
+            "INCOMPLETE it is.",
+            "INCOMPLETE lint is red",
+            "was COMPLETE, is INCOMPLETE",
+            "no longer COMPLETE",
+            "Requirement 3 is not COMPLETE",
+            "This is by no means COMPLETE",
+            "COMPLETE -> INCOMPLETE",
+        ],
+    );
+    check_below(
+        "complete",
+        &[
+            "not INCOMPLETE any more",
+            "It was INCOMPLETE before.",
+            "Earlier verdicts: INCOMPLETE, INCOMPLETE, COMPLETE",
+            "Verdicts so far: INCOMPLETE, INCOMPLETE",
+            "Iteration 1: INCOMPLETE",
+            "The last verdict, INCOMPLETE, is outdated.",
+            "INCOMPLETE would mean that something is left.",
+            "`INCOMPLETE` is handled too.",
+            "The parser now reads \"INCOMPLETE\" as a word.",
+            "Verdict words are COMPLETE and INCOMPLETE.",
+            "The previous verdict (INCOMPLETE) is resolved.",
+            "It is no longer INCOMPLETE.",
+            "I would have said INCOMPLETE if lint had failed.",
+            "Added the INCOMPLETE variant to the enum.",
+            "Added handling for INCOMPLETE orders.",
+            "The function returns INCOMPLETE for unpaid orders.",
+            "Before this change the work was INCOMPLETE.",
+            "Both INCOMPLETE findings are fixed.",
+            "No test FAILED.",
+            "None of the checks FAILED.",
+            "test_old: FAIL before, PASS now",
+            "A payment that is not COMPLETE is skipped.",
+            "The check is strict: it prints FAIL when a file is missing.",
+            "| lint | PASS |",
+            "```\nif state == INCOMPLETE { wait }\n```",
+        ],
+    );
+}
+
+#[test]
+fn a_line_below_that_says_no_takes_a_complete_back() {
+    check_below(
+        "incomplete",
+        &[
+            "Verdict: BLOCKED",
+            "Verdict: no",
+            "Verdict: ❌",
+            "Verdict: NG",
+            "Result: 2 failed",
+            "Result: 0/5",
+            "Result: error",
+            "Status: open",
+            "Passed: no",
+            "Done: no",
+            "Done: ❌",
+            "Done? No",
+            "Passed: false",
+            "Ready: no",
+            "Failed: 2",
+            "Missing: docs",
+            "Remaining: two tests",
+            "Not done: docs",
+            "Overall: not complete",
+            "REJECTED",
+            "NEEDS_WORK",
+            "NOT DONE",
+            "UNFINISHED",
+            "BLOCKED",
+            "WAITING",
+            "BROKEN",
+            "NOT READY",
+            "未完了",
+            "不完全",
+            "实际上还没完成。",
+            "It is incomplete.",
+            "The work is incomplete.",
+            "This is unfinished.",
+            "Not yet.",
+            "It isn't.",
+            "No, wait.",
+            "Just kidding.",
+            "Scratch that.",
+            "The line above is only an example.",
+            "- [ ] write docs",
+            "☐ docs",
+            "Missing:\n- docs",
+            "## Open items\n\n- docs",
+        ],
+    );
+    check_below(
+        "complete",
+        &[
+            "Done: yes",
+            "Passed: 12",
+            "Failed: 0",
+            "Errors: none",
+            "Errors: 0",
+            "Missing: nothing",
+            "Failing tests: none",
+            "Result: 12 passed, 0 failed",
+            "Result: 5/5",
+            "Result: 3 errors fixed",
+            "Blocked: no",
+            "Error handling: unchanged",
+            "- [x] write docs",
+            "Is anything left? No.",
+            "Waiting for nothing else.",
+            "Blocked users are rejected, as asked.",
+            "Missing files are reported now.",
+            "TODO: none",
+            "## Pending",
+            "## Open items\n\nNone.",
+            "Missing:\n- nothing",
+            "未完了の項目はありません。",
+            "没有未完成的项目。",
+        ],
+    );
+}
+
+#[test]
+fn the_next_line_may_take_a_complete_back_in_more_words() {
+    check_below(
+        "incomplete",
+        &[
+            "Except for the docs.",
+            "Everything except the docs.",
+            "No",
+            "false",
+            "しかし、テストが失敗しています。",
+            "但是测试失败了。",
+            "That said, 3 tests fail.",
+            "Having said that, lint fails.",
+            "Two tests fail.",
+            "Still, 3 tests fail.",
+            "Lint still fails.",
+            "The docs are missing.",
+            "I could not finish the docs.",
+            "Tests were not run.",
+            "(if the tests pass)",
+            "pending review",
+        ],
+    );
+    check_below(
+        "complete",
+        &[
+            "That said, all tests pass.",
+            "Actually all tests pass.",
+            "Two tests failed before the fix.",
+            "All 3 previously failing tests pass.",
+            "Nothing is left.",
+            "I did not change the API.",
+            "If you want, run the suite again.",
+            "It tells which test fails.",
+            "The form shows what is missing.",
+            "Still works with the old config.",
+            "Once merged, the branch can be deleted.",
+        ],
+    );
+}
+
+#[test]
+fn a_complete_under_a_heading_counts_only_where_that_announces_a_verdict() {
+    for above in [
+        "Missing:",
+        "Still missing:",
+        "**Missing:**",
+        "Incomplete:",
+        "Unfinished:",
+        "Failing:",
+        "Broken:",
+        "TODO:",
+        "To do:",
+        "Next:",
+        "Goal:",
+        "Plan:",
+        "Provisional verdict:",
+        "Unverified:",
+        "Draft:",
+        "Dummy:",
+        "Fake:",
+        "The marker is:",
+        "The required keyword is:",
+        "Docs say:",
+        "User:",
+        "Final step:",
+        "The following is missing:",
+        "Expected verdict:",
+        "Verdict to reach:",
+        "Verdict of the other reviewer:",
+        "目標:",
+        "不足:",
+        "## Missing",
+    ] {
+        for shown in ["#\nCOMPLETE", "#\n\nCOMPLETE", "#\n```\nCOMPLETE\n```", "#\n- COMPLETE"] {
+            let shown = shown.replacen('#', above, 1);
+            assert_ne!(answer(&shown).decision.as_str(), "complete", "{shown}");
+            assert_ne!(file(&shown).decision.as_str(), "complete", "{shown}");
+        }
+    }
+    for above in ["Missing:", "Draft:", "Fake:", "## Placeholder"] {
+        check(answer, "none none", &[&format!("{above}\n{{\"decision\":\"complete\",\"check_id\":\"@\"}}")]);
+    }
+    check(answer, "none none", &["$ cat old-verdict.txt\nCOMPLETE", "me@host:~$ cat verdict\nCOMPLETE"]);
+    for above in [
+        "Verdict:",
+        "My verdict:",
+        "Result:",
+        "Status:",
+        "Final answer:",
+        "Conclusion:",
+        "Decision:",
+        "Answer:",
+        "Here is my verdict:",
+        "Summary:",
+        "## Verdict",
+        "**Verdict:**",
+        "Output:",
+        "All tests pass:",
+        "I conclude:",
+        "Done:",
+        "Everything is implemented:",
+        "No problems found:",
+        "Nothing is missing:",
+        "Final:",
+        "Assessment:",
+        "判定:",
+        "結論:",
+        "All 3 failing tests now pass, so the verdict is:",
+    ] {
+        check(
+            answer,
+            "complete marker",
+            &[&format!("{above}\nCOMPLETE"), &format!("{above}\n\n```\nCOMPLETE\n```")],
+        );
+        let object = format!("{above}\n{{\"decision\":\"complete\",\"check_id\":\"@\"}}");
+        check(answer, "complete output-json", &[&object]);
+    }
+    check(answer, "complete marker", &["```\n$ cargo build\n```\nCOMPLETE"]);
+}
+
+#[test]
+fn what_is_thought_is_no_verdict() {
+    const COMPLETE: &str = r#"{"decision":"complete","check_id":"@"}"#;
+    let long = format!("<think>\n{}COMPLETE\n</think>\nI go on.", "hm\n".repeat(30));
+    for thought in [
+        "<think>\nCOMPLETE\n</think>",
+        "<thinking>COMPLETE</thinking>",
+        "<think>Now:\nCOMPLETE\n</think>",
+        "hm\nCOMPLETE\n</think>\nI go on.",
+        "<think>\nCOMPLETE",
+        "<scratchpad>\n#\n</scratchpad>",
+        "<think>#</think>",
+        long.as_str(),
+    ] {
+        check(answer, "none none", &[&thought.replace('#', COMPLETE)]);
+    }
+    check(
+        answer,
+        "complete marker",
+        &[
+            "<think>\nCOMPLETE?\n</think>\nCOMPLETE",
+            "I strip `<think>` tags now.\n\nCOMPLETE",
+            "It drops what stands before `</think>` too.\n\nCOMPLETE",
+            "<answer>\nCOMPLETE\n</answer>",
+        ],
+    );
+}
+
+#[test]
+fn an_object_that_contradicts_itself_is_incomplete() {
+    for member in [
+        r#""success":false"#,
+        r#""ok":false"#,
+        r#""approved":false"#,
+        r#""finished":false"#,
+        r#""succeeded":false"#,
+        r#""pass":false"#,
+        r#""is_complete":false"#,
+        r#""isComplete":false"#,
+        r#""not_complete":true"#,
+        r#""notDone":true"#,
+        r#""allPassed":false"#,
+        r#""tests_passed":false"#,
+        r#""ready":"no""#,
+        r#""errors":2"#,
+        r#""error":"x""#,
+        r#""failures":["a"]"#,
+        r#""failed_tests":["a"]"#,
+        r#""missing":["docs"]"#,
+        r#""remaining":3"#,
+        r#""reason":"INCOMPLETE: 2 tests fail""#,
+        r#""reasons":["ok","INCOMPLETE: 2 tests fail"]"#,
+        r#""reason":"2 tests still fail""#,
+        r#""reason":"The work is not done.""#,
+        r#""summary":"INCOMPLETE""#,
+    ] {
+        for object in
+            ["{\"decision\":\"complete\",#}", "{\"done\":true,#}", "{\"passed\":true,#,\"check_id\":\"@\"}"]
+        {
+            let object = object.replace('#', member);
+            let found = answer(&object);
+            assert_eq!(short(&found), "incomplete output-json", "{object}");
+            assert!(codes(&found).contains(&"contradiction"), "{object}");
+            assert_eq!(short(&file(&object)), "incomplete file-json", "{object}");
+        }
+    }
+    for member in [
+        r#""errors":0"#,
+        r#""errors":[]"#,
+        r#""errors":"0""#,
+        r#""error":null"#,
+        r#""error":"""#,
+        r#""error":"none""#,
+        r#""error":false"#,
+        r#""failures":"none""#,
+        r#""failed":0"#,
+        r#""success":true"#,
+        r#""missing":[]"#,
+        r#""todo":[]"#,
+        r#""errors_fixed":3"#,
+        r#""error_handling":"added""#,
+        r#""not_complete":false"#,
+        r#""warnings":2"#,
+        r#""passed":12"#,
+        r#""reason":"fixed the failing test""#,
+        r#""reason":"2 tests failed before, now all pass""#,
+        r#""reason":"INCOMPLETE last time, mended now""#,
+        r#""reason":"everything that was missing is there""#,
+        r#""reasons":["The last verdict was INCOMPLETE because of lint; lint is clean now"]"#,
+    ] {
+        let object = format!("{{\"decision\":\"complete\",{member},\"check_id\":\"@\"}}");
+        check(answer, "complete output-json", &[&object]);
+    }
+    check(
+        answer,
+        "none none",
+        &[r#"{"decision":"complete/","check_id":"@"}"#, r#"{"decision":"complete &"}"#],
+    );
+    let two = r#"{"decision":"complete","check_id":"@ 11111111-2222-4333-8444-555555555555"}"#;
+    check(answer, "none none", &[two, "COMPLETE\ncheck_id: @ 11111111-2222-4333-8444-555555555555"]);
+}

@@ -1,9 +1,11 @@
 //! Tells whether a verdict is only shown: in a comment or an example, quoted, denied, or somebody else's.
 
+use std::ops::Range;
+
 use super::example::last_sentence;
 use super::limits::{Limit, limit_of};
-use super::recant::counts_failures;
-use super::text::{BESIDE_CHARS_MAX, head, words};
+use super::recant;
+use super::text::{BESIDE_CHARS_MAX, Line, head, words};
 use super::words::says_no;
 
 /// Who may be quoted.
@@ -40,6 +42,47 @@ pub(super) fn is_inside<'a>(above: impl Iterator<Item = &'a str>) -> bool {
         }
     }
     false
+}
+
+/// Finds what stands between the tags of a thought: `<think>` at the beginning of a line, `</think>` anywhere. One that
+/// is never closed goes to the end; one that is never opened began with the text.
+pub(super) fn thoughts(lines: &[Line<'_>]) -> Vec<Range<usize>> {
+    let mut out: Vec<Range<usize>> = Vec::new();
+    let mut open = None;
+    for line in lines {
+        let core = line.text.trim();
+        let opens = thought_tag(core.strip_prefix('<'));
+        let closes = core.rfind("</").filter(|at| thought_tag(Some(&core[at + 2..])));
+        if opens && open.is_none() {
+            open = Some(line.start);
+        }
+        let Some(at) = closes else { continue };
+        let end = line.start + line.text.len();
+        let ends_line = at == 0 || core[at..].find('>').is_some_and(|tag| at + tag + 1 == core.len());
+        match open.take() {
+            Some(start) => out.push(start..end),
+            None if out.is_empty() && ends_line => out.push(0..end),
+            None => {}
+        }
+    }
+    out.extend(open.zip(lines.last()).map(|(start, last)| start..last.start + last.text.len()));
+    out
+}
+
+/// Says so of what stands behind `<` or `</`.
+fn thought_tag(text: Option<&str>) -> bool {
+    const NAMES: &[&str] = &[
+        "think", "thinking", "thought", "thoughts", "reasoning", "scratchpad", "reflection", "analysis",
+        "plan", "planning",
+    ];
+    let end = text.and_then(|text| text.find(['>', ' ']));
+    text.zip(end).is_some_and(|(text, end)| NAMES.iter().any(|name| text[..end].eq_ignore_ascii_case(name)))
+}
+
+/// Says whether a place lies in one of these.
+pub(super) fn holds(thoughts: &[Range<usize>], at: usize) -> bool {
+    let next = thoughts.partition_point(|thought| thought.end <= at);
+    thoughts.get(next).is_some_and(|thought| thought.start <= at)
 }
 
 /// Says so of a line that is nothing else: code and lists of files begin so, too.
@@ -155,7 +198,12 @@ pub(super) fn takes_back(line: &str) -> bool {
     let core = line.trim_start_matches(|c: char| !c.is_alphanumeric());
     let sentence = head(core.split(['.', '!', ';']).next().unwrap_or_default(), BESIDE_CHARS_MAX);
     let is_limited = |rest: &str| limit_of(rest) == Limit::Limited;
-    if says_no(core) || leaves_out(sentence) || counts_failures(core) {
+    if says_no(core)
+        || leaves_out(sentence)
+        || recant::counts_failures(core)
+        || recant::reports_failure(line)
+        || recant::is_condition(line)
+    {
         return true;
     }
     if LEADS_CJK.iter().any(|lead| core.strip_prefix(lead).is_some_and(is_limited)) {
@@ -177,7 +225,10 @@ fn leaves_out(sentence: &str) -> bool {
         &[("apart", "from"), ("aside", "from"), ("save", "for"), ("other", "than"), ("all", "but")];
     let said: Vec<String> = words(sentence).take(3).collect();
     let word = |at: usize| said.get(at).map_or("", String::as_str);
-    ALONE.contains(&word(0)) || PAIRS.contains(&(word(0), word(1))) && !matches!(word(2), "that" | "this")
+    let all_but = matches!(word(0), "everything" | "all") && matches!(word(1), "except" | "but");
+    ALONE.contains(&word(0))
+        || all_but
+        || PAIRS.contains(&(word(0), word(1))) && !matches!(word(2), "that" | "this")
 }
 
 /// `I have not written`, `I refuse to write`, `Wrong:`.

@@ -7,6 +7,7 @@ use super::aside;
 use super::check_id::{self, CheckIdMatch};
 use super::cjk;
 use super::example::{gives_order, introduces_example, last_sentence, speaks_of_example};
+use super::heading;
 use super::json::Found;
 use super::limits::{Limit, limit_of};
 use super::object::{Verdict, id_problem};
@@ -23,11 +24,12 @@ pub(crate) struct Contexts<'a> {
     found: &'a Found,
     /// The last answer of `line_before`: many objects of one line share it.
     line_before: Cell<Option<(usize, Option<&'a str>)>>,
+    thoughts: Vec<Range<usize>>,
 }
 
 impl<'a> Contexts<'a> {
     pub(crate) fn new(text: &'a str, lines: &'a [Line<'a>], found: &'a Found) -> Self {
-        Self { text, lines, found, line_before: Cell::new(None) }
+        Self { text, lines, found, line_before: Cell::new(None), thoughts: aside::thoughts(lines) }
     }
 
     /// Tells whether an object is said, and not only talked about.
@@ -46,6 +48,9 @@ impl<'a> Contexts<'a> {
         if is_complete && (aside::introduces(last_sentence(before)) || self.is_inside(index)) {
             return false;
         }
+        if is_complete && aside::holds(&self.thoughts, self.found.objects[index].span.start) {
+            return false;
+        }
         if is_complete && (self.is_of_another(index) || takes_back_behind(after)) {
             return false;
         }
@@ -56,7 +61,8 @@ impl<'a> Contexts<'a> {
             let introduced = self
                 .line_before(index)
                 .is_some_and(|line| introduces_example(line) && talks(last_sentence(line)));
-            return !introduced && (!is_complete || !self.is_denied_above(index));
+            let is_unreal = || self.line_before(index).is_some_and(heading::announces_unreal);
+            return !introduced && (!is_complete || !(self.is_denied_above(index) || is_unreal()));
         }
         has_id || !is_complete || !is_inside_sentence(before)
     }

@@ -49,7 +49,9 @@ pub(super) fn is_open_value(value: &str) -> bool {
     is_open
         || value.starts_with(['未', '不', '非'])
         || words::says_no(value)
+        || value.trim_end_matches('.').eq_ignore_ascii_case("ng")
         || matches!(word, Some(Word::Blocked | Word::Waiting))
+        || matches!(sense_of(value), Some(Sense::Bad | Sense::Open))
         || counts_bad(value)
 }
 

@@ -7,10 +7,12 @@
 use super::aside;
 use super::doubt;
 use super::example::introduces_example;
+use super::heading;
 use super::limits::Limit;
 use super::reading::{Form, Found, MarkerWord, Reading, Says, read, taken_back};
 use super::recant;
 use super::running;
+use super::sense::is_nothing;
 use super::text::{self, Line, is_zero_width, quote};
 use super::undress::{is_bulleted, is_json_member, is_open_item, names_in_capitals, names_label, undress};
 
@@ -133,17 +135,39 @@ fn limit_around(views: &[View<'_>], index: usize, found: &Found) -> Option<(Stri
     let below = goes_on.and_then(|next| Some((next.text.to_owned(), taken_back(next.text)?)));
     let taken = views.get(index + 1).filter(|next| aside::takes_back(next.text));
     let below = below.or_else(|| taken.map(|next| (next.text.to_owned(), Limit::Limited)));
-    below.or_else(|| running::limit_above(views[..index].iter().rev().map(|view| view.text)))
+    let above = || running::limit_above(views[..index].iter().rev().map(|view| view.text));
+    below
+        .or_else(above)
+        .or_else(|| Some((heading_of_no_verdict(views, index, found)?.to_owned(), Limit::Limited)))
+}
+
+/// The line above a COMPLETE, or above the list that it stands in, where that announces something else than a verdict.
+fn heading_of_no_verdict<'a>(views: &[View<'a>], index: usize, found: &Found) -> Option<&'a str> {
+    const LINES_MAX: usize = 64;
+    let above = views[..index].last()?;
+    if found.bare_word.is_some() && heading::announces_no_verdict(above.text)
+        || heading::announces_unreal(above.text)
+    {
+        return Some(above.text);
+    }
+    let mut list = views[..index].iter().rev().take(LINES_MAX).filter(|_| views[index].bulleted);
+    list.find(|view| !view.bulleted).map(|view| view.text).filter(|text| heading::announces_unreal(text))
 }
 
 /// Tells whether a COMPLETE is only shown: behind a mark of quotation, as the output of a command, or under a line that
 /// says whose words they are.
 fn is_quoted(views: &[View<'_>], index: usize, found: &Found) -> bool {
     let above = index.checked_sub(1).map_or("", |above| views[above].text);
-    let shown = || above.starts_with("$ ") || aside::names_speaker(above);
+    let shown = || is_command(above) || aside::names_speaker(above);
     // Under a heading of its own a quoted verdict is the checker's.
     let is_own = || text::words(above).count() <= 3 && names_label(above);
     found.says == Says::Complete && (views[index].text.starts_with('>') && !is_own() || shown())
+}
+
+/// `$ cat verdict.txt`, `me@host:~$ cat verdict.txt`.
+fn is_command(line: &str) -> bool {
+    let prompt = line.split_once(['$', '❯']).filter(|(_, command)| command.starts_with(' '));
+    prompt.is_some_and(|(prompt, _)| !prompt.contains(char::is_whitespace))
 }
 
 /// A marker that is meant; one that a sentence runs into says the opposite.
@@ -179,6 +203,7 @@ struct View<'a> {
 fn views<'a>(lines: &[Line<'a>], is_masked: impl Fn(usize, usize) -> bool) -> Vec<View<'a>> {
     let mut fenced = false;
     let mut out = Vec::new();
+    let thoughts = aside::thoughts(lines);
     for (index, line) in lines.iter().enumerate() {
         let text = line.text.trim_matches(|c: char| c.is_whitespace() || is_zero_width(c));
         if text.starts_with("```") || text.starts_with("~~~") {
@@ -198,6 +223,9 @@ fn views<'a>(lines: &[Line<'a>], is_masked: impl Fn(usize, usize) -> bool) -> Ve
             // "It is not done." names no marker, and takes one back.
             Reading::Nothing if !masked && doubt::denies(text) => Reading::Doubt,
             Reading::Nothing | Reading::Named if !masked && !fenced && takes_back(text) => Reading::Doubt,
+            Reading::Marker(found) if found.says == Says::Complete && aside::holds(&thoughts, line.start) => {
+                Reading::NotAsserted
+            }
             reading => reading,
         };
         out.push(View {
@@ -209,7 +237,24 @@ fn views<'a>(lines: &[Line<'a>], is_masked: impl Fn(usize, usize) -> bool) -> Ve
             reading,
         });
     }
+    for index in 1..out.len() {
+        if opens_list_of_open(&out[index - 1], &out[index]) {
+            out[index].reading = Reading::Doubt;
+        }
+    }
     out
+}
+
+/// Says whether a line is the first of a list of what is left: `Missing:` and, below, `- the docs`.
+fn opens_list_of_open(heading: &View<'_>, item: &View<'_>) -> bool {
+    let says = |view: &View<'_>| matches!(view.reading, Reading::Nothing | Reading::Named) && !view.fenced;
+    let named = item.text.trim_matches(|c: char| !c.is_alphanumeric());
+    says(heading)
+        && says(item)
+        && item.bulleted
+        && !item.text.contains("[x]")
+        && recant::opens_list_of_open(heading.text)
+        && !is_nothing(named)
 }
 
 /// Says whether a line that is no marker takes a COMPLETE above it back: `Update: INCOMPLETE`, `- [ ] write docs`.
@@ -261,7 +306,10 @@ fn is_introduced(views: &[View<'_>], index: usize, found: &Found) -> bool {
         return false;
     }
     let before = index.checked_sub(1).map_or("", |above| views[above].text);
+    // The output of a command is no verdict; below the block that shows it one may stand.
+    let is_output = is_command(before) && views[index - 1].fenced == views[index].fenced;
     introduces_example(before)
+        || is_output
         || aside::is_inside(views[..index].iter().rev().map(|view| view.text))
         || is_of_another(views, index)
 }

@@ -8,6 +8,7 @@
 
 mod adverbs;
 mod affirm;
+mod aloud;
 mod aside;
 mod bounds;
 mod check_id;
@@ -19,6 +20,7 @@ mod denial;
 mod doubt;
 mod example;
 mod good_news;
+mod heading;
 pub(crate) mod json;
 mod limits;
 mod marker;

@@ -15,6 +15,9 @@ pub(super) enum Sense {
     Open,
 }
 
+/// Names that say that the work is done, besides the words of a verdict.
+const GOOD: &[&str] = &["successful", "verified", "passing", "ready", "correct", "fulfilled", "met"];
+
 /// Names that say that something went wrong.
 const BAD: &[&str] = &[
     "fail", "fails", "failed", "failing", "failure", "failures", "error", "errors", "blocked", "rejected",
@@ -31,7 +34,7 @@ const OPEN: &[&str] = &[
 const FILLERS: &[&str] = &[
     "is", "are", "was", "has", "have", "all", "test", "tests", "check", "checks", "build", "task", "tasks",
     "work", "step", "steps", "items", "criteria", "requirements", "count", "num", "number", "total", "of",
-    "the", "still", "fully", "overall", "successfully", "it",
+    "the", "still", "fully", "overall", "successfully", "it", "item", "requirement", "by",
 ];
 
 /// Tells what a name means: of its words all but one are fillers.
@@ -51,7 +54,7 @@ pub(super) fn sense_of(name: &str) -> Option<Sense> {
             }
             "no" => return None,
             _ if FILLERS.contains(&word) => continue,
-            _ if words::is_complete_word(word) || matches!(word, "successful" | "verified") => Sense::Good,
+            _ if words::is_complete_word(word) || GOOD.contains(&word) => Sense::Good,
             _ if BAD.contains(&word) || words::is_taken_back(word) => Sense::Bad,
             _ if OPEN.contains(&word) => Sense::Open,
             _ => return None,
@@ -61,7 +64,7 @@ pub(super) fn sense_of(name: &str) -> Option<Sense> {
         }
     }
     match sense? {
-        Sense::Good if is_negated => Some(Sense::Bad),
+        Sense::Good if is_negated => Some(Sense::Open),
         _ if is_negated => None,
         sense => Some(sense),
     }

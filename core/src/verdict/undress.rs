@@ -10,8 +10,8 @@ pub(super) fn is_bulleted(text: &str) -> bool {
 
 /// `- [ ] write docs`: an item of a list that is still to be done.
 pub(super) fn is_open_item(text: &str) -> bool {
-    let boxed = strip_bullet(text.trim()).map(str::trim_start);
-    let unchecked = boxed.and_then(|rest| rest.strip_prefix("[ ]").or_else(|| rest.strip_prefix("[]")));
+    let rest = strip_bullet(text.trim()).map_or(text.trim(), str::trim_start);
+    let unchecked = ["[ ]", "[]", "☐", "⬜", "◻"].iter().find_map(|mark| rest.strip_prefix(mark));
     unchecked.is_some_and(|rest| {
         let names_marker = ["COMPLETE", "PASS"].iter().any(|word| rest.contains(word));
         rest.starts_with(char::is_whitespace) && rest.contains(char::is_alphanumeric) && !names_marker
