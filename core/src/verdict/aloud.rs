@@ -116,13 +116,13 @@ impl<'a> Place<'a> {
     /// Says whether it is meant of this work, now. Of a word that programs print, `must_end`: only what ends in it is.
     fn is_meant(&self, must_end: bool) -> bool {
         let clause: Vec<String> = words(self.clause()).collect();
-        !(must_end && !self.ends_or_reasons())
-            && !self.is_one_of_several()
-            && !is_negated(&clause)
-            && !self.is_earlier_or_conditional()
-            && !self.is_nothing()
-            && !self.is_adjective(&clause)
-            && (is_of_work(&clause) || !self.is_name(&clause, must_end))
+        let is_excused = self.is_one_of_several()
+            || is_negated(&clause)
+            || self.is_earlier_or_conditional()
+            || self.is_nothing()
+            || self.is_adjective(&clause);
+        let ends = !must_end || self.ends_or_reasons();
+        ends && !is_excused && (is_of_work(&clause) || !self.is_name(&clause, must_end))
     }
 
     /// Of the word COMPLETE: `no longer`, `by no means`, `is not yet` in front of it.

@@ -15,17 +15,18 @@ const VERDICTS: &[&str] = &[
 const UNREAL: &[&str] = &[
     "missing", "draft", "dummy", "fake", "placeholder", "provisional", "tentative", "unverified",
     "hypothetical", "todo", "fixture", "mock", "mocked", "old", "planned", "goal", "preliminary",
-    "unfinished", "incomplete", "broken", "invalid", "wrong", "unconfirmed", "untested", "simulated",
-    "imaginary",
+    "unfinished", "incomplete", "broken", "invalid", "wrong", "unconfirmed", "untested", "false", "bad",
+    "unofficial", "partial", "simulated", "imaginary",
 ];
 
 /// Words of what is still to come, asked for, or somebody else's.
 const NOT_SAID: &[&str] = &[
-    "failing", "next", "goals", "plan", "marker", "keyword", "docs", "readme", "user", "expected", "wanted",
-    "target", "desired", "remaining", "pending", "required", "requested", "proposed", "suggested", "aim",
-    "future", "upcoming", "other", "another", "someone", "somebody", "their", "his", "her", "example",
-    "sample", "template", "to", "not", "hoped", "intended", "do", "your", "needed", "unlikely", "possible",
-    "potential", "eventual", "default",
+    "failing", "tool", "tomorrow", "last", "previous", "earlier", "former", "interim", "intermediate",
+    "first", "initial", "early", "prompt", "word", "words", "grep", "next", "goals", "plan", "marker",
+    "keyword", "docs", "readme", "user", "expected", "wanted", "target", "desired", "remaining", "pending",
+    "required", "requested", "proposed", "suggested", "aim", "future", "upcoming", "other", "another",
+    "someone", "somebody", "their", "his", "her", "example", "sample", "template", "to", "not", "hoped",
+    "intended", "do", "your", "needed", "unlikely", "possible", "potential", "eventual", "default",
 ];
 
 /// Says whether a line is one that announces what is below it.
@@ -48,11 +49,17 @@ pub(super) fn announces_no_verdict(line: &str) -> bool {
             "判定", "判断", "結果", "結論", "结果", "结论", "答", "完了", "完成", "成功", "まとめ", "最終",
             "합격", "결과", "판정", "결론",
         ];
-        return !SAID.iter().any(|word| sentence.contains(word));
+        const UNSAID: &[&str] =
+            &["前回", "上次", "期待", "予定", "应该", "應該", "例", "以前", "目標", "目标"];
+        let names = |list: &[&str]| list.iter().any(|word| sentence.contains(word));
+        return !names(SAID) || names(UNSAID);
     }
     let clause: Vec<String> = words(sentence.rsplit([',', ';']).next().unwrap_or_default()).collect();
-    names_other(&clause, &[UNREAL, NOT_SAID]) && !affirms(sentence) && !finds_nothing(&clause)
-        || !(is_verdict(&clause) || speaks(&clause) || finds_nothing(&clause) || affirms(sentence))
+    if is_of_reader(&clause) {
+        return true;
+    }
+    let is_good = finds_nothing(&clause) || affirms(sentence);
+    !is_good && (names_other(&clause, &[UNREAL, NOT_SAID]) || !(is_verdict(&clause) || speaks(&clause)))
 }
 
 /// Says whether a heading above a verdict says that it is none: `Draft:`, `## Missing`.
@@ -68,8 +75,8 @@ fn bare(line: &str) -> &str {
     tail(line.trim().trim_end_matches(['*', '_', '`']).trim_end())
 }
 
-fn is_in(word: &String, list: &[&str]) -> bool {
-    list.contains(&word.as_str())
+fn is_in(word: &str, list: &[&str]) -> bool {
+    list.contains(&word.trim_end_matches("'s"))
 }
 
 /// Says whether one of these words is said of what is announced: of the verdict, where one is named.
@@ -80,7 +87,26 @@ fn names_other(clause: &[String], lists: &[&[&str]]) -> bool {
 }
 
 fn is_verdict(clause: &[String]) -> bool {
-    clause.iter().any(|word| is_in(word, VERDICTS)) || clause.last().is_some_and(|word| word == "final")
+    const WHOLES: &[&str] = &[
+        "the", "this", "my", "review", "check", "task", "work", "job", "evaluation", "verification",
+        "assessment", "all", "whole",
+    ];
+    let Some(at) = clause.iter().rposition(|word| is_in(word, VERDICTS)) else {
+        return clause.last().is_some_and(|word| word == "final");
+    };
+    // "Result of the linter" is that of a part.
+    match clause.get(at + 1).map(String::as_str) {
+        Some("of" | "for" | "from" | "page") => clause[at + 2..].iter().all(|word| is_in(word, WHOLES)),
+        _ => true,
+    }
+}
+
+/// `As you wrote`, `To be done`: what was asked for.
+fn is_of_reader(clause: &[String]) -> bool {
+    const CLOSINGS: &[&str] = &["conclude", "summarise", "summarize", "sum"];
+    let is_due = clause.first().is_some_and(|word| word == "to");
+    clause.iter().any(|word| is_in(word, &["you", "your"]))
+        || is_due && !clause.get(1).is_some_and(|word| is_in(word, CLOSINGS))
 }
 
 /// `I conclude`, `so here it is`, `Reviewed the changes`.

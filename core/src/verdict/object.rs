@@ -211,8 +211,18 @@ fn says_no(name: &str, value: &Value) -> bool {
     match sense_of(name) {
         Some(Sense::Good) => denies(value, true),
         Some(Sense::Bad | Sense::Open) => is_something(value),
-        None => WORD_KEYS.iter().any(|key| is_key(name, key)) && denies(value, false),
+        None if WORD_KEYS.iter().any(|key| is_key(name, key)) => denies(value, false),
+        None => counts_failures(name, value),
     }
+}
+
+/// `"tests": {"failed": 2}`: counts what failed of something.
+fn counts_failures(name: &str, value: &Value) -> bool {
+    const COUNTED: &[&str] = &["tests", "checks", "counts", "stats", "test_results", "results", "totals"];
+    let Value::Object(members) = value else { return false };
+    let is_bad = |name: &str| matches!(sense_of(name), Some(Sense::Bad | Sense::Open));
+    COUNTED.iter().any(|key| is_key(name, key))
+        && members.iter().any(|(name, value)| is_bad(name) && is_something(value))
 }
 
 /// `"reason": "INCOMPLETE: 2 tests fail"`: one of the reasons says that it is not complete.

@@ -154,9 +154,11 @@ fn marks(line: &str) -> impl Iterator<Item = (&str, &str)> {
 /// `     1\t`, `[12:00:00 INFO]`, `src/a.md:3:`, `prompt>`: says nothing, but where and when a line stands.
 fn is_mark(mark: &str) -> bool {
     const PROMPTS: &[char] = &['>', '|', '│', '❯', '»', '$', '%', '→'];
-    const LEVELS: &[&str] = &[
+    const WORDS: &[&str] = &[
         "trace", "debug", "info", "log", "warn", "warning", "error", "stdout", "stderr", "line", "am", "pm",
-        "utc",
+        "utc", "prompt", "user", "system", "human", "data", "input", "in", "message", "msg", "cat", "of",
+        "the", "mon", "tue", "wed", "thu", "fri", "sat", "sun", "jan", "feb", "mar", "apr", "may", "jun",
+        "jul", "aug", "sep", "oct", "nov", "dec",
     ];
     let core = mark.trim();
     let is_prompt = core.ends_with(PROMPTS) && !core.starts_with('|') && !core.contains([' ', '\t']);
@@ -167,9 +169,9 @@ fn is_mark(mark: &str) -> bool {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
         let is_figure = word.trim_start_matches('l').starts_with(|c: char| c.is_ascii_digit());
         let is_file = word.contains(['.', '/']);
-        word.is_empty() || is_figure || is_file || LEVELS.contains(&word.as_str())
+        word.len() < 2 || is_figure || is_file || WORDS.contains(&word.as_str())
     };
-    unbracketed(core).split(|c: char| c.is_whitespace() || c == ':').all(is_place)
+    unbracketed(core).split(|c: char| c.is_whitespace() || matches!(c, ':' | '=')).all(is_place)
 }
 
 /// A text without what stands in brackets.

@@ -13,6 +13,75 @@ use super::text::{self, is_cjk, words};
 use super::undress::undress;
 use super::words::{self, Word};
 
+/// Short lines that take back what stands above them.
+const WHOLE: &[&str] = &[
+    "just kidding",
+    "kidding",
+    "i take that back",
+    "i take it back",
+    "scratch that",
+    "strike that",
+    "disregard that",
+    "disregard this",
+    "disregard the above",
+    "ignore that",
+    "ignore the above",
+    "never mind",
+    "not really",
+    "not quite",
+    "not yet",
+    "it is not",
+    "it isn't",
+    "it's not",
+    "no wait",
+    "no it isn't",
+    "no it's not",
+    "no it is not",
+    "no sorry",
+    "no not yet",
+    "no not really",
+    "actually no",
+    "actually not",
+    "wait no",
+    "sorry no",
+    "hold on",
+    "psych",
+    "or not",
+];
+
+/// What is said of a verdict that is none.
+const UNDONE: &[&str] = &[
+    "wrong", "example", "premature", "mistake", "mistaken", "incorrect", "placeholder", "draft", "joke",
+    "untrue", "false",
+];
+
+/// What such a sentence consists of besides.
+const REST: &[&str] = &[
+    "the", "line", "verdict", "answer", "is", "was", "were", "only", "just", "an", "a", "my", "ignore",
+    "disregard", "complete",
+];
+
+/// Words that make no failure of a sentence that names one.
+const FREE: &[&str] = &[
+    "no", "not", "nothing", "never", "none", "any", "what", "that", "which", "where", "who", "if", "when",
+    "how", "whether", "zero", "0", "without",
+];
+
+/// What could not be done, or was not.
+const UNABLE: &[&str] = &[
+    "could not", "couldn't", "was unable to", "was not able to", "cannot", "can't", "forgot", "ran out",
+    "did not finish", "didn't finish", "did not run", "didn't run", "failed to", "was not run",
+    "were not run", "was never run", "were never run",
+];
+
+/// States of what fails or is not there.
+const STATES: &[&str] =
+    &["broken", "red", "missing", "left", "failing", "unfinished", "incomplete", "untested", "open"];
+
+/// What may be good news where it could not be done.
+const SEEN: &[&str] =
+    &["find", "see", "reproduce", "spot", "detect", "longer", "any", "before", "fixed", "anymore"];
+
 /// Tells whether a line takes a COMPLETE back.
 pub(super) fn is_against(line: &str) -> bool {
     // A line of a table tells of several things.
@@ -30,11 +99,17 @@ pub(super) fn takes_back_in_prose(text: &str) -> bool {
         _ => false,
     };
     let is_past = |line: &str| words(line).any(|word| EARLIER.contains(&word.as_str()) || word == "now");
-    text.lines().any(|line| (is_marked(line) && !is_past(line)) || doubt::denies(line) || is_against(line))
+    text.lines().any(|line| {
+        (is_marked(line) && !is_past(line))
+            || doubt::denies(line)
+            || is_against(line)
+            || reports_failure(line)
+    })
 }
 
 /// `REJECTED`, `Not done.`, `未完了`: a word for what is open, and nothing else. In a list only in capitals.
 fn is_word_alone(line: &str) -> bool {
+    const WORDS_MAX: usize = 3;
     let (core, is_item) = plain(line);
     if core.is_empty() || core.ends_with([':', '：', '?']) || line.trim_start().starts_with('#') {
         return false;
@@ -46,10 +121,13 @@ fn is_word_alone(line: &str) -> bool {
     if core.chars().any(is_cjk) {
         return is_open_cjk(core);
     }
+    let count = words(core).take(WORDS_MAX + 1).count();
+    if count > WORDS_MAX {
+        return false;
+    }
     if !core.chars().any(char::is_lowercase) && matches!(sense_of(core), Some(Sense::Bad | Sense::Open)) {
         return true;
     }
-    let count = words(core).count();
     let is_open = matches!(words::read_value(core), Word::Incomplete | Word::Blocked | Word::Waiting);
     let negated = words(core).next().is_some_and(|first| first == "not");
     count == 1 && is_open
@@ -75,49 +153,7 @@ fn is_open_cjk(core: &str) -> bool {
 
 /// `Just kidding.`, `Scratch that.`, `The line above is only an example.`: takes back what stands above it.
 fn retracts(line: &str) -> bool {
-    const WHOLE: &[&str] = &[
-        "just kidding",
-        "kidding",
-        "i take that back",
-        "i take it back",
-        "scratch that",
-        "strike that",
-        "disregard that",
-        "disregard this",
-        "disregard the above",
-        "ignore that",
-        "ignore the above",
-        "never mind",
-        "not really",
-        "not quite",
-        "not yet",
-        "it is not",
-        "it isn't",
-        "it's not",
-        "no wait",
-        "no it isn't",
-        "no it's not",
-        "no it is not",
-        "no sorry",
-        "no not yet",
-        "no not really",
-        "actually no",
-        "actually not",
-        "wait no",
-        "sorry no",
-        "hold on",
-        "psych",
-        "or not",
-    ];
     const ABOVE: &[&str] = &["above", "that", "this"];
-    const UNDONE: &[&str] = &[
-        "wrong", "example", "premature", "mistake", "mistaken", "incorrect", "placeholder", "draft", "joke",
-        "untrue", "false",
-    ];
-    const REST: &[&str] = &[
-        "the", "line", "verdict", "answer", "is", "was", "were", "only", "just", "an", "a", "my", "ignore",
-        "disregard", "complete",
-    ];
     const WORDS_MAX: usize = 8;
     let (core, _) = plain(line);
     let said: Vec<String> = words(core).take(WORDS_MAX + 1).collect();
@@ -138,20 +174,7 @@ fn retracts(line: &str) -> bool {
 pub(super) fn reports_failure(line: &str) -> bool {
     const WORDS_MAX: usize = 10;
     const ENDS: &[&str] = &["fail", "fails"];
-    const STATES: &[&str] =
-        &["broken", "red", "missing", "left", "failing", "unfinished", "incomplete", "untested", "open"];
     const BEING: &[&str] = &["is", "are", "remain", "remains", "still"];
-    const FREE: &[&str] = &[
-        "no", "not", "nothing", "never", "none", "any", "what", "that", "which", "where", "who", "if",
-        "when", "how", "whether", "zero", "0", "without",
-    ];
-    const UNABLE: &[&str] = &[
-        "could not", "couldn't", "was unable to", "was not able to", "cannot", "can't", "forgot", "ran out",
-        "did not finish", "didn't finish", "did not run", "didn't run", "failed to", "was not run",
-        "were not run", "was never run", "were never run",
-    ];
-    const SEEN: &[&str] =
-        &["find", "see", "reproduce", "spot", "detect", "longer", "any", "before", "fixed", "anymore"];
     let (core, _) = plain(line);
     let sentence = core.split(['.', '!', ';', ':', '(']).next().unwrap_or_default();
     let said: Vec<String> = words(sentence).take(WORDS_MAX + 1).collect();

@@ -16,12 +16,13 @@ pub(super) enum Sense {
 }
 
 /// Names that say that the work is done, besides the words of a verdict.
-const GOOD: &[&str] = &["successful", "verified", "passing", "ready", "correct", "fulfilled", "met"];
+const GOOD: &[&str] = &["successful", "verified", "passing", "ready", "correct", "fulfilled", "met", "valid"];
 
 /// Names that say that something went wrong.
 const BAD: &[&str] = &[
     "fail", "fails", "failed", "failing", "failure", "failures", "error", "errors", "blocked", "rejected",
-    "incomplete", "unfinished", "unsuccessful", "aborted", "crashed", "broken", "open",
+    "incomplete", "unfinished", "unsuccessful", "aborted", "crashed", "broken", "open", "draft",
+    "provisional", "tentative", "waiting", "example",
 ];
 
 /// Names of what is left.
@@ -34,7 +35,8 @@ const OPEN: &[&str] = &[
 const FILLERS: &[&str] = &[
     "is", "are", "was", "has", "have", "all", "test", "tests", "check", "checks", "build", "task", "tasks",
     "work", "step", "steps", "items", "criteria", "requirements", "count", "num", "number", "total", "of",
-    "the", "still", "fully", "overall", "successfully", "it", "item", "requirement", "by",
+    "the", "still", "fully", "overall", "successfully", "it", "item", "requirement", "by", "message",
+    "messages", "reason", "reasons", "details",
 ];
 
 /// Tells what a name means: of its words all but one are fillers.
@@ -44,6 +46,9 @@ pub(super) fn sense_of(name: &str) -> Option<Sense> {
         return None;
     }
     let spaced = words::spaced_camel_case(name.trim()).unwrap_or_else(|| name.to_lowercase());
+    if matches!(spaced.replace(['_', '-'], " ").trim(), "in progress" | "needs work" | "dry run") {
+        return Some(Sense::Bad);
+    }
     let mut is_negated = false;
     let mut sense = None;
     for word in spaced.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
@@ -75,7 +80,7 @@ pub(super) fn is_something(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::Bool(said) => *said,
-        Value::Number(text) => text.parse().map_or(true, |number: f64| number != 0.0),
+        Value::Number(text) => text.parse() != Ok(0.0),
         Value::String(text) => !is_nothing(text) && !affirms(text),
         Value::List(items) => items.iter().any(|item| !matches!(item, Value::Bool(_)) && is_something(item)),
         Value::Object(members) => members.iter().any(|(_, value)| is_something(value)),

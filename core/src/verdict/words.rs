@@ -115,7 +115,7 @@ pub(super) fn read_exact(value: &str) -> Option<Word> {
 
 /// A value that is one word of the lists, apart from its dress.
 fn exact(value: &str, tokens: &[Token]) -> Option<Word> {
-    if value.contains(['?', '？', '|']) || value.chars().any(is_cjk) {
+    if value.contains(['?', '？', '|']) || value.starts_with(['/', '\\']) || value.chars().any(is_cjk) {
         return None;
     }
     let words: Vec<&str> = tokens.iter().map(|t| t.text.as_str()).collect();
@@ -133,7 +133,7 @@ fn exact(value: &str, tokens: &[Token]) -> Option<Word> {
 fn trails_off(value: &str) -> bool {
     let behind = value.trim_end_matches(|c: char| !c.is_alphanumeric()).len();
     let behind = &value[behind..];
-    behind.contains([':', '=', '…', '/', '\\', '&', '+', '@'])
+    behind.contains([':', '=', '…', '/', '\\', '&', '+', '@', '>'])
         || behind.contains("..")
         || behind.trim_start().starts_with(['-', '–', '—'])
 }
@@ -143,7 +143,8 @@ fn dressed(value: &str, word: Word) -> Word {
     // A lone mark behind the word is that of a footnote.
     let is_noted = value.ends_with(['*', '~']) && !value.starts_with(['*', '~']);
     let is_denied = value.starts_with(['!', '~', '¬']);
-    if is_denied || is_noted || value.contains("~~") || value.chars().any(is_cross) {
+    let is_unchecked = value.contains("[ ]") || value.contains('☐');
+    if is_denied || is_noted || is_unchecked || value.contains("~~") || value.chars().any(is_cross) {
         Word::Incomplete
     } else {
         word
