@@ -2089,6 +2089,9 @@ fn what_the_prompt_says_is_no_verdict_behind_the_mark_of_a_program_either() {
         "Do it.\nEnd with the line\nCOMPLETE\nand no decision.\n".to_owned(),
     ];
     let marks = [
+        "prompt: ",
+        "line #: ",
+        "DEBUG prompt=",
         "     #\t",
         "#: ",
         "#:",
@@ -2938,6 +2941,21 @@ fn the_next_line_may_take_a_complete_back_in_more_words() {
 #[test]
 fn a_complete_under_a_heading_counts_only_where_that_announces_a_verdict() {
     for above in [
+        "Not done yet:",
+        "To be done:",
+        "As you wrote:",
+        "The prompt says:",
+        "grep output:",
+        "False result:",
+        "Unofficial verdict:",
+        "Verdict tomorrow:",
+        "The user's answer:",
+        "Last verdict:",
+        "Verdict of iteration 1:",
+        "Interim status:",
+        "Result of the linter:",
+        "Here is the word:",
+        "前回の判定:",
         "Missing:",
         "Still missing:",
         "**Missing:**",
@@ -3046,6 +3064,14 @@ fn what_is_thought_is_no_verdict() {
 #[test]
 fn an_object_that_contradicts_itself_is_incomplete() {
     for member in [
+        r#""valid":false"#,
+        r#""in_progress":true"#,
+        r#""needs_work":true"#,
+        r#""draft":true"#,
+        r#""error_message":"x""#,
+        r#""tests":{"failed":2}"#,
+        r#""open_items":["a"]"#,
+        r#""reason":"lint is red""#,
         r#""success":false"#,
         r#""ok":false"#,
         r#""approved":false"#,
@@ -3082,6 +3108,9 @@ fn an_object_that_contradicts_itself_is_incomplete() {
         }
     }
     for member in [
+        r#""tests":{"failed":0,"passed":12}"#,
+        r#""failed_before":2"#,
+        r#""reason":"I could not find any problems""#,
         r#""errors":0"#,
         r#""errors":[]"#,
         r#""errors":"0""#,
@@ -3111,8 +3140,13 @@ fn an_object_that_contradicts_itself_is_incomplete() {
     check(
         answer,
         "none none",
-        &[r#"{"decision":"complete/","check_id":"@"}"#, r#"{"decision":"complete &"}"#],
+        &[
+            r#"{"decision":"complete/","check_id":"@"}"#,
+            r#"{"decision":"complete &"}"#,
+            r#"{"decision":"/complete"}"#,
+        ],
     );
+    check(answer, "incomplete output-json", &[r#"{"decision":"[ ] complete"}"#]);
     let two = r#"{"decision":"complete","check_id":"@ 11111111-2222-4333-8444-555555555555"}"#;
     check(answer, "none none", &[two, "COMPLETE\ncheck_id: @ 11111111-2222-4333-8444-555555555555"]);
 }

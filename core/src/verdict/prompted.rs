@@ -144,7 +144,7 @@ fn unmarked(line: &str) -> &str {
 /// Splits what may be a mark off the front of a line, the shortest first.
 fn marks(line: &str) -> impl Iterator<Item = (&str, &str)> {
     const PIECES_MAX: usize = 10;
-    let ends = |c: char| c.is_whitespace() || matches!(c, ':' | '>' | '|' | ']' | ')' | '→' | '-');
+    let ends = |c: char| c.is_whitespace() || matches!(c, ':' | '=' | '>' | '|' | ']' | ')' | '→' | '-');
     let first = line.find(char::is_alphanumeric).unwrap_or(line.len());
     let cuts = line[first..].char_indices().filter(move |(_, c)| ends(*c));
     let cuts = cuts.map(move |(at, c)| first + at + c.len_utf8()).take(PIECES_MAX);
