@@ -126,7 +126,7 @@ pub enum ReadError {
     Corrupt { at: Seq, detail: String },
     #[error("event {at} cannot be read by this version: {detail}")]
     Newer { at: Seq, detail: String },
-    #[error("events.jsonl ends with event {after}, and there were at least {known}")]
+    #[error("events.jsonl lacks {} at least", span(after.next(), *known))]
     Behind { after: Seq, known: Seq },
     #[error("event {at} is damaged: its payload, blob {}, cannot be read", blob.digest)]
     BlobMissing {
@@ -145,7 +145,17 @@ pub enum ReadError {
     },
 }
 
+/// Names the events from `first` to `last`.
+pub(crate) fn span(first: Seq, last: Seq) -> String {
+    if first == last { format!("event {first}") } else { format!("events {first} to {last}") }
+}
+
 impl ReadError {
+    /// Returns the error for a file that cannot be read.
+    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { what: path.display().to_string(), source }
+    }
+
     /// Returns the event at which reading stopped.
     pub fn at(&self) -> Option<Seq> {
         match self {

@@ -9,24 +9,33 @@ use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Write};
 use unstuck_core::id::Seq;
 
 use crate::event_store::EventStore as _;
+use crate::line;
 use crate::opening::OpenError;
 use crate::regular;
 use crate::run_folder::RunFolder;
 use crate::run_log::{ReadLog, RunLog};
 
-/// Writes the lines of a log, as they stand, up to that of the event `last`, the last that was found to be good. Somebody
-/// else may be writing it, and its store may be damaged.
+/// Writes the lines of a log up to that of the event `last`, the last that was found to be good: those of the mirror as they
+/// stand, then those of what only the store has. Somebody else may be writing the log, and its store may be damaged.
 ///
 /// # Errors
 ///
-/// The mirror cannot be read, or `out` cannot be written.
+/// The log cannot be read, or `out` cannot be written.
 pub fn export(log: &ReadLog, last: Seq, out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
     let mut mirror = BufReader::new(regular::open(&log.folder().mirror())?);
+    // Where the end of the mirror cannot be read, nothing is known to follow it.
+    let unmirrored = log.unmirrored().unwrap_or_default();
+    let lines = unmirrored.first().map_or(last.0, |first| last.0.min(first.header.seq.0 - 1));
     let mut line = Vec::new();
-    for _ in 0..last.0 {
+    for _ in 0..lines {
         line.clear();
         mirror.read_until(b'\n', &mut line)?;
+        out.write_all(&line)?;
+    }
+    for record in unmirrored.iter().filter(|record| record.header.seq <= last) {
+        line.clear();
+        line::push_stored(&mut line, &record.as_ref(), &*log.blobs()).map_err(io::Error::other)?;
         out.write_all(&line)?;
     }
     out.flush()

@@ -15,8 +15,11 @@ use serde_json::Value;
 use unstuck_core::event::Event;
 use unstuck_core::id::{Blob, Digest, Epoch, Seq, Timestamp};
 
+use crate::blobs::BlobStore;
+use crate::chain;
 use crate::cursor::Cursor;
-use crate::envelope::{Codec, Header, Record, reference};
+use crate::envelope::{Codec, Header, Record, RecordRef, reference};
+use crate::event_store::ReadError;
 use crate::hex;
 use crate::lines::FromLine;
 use crate::wire::{self, DecodeError, EventType, SchemaVersion};
@@ -73,6 +76,17 @@ pub(crate) fn push_record(out: &mut Vec<u8>, header: &Header, content: &[u8]) ->
     wire::to_json(header.kind, header.schema, content, &mut json)?;
     push(out, header, &json);
     Ok(())
+}
+
+/// Appends the line of a stored record, whose payload may be in a blob.
+pub(crate) fn push_stored(
+    out: &mut Vec<u8>,
+    record: &RecordRef<'_>,
+    blobs: &dyn BlobStore,
+) -> Result<(), ReadError> {
+    let content = chain::content(record, blobs)?;
+    push_record(out, &record.header, &content)
+        .map_err(|error| ReadError::Corrupt { at: record.header.seq, detail: error.to_string() })
 }
 
 /// What is kept from one line to the next, to spare work.

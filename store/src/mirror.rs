@@ -33,9 +33,8 @@ pub(crate) fn rebuild(path: &Path) -> Result<Lines<Rebuilt>, ReadError> {
 }
 
 fn source(path: &Path) -> Result<Source, ReadError> {
-    let name = path.display().to_string();
-    let file = regular::open(path).map_err(|source| ReadError::Io { what: name.clone(), source })?;
-    Ok(Source { read: Box::new(file), name, after: Head::default() })
+    let file = regular::open(path).map_err(ReadError::io(path))?;
+    Ok(Source { read: Box::new(file), name: path.display().to_string(), after: Head::default() })
 }
 
 /// Follows a mirror that grows.
@@ -53,7 +52,7 @@ const POLL_BYTES: usize = 1 << 20;
 impl MirrorReader {
     /// Follows the mirror at `path` from its first line.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        let file = regular::open(path).map_err(|source| io_error(path, source))?;
+        let file = regular::open(path).map_err(ReadError::io(path))?;
         Ok(Self { path: path.to_owned(), file, offset: 0, head: Head::default() })
     }
 
@@ -73,7 +72,7 @@ impl MirrorReader {
             let bytes = self.read_some(wanted)?;
             let (events, taken, head) = self.complete_batches(&bytes)?;
             if bytes.len() as u64 > LINE_MAX && events.is_empty() && lines_of(&bytes).next().is_none() {
-                return Err(io_error(&self.path, regular::too_long("a line")));
+                return Err(ReadError::io(&self.path)(regular::too_long("a line")));
             }
             if !events.is_empty() || bytes.len() < wanted {
                 self.offset += taken;
@@ -89,7 +88,7 @@ impl MirrorReader {
         self.file
             .seek(SeekFrom::Start(self.offset))
             .and_then(|_| (&self.file).take(wanted as u64).read_to_end(&mut bytes))
-            .map_err(|source| io_error(&self.path, source))?;
+            .map_err(ReadError::io(&self.path))?;
         Ok(bytes)
     }
 
@@ -115,10 +114,6 @@ impl MirrorReader {
         events.truncate(complete);
         Ok((events, taken as u64, complete_head))
     }
-}
-
-fn io_error(path: &Path, source: io::Error) -> ReadError {
-    ReadError::Io { what: path.display().to_string(), source }
 }
 
 /// Appends to a mirror.

@@ -12,7 +12,7 @@ use unstuck_core::error::with_causes;
 use unstuck_core::id::Seq;
 
 use crate::blobs::{BlobStore, FolderBlobs};
-use crate::chain::{self, Head};
+use crate::chain::Head;
 use crate::checkpoint::Checkpoint;
 use crate::durable;
 use crate::engine::{Engine, EngineError};
@@ -24,8 +24,9 @@ use crate::line::{self, LineError, Rebuilt};
 use crate::mirror::{self, MirrorWriter, Tail};
 use crate::regular;
 use crate::run_folder::RunFolder;
-use crate::run_log::RunLog;
+use crate::run_log::Rest;
 use crate::sled_store;
+use crate::unmirrored::{self, Beyond};
 use crate::wire;
 
 /// What opening found; nothing if all was well.
@@ -59,11 +60,17 @@ pub enum Finding {
     MirrorCompleted { from: Seq, to: Seq },
     /// The mirror was damaged and was written anew from the store.
     MirrorRebuilt { aside: Option<PathBuf> },
-    /// The store was written anew from the mirror, on request.
-    StoreRebuilt { aside: PathBuf, events: Seq },
+    /// The store was written anew, on request: from the mirror, and from its own file the last `found` of its `events`.
+    StoreRebuilt { aside: PathBuf, events: Seq, found: u64 },
 }
 
 impl Finding {
+    /// Names the events after `after` up to `known`, if there are any.
+    pub(crate) fn lost(after: Seq, known: Seq, why: &str) -> Option<Self> {
+        let dropped = Self::TailDropped { after, known: Some(known), aside: None, why: why.to_owned() };
+        (after < known).then_some(dropped)
+    }
+
     /// Says whether it concerns the events, and so belongs into the log itself.
     pub fn concerns_events(&self) -> bool {
         matches!(self, Self::TailRestored { .. } | Self::TailDropped { .. } | Self::StoreRebuilt { .. })
@@ -100,11 +107,18 @@ impl fmt::Display for Finding {
             Self::MirrorRebuilt { aside: None } => {
                 f.write_str("events.jsonl was missing and was written anew")
             }
-            Self::StoreRebuilt { aside, events } => write!(
-                f,
-                "the store was damaged and was written anew from events.jsonl, {events} events; the old one is {}",
-                aside.display()
-            ),
+            Self::StoreRebuilt { aside, events, found } => {
+                let lines = events.0.saturating_sub(*found);
+                write!(f, "the store was damaged and was written anew from events.jsonl, {lines} events")?;
+                if *found > 0 {
+                    write!(
+                        f,
+                        ", and from what could be read of its own file, events {} to {events}",
+                        lines + 1
+                    )?;
+                }
+                write!(f, "; the old one is {}", aside.display())
+            }
         }
     }
 }
@@ -124,11 +138,11 @@ pub enum OpenError {
     Locked { run: String, holder: Option<Holder> },
     #[error("run {run} was written by a newer version: {detail}")]
     NewerVersion { run: String, detail: String },
-    /// `mirror_is_whole` says whether the store can be written anew from `events.jsonl`.
+    /// `rest` says what there is for a store that is written anew.
     #[error("the log of run {run} is damaged at event {at}: {detail}")]
-    Corrupt { run: String, at: Seq, detail: String, mirror_is_whole: bool },
+    Corrupt { run: String, at: Seq, detail: String, rest: Rest },
     #[error("the store of run {run} is damaged: {detail}")]
-    Damaged { run: String, detail: String, mirror_is_whole: bool },
+    Damaged { run: String, detail: String, rest: Rest },
     #[error("the log of run {run} cannot be read while nobody writes it: {} is missing", path.display())]
     NoMirror { run: String, path: PathBuf },
     #[error("cannot open the log of run {run} in {}", path.display())]
@@ -154,12 +168,17 @@ impl OpenError {
             Self::Io { source, .. } => format!("{}, then try again", hint::for_io(source)),
             Self::Locked { run, .. } => format!("look on: unstuck events {run} -f"),
             Self::NewerVersion { .. } => "upgrade unstuck to work with it".to_owned(),
-            Self::Corrupt { run, mirror_is_whole: true, .. }
-            | Self::Damaged { run, mirror_is_whole: true, .. } => format!(
-                "nothing was changed; events.jsonl is whole, and the store is written anew from it by: unstuck verify {run} --rebuild-store"
-            ),
-            Self::Corrupt { run, .. } | Self::Damaged { run, .. } => {
-                format!("nothing was changed; keep what is good with: unstuck export {run} --salvage")
+            Self::Corrupt { run, rest, .. } | Self::Damaged { run, rest, .. } => {
+                let rebuild = format!("unstuck verify {run} --rebuild-store");
+                let keep =
+                    format!("nothing was changed; keep what is good with: unstuck export {run} --salvage");
+                match rest {
+                    Rest::Whole => format!(
+                        "nothing was changed; all events that are known can be read without it, and it is written anew from them by: {rebuild}"
+                    ),
+                    Rest::Shortened => format!("{keep}    go on without what is lost: {rebuild}"),
+                    Rest::Damaged => keep,
+                }
             }
             Self::NoMirror { run, .. } => format!("it is written anew by: unstuck verify {run}"),
         })
@@ -183,13 +202,11 @@ impl OpenError {
     }
 
     pub(crate) fn corrupt(folder: &RunFolder, at: Seq, detail: String) -> Self {
-        let (run, mirror_is_whole) = (folder.run().to_string(), has_whole_mirror(folder));
-        Self::Corrupt { run, at, detail, mirror_is_whole }
+        Self::Corrupt { run: folder.run().to_string(), at, detail, rest: Rest::of(folder) }
     }
 
     fn damaged(folder: &RunFolder, detail: String) -> Self {
-        let (run, mirror_is_whole) = (folder.run().to_string(), has_whole_mirror(folder));
-        Self::Damaged { run, detail, mirror_is_whole }
+        Self::Damaged { run: folder.run().to_string(), detail, rest: Rest::of(folder) }
     }
 
     pub(crate) fn from_engine(folder: &RunFolder, error: EngineError) -> Self {
@@ -209,8 +226,48 @@ impl OpenError {
     }
 }
 
-fn has_whole_mirror(folder: &RunFolder) -> bool {
-    RunLog::open_for_reading(folder).is_ok_and(|log| log.check().is_ok())
+/// What a mirror got from the file of the store.
+#[derive(Default)]
+pub(crate) struct Completed {
+    /// How many events.
+    pub(crate) found: u64,
+    /// The last event of the mirror now.
+    pub(crate) last: Seq,
+    /// The last event of which that file has a record behind a gap.
+    pub(crate) known: Seq,
+}
+
+impl Completed {
+    /// Says what was added.
+    pub(crate) fn finding(&self) -> Option<Finding> {
+        let from = Seq(self.last.0 + 1 - self.found);
+        (self.found > 0).then_some(Finding::MirrorCompleted { from, to: self.last })
+    }
+}
+
+/// Adds to the mirror what the file of the store has beyond it, unless the mirror ends with a line that is damaged. Made by
+/// whoever holds the lease, and before the engine opens that file: it drops what it cannot read.
+pub(crate) fn complete_mirror(folder: &RunFolder, blobs: &FolderBlobs) -> Result<Completed, OpenError> {
+    let (path, failed) = (folder.mirror(), OpenError::io(folder));
+    let mut completed = Completed::default();
+    loop {
+        let tail = Tail::read(&path).map_err(&failed)?;
+        let Ok(last) = tail.last.transpose() else { return Ok(completed) };
+        let Beyond { records, known } = unmirrored::after(folder, last.as_ref()).map_err(&failed)?;
+        let here = last.map_or(Seq(0), |last| last.seq);
+        (completed.last, completed.known) = (here, known);
+        let mut lines = Vec::new();
+        for record in records.iter().filter(|it| it.header.seq > here) {
+            line::push_stored(&mut lines, &record.as_ref(), blobs)
+                .map_err(|error| OpenError::from_read(folder, error))?;
+            completed.found += 1;
+        }
+        if lines.is_empty() {
+            return Ok(completed);
+        }
+        let mut writer = MirrorWriter::open(&path).map_err(&failed)?;
+        cut(&path, tail.whole).and_then(|()| writer.write(&lines)).map_err(&failed)?;
+    }
 }
 
 /// How many records are moved between mirror and store at a time.
@@ -238,12 +295,18 @@ struct Verified {
 
 impl Reconciler<'_> {
     /// Verifies the chain after `checkpoint` and brings store and mirror together. Returns the head of both.
-    pub(crate) fn reconcile(&mut self, checkpoint: Option<&Checkpoint>) -> Result<Head, OpenError> {
+    ///
+    /// `seen` is the last event of which the file of the store had a record behind a gap, before it was opened.
+    pub(crate) fn reconcile(
+        &mut self,
+        checkpoint: Option<&Checkpoint>,
+        seen: Seq,
+    ) -> Result<Head, OpenError> {
         let verified = self.verify(checkpoint)?;
-        let tail = Tail::read(&self.folder.mirror()).map_err(OpenError::io(self.folder))?;
         if let Some(flaw) = verified.flaw.as_ref().filter(|_| verified.head.seq.next() < verified.last) {
             return Err(self.corrupt(verified.head.seq.next(), flaw.clone()));
         }
+        let tail = Tail::read(&self.folder.mirror()).map_err(OpenError::io(self.folder))?;
         let mirrored = match &tail.last {
             Some(Err(why)) => return self.replace_mirror(&verified, why),
             Some(Ok(header)) => Head::at(header),
@@ -255,7 +318,12 @@ impl Reconciler<'_> {
             self.drop_unfinished(&verified)?
         };
         self.level_mirror(head, mirrored, &tail)?;
-        self.ask_checkpoint(head, checkpoint);
+        let saved = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
+        // Of what was dropped above that is said there.
+        let known = if seen > verified.last { saved.max(seen) } else { saved };
+        let witness = if known > saved { "the file of the store has traces" } else { "a checkpoint knows" };
+        let why = format!("{witness} of them, but neither the store nor events.jsonl has them");
+        self.findings.extend(Finding::lost(head.seq, known, &why));
         Ok(head)
     }
 
@@ -493,7 +561,8 @@ impl Reconciler<'_> {
         let mut writer = MirrorWriter::open(&self.folder.mirror()).map_err(&failed)?;
         let mut records = sled_store::scan(self.engine, from, to).map_err(|error| self.read(error))?;
         let mut lines = Vec::new();
-        while let Some(record) = records.next_with(|record| self.line_of(record, &mut lines)) {
+        while let Some(record) = records.next_with(|record| line::push_stored(&mut lines, record, self.blobs))
+        {
             record.map_err(|error| self.read(error))?;
             if lines.len() > 1 << 20 {
                 writer.write(&lines).map_err(&failed)?;
@@ -501,12 +570,6 @@ impl Reconciler<'_> {
             }
         }
         writer.write(&lines).map_err(failed)
-    }
-
-    fn line_of(&self, record: &RecordRef<'_>, lines: &mut Vec<u8>) -> Result<(), ReadError> {
-        let content = chain::content(record, self.blobs)?;
-        line::push_record(lines, &record.header, &content)
-            .map_err(|error| ReadError::Corrupt { at: record.header.seq, detail: error.to_string() })
     }
 
     /// The mirror's last line is not readable. If the store has at least as many events, the mirror is written anew.
@@ -528,18 +591,6 @@ impl Reconciler<'_> {
         let head = self.drop_unfinished(verified)?;
         self.rewrite_mirror()?;
         Ok(head)
-    }
-
-    /// A checkpoint that is ahead of everything else is the last witness of a lost tail.
-    fn ask_checkpoint(&mut self, head: Head, checkpoint: Option<&Checkpoint>) {
-        if let Some(ahead) = checkpoint.filter(|checkpoint| checkpoint.seq > head.seq) {
-            self.findings.push(Finding::TailDropped {
-                after: head.seq,
-                known: Some(ahead.seq),
-                aside: None,
-                why: "a checkpoint knows of them, but neither the store nor events.jsonl has them".to_owned(),
-            });
-        }
     }
 
     fn mirror_damaged(&self, head: Head, error: ReadError) -> OpenError {

@@ -36,6 +36,11 @@ impl RunFolder {
         self.path.join("store")
     }
 
+    /// Returns the file of the database in which the records lie.
+    pub fn data_file(&self) -> PathBuf {
+        self.store().join("db")
+    }
+
     /// Returns the file that holds one line of JSON per event.
     pub fn mirror(&self) -> PathBuf {
         self.path.join("events.jsonl")

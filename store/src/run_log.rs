@@ -7,6 +7,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::iter;
+use std::mem;
 use std::sync::Arc;
 
 use unstuck_core::event::Event;
@@ -19,13 +20,15 @@ use crate::durable;
 use crate::engine::Engine;
 use crate::envelope::Record;
 use crate::event_store::{AppendError, EventStore, Events, Expected, ReadError, Records};
-use crate::lease::Lease;
+use crate::lease::{Lease, Liveness};
+use crate::lines::line_error;
 use crate::memory::MemoryStore;
 use crate::mirror::{self, MirrorReader, Tail};
-use crate::opening::{Finding, OpenError, Opening, Reconciler};
+use crate::opening::{self, Completed, Finding, OpenError, Opening, Reconciler};
 use crate::run_folder::{FORMAT_VERSION, Format, RunFolder};
 use crate::sled_store::SledStore;
-use crate::unmirrored;
+use crate::unmirrored::{self, Beyond};
+use crate::wire::EventType;
 
 /// The log of a run, with the right to append to it until it is dropped.
 pub struct RunLog {
@@ -78,22 +81,28 @@ impl RunLog {
         if !path.exists() {
             return Err(OpenError::NoMirror { run: folder.run().to_string(), path });
         }
-        Ok(ReadLog { folder: folder.clone(), blobs: Arc::new(FolderBlobs::new(folder.blobs())) })
+        Ok(ReadLog::of(folder))
     }
 
-    /// Writes the store anew from the mirror, for a run whose store is damaged. The old store is kept aside.
+    /// Writes the store anew from the mirror and from what the damaged store's own file has beyond it. The old store is kept
+    /// aside, and what is known to be lost is named.
     ///
-    /// The mirror's chain is checked first, in full; nothing is changed if it is damaged itself, or known to lack events.
+    /// The mirror's chain is checked first, in full; nothing is changed if it is damaged itself.
     pub fn rebuild_store(folder: &RunFolder) -> Result<(Self, Opening), OpenError> {
         let failed = OpenError::io(folder);
         check_format(folder)?;
         let (lease, _) =
             Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
-        Self::open_for_reading(folder)?.check().map_err(|error| OpenError::from_read(folder, error))?;
+        let lost = ReadLog::of(folder).check().map_err(|error| OpenError::from_read(folder, error))?;
+        let Completed { found, known, .. } =
+            opening::complete_mirror(folder, &FolderBlobs::new(folder.blobs()))?;
         let aside = durable::set_aside(&folder.store(), "damaged").map_err(failed)?;
         let log = Self::fill(folder, lease)?;
-        let finding = Finding::StoreRebuilt { aside, events: log.head().seq };
-        Ok((log, Opening { findings: vec![finding] }))
+        let head = log.head().seq;
+        let rebuilt = Finding::StoreRebuilt { aside, events: head, found };
+        let why = "neither events.jsonl nor the file of the store has them";
+        let lost = Finding::lost(head, lost.max(known), why);
+        Ok((log, Opening { findings: [rebuilt].into_iter().chain(lost).collect() }))
     }
 
     /// Writes the mirror anew from the store, for a run whose mirror is damaged. The old mirror is kept aside.
@@ -251,9 +260,11 @@ impl Opened {
         let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
         blobs.remove_unfinished().map_err(&failed)?;
 
+        let completed = opening::complete_mirror(folder, &blobs)?;
+        findings.extend(completed.finding());
         let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
         let mut reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings };
-        let head = reconciler.reconcile(Checkpoint::load(&folder.checkpoint()).as_ref())?;
+        let head = reconciler.reconcile(Checkpoint::load(&folder.checkpoint()).as_ref(), completed.known)?;
         let findings = reconciler.findings;
         for finding in &findings {
             tracing::warn!(run = %folder.run(), "{finding}");
@@ -281,14 +292,45 @@ impl EventStore for RunLog {
     }
 }
 
-/// What is known of the end of a log without a lock.
+/// What is known of the end of a log without its engine.
 struct End {
     /// The last event of the mirror.
     mirrored: Seq,
     /// What the store of an interrupted run has beyond its last whole batch.
     unmirrored: Vec<Record>,
-    /// The event of the checkpoint.
-    saved: Seq,
+    /// The last event that is known to have been there.
+    known: Seq,
+}
+
+impl End {
+    /// Returns the last event that can be read.
+    fn last(&self) -> Seq {
+        self.unmirrored.last().map_or(self.mirrored, |last| last.header.seq)
+    }
+
+    /// Says whether there were events after `after`.
+    fn behind(&self, after: Seq) -> Option<ReadError> {
+        let known = self.known.max(self.last());
+        (after < known).then_some(ReadError::Behind { after, known })
+    }
+}
+
+/// What can be read of a log whose store is damaged: its lines, and the records that continue them in the store's own file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// All events that are known.
+    Whole,
+    /// The first ones.
+    Shortened,
+    /// Those before a line of `events.jsonl` that is damaged itself.
+    Damaged,
+}
+
+impl Rest {
+    /// Looks at what there is. Nobody writes it at this moment.
+    pub(crate) fn of(folder: &RunFolder) -> Self {
+        ReadLog::of(folder).rest()
+    }
 }
 
 /// The log of a run, to look at: its mirror and its blobs.
@@ -299,14 +341,31 @@ pub struct ReadLog {
 }
 
 impl ReadLog {
-    /// Checks that the mirror alone has the whole run, as far as anybody knows, and at least one event of it.
-    pub(crate) fn check(&self) -> Result<(), ReadError> {
-        let mut events = self.read(Seq(1))?.peekable();
-        if events.peek().is_none() {
-            let detail = "events.jsonl holds no event".to_owned();
+    fn of(folder: &RunFolder) -> Self {
+        Self { folder: folder.clone(), blobs: Arc::new(FolderBlobs::new(folder.blobs())) }
+    }
+
+    /// Checks that a store can be written anew: the lines of the mirror are whole, and there is an event. Returns the last
+    /// that is known to have been there.
+    fn check(&self) -> Result<Seq, ReadError> {
+        let end = self.end_of(true)?;
+        if self.folder.mirror().exists() {
+            mirror::read(&self.folder.mirror(), Seq(1))?.try_for_each(|event| event.map(drop))?;
+        }
+        if end.last() == Seq(0) {
+            let detail = "neither events.jsonl nor the file of the store holds an event".to_owned();
             return Err(ReadError::Corrupt { at: Seq(1), detail });
         }
-        events.try_for_each(|event| event.map(drop))
+        Ok(end.known)
+    }
+
+    /// Says what there is for a store that is written anew.
+    fn rest(&self) -> Rest {
+        match self.check().and_then(|known| Ok(known > self.end_of(true)?.last())) {
+            Ok(true) => Rest::Shortened,
+            Ok(false) => Rest::Whole,
+            Err(_) => Rest::Damaged,
+        }
     }
 
     /// Returns the events from `from` on, as of now, each checked. What is good comes before an error, and there is
@@ -316,35 +375,63 @@ impl ReadLog {
         let events = mirror::read(&self.folder.mirror(), from)?;
         // What the mirror lacks is asked for behind its end: until then it may be completed.
         let log = self.clone();
-        Ok(Box::new(events.chain(iter::once_with(move || log.beyond(from)).flatten())))
+        let events = events.chain(iter::once_with(move || log.beyond(from)).flatten());
+        let mut has_failed = false;
+        Ok(Box::new(events.take_while(move |event| !mem::replace(&mut has_failed, event.is_err()))))
     }
 
     /// Returns the events from `from` on that only the store has, and an error where others are known to be missing.
     fn beyond(&self, from: Seq) -> Vec<Result<Event, ReadError>> {
-        let Some(End { mirrored, unmirrored, saved }) = self.end() else { return Vec::new() };
-        let after = unmirrored.last().map_or(mirrored, |last| last.header.seq);
-        let wanted = unmirrored.iter().filter(|it| it.header.seq >= from);
+        let end = match self.end() {
+            Ok(end) => end,
+            Err(error) => return vec![Err(error)],
+        };
+        let wanted = end.unmirrored.iter().filter(|it| it.header.seq >= from);
         let events = wanted.map(|record| chain::decode(&record.as_ref(), self.blobs.as_ref()));
-        let behind = (after < saved).then_some(Err(ReadError::Behind { after, known: saved }));
-        events.chain(behind).collect()
+        events.chain(end.behind(end.last()).map(Err)).collect()
     }
 
-    /// Says whether the checkpoint or the store knows of events that the mirror lacks.
+    /// Returns the records that follow the last whole batch of the mirror and that only the store has.
+    pub(crate) fn unmirrored(&self) -> Result<Vec<Record>, ReadError> {
+        self.end().map(|end| end.unmirrored)
+    }
+
+    /// Says whether anything tells of events that the mirror lacks, or that its end cannot be read.
     ///
     /// It takes no lock. Whoever acts on the events opens the log for writing first, which brings store and mirror together.
     pub fn behind(&self) -> Option<ReadError> {
-        let End { mirrored: after, unmirrored, saved } = self.end()?;
-        let known = unmirrored.last().map_or(saved, |last| last.header.seq.max(saved));
-        (after < known).then_some(ReadError::Behind { after, known })
+        self.end().map_or_else(Some, |end| end.behind(end.mirrored))
     }
 
-    /// Looks at the end of the log; `None` where that of the mirror cannot be read.
-    fn end(&self) -> Option<End> {
+    /// Looks at the end of the log as somebody who looks on.
+    fn end(&self) -> Result<End, ReadError> {
+        let holder = Lease::holder(&self.folder.lease());
+        self.end_of(holder.is_none_or(|holder| holder.liveness() == Liveness::Gone))
+    }
+
+    /// Looks at the end of the log. The supervisor of a run that is not interrupted writes it at this moment.
+    fn end_of(&self, is_interrupted: bool) -> Result<End, ReadError> {
         // The checkpoint first: the mirror of a live run is ahead of any checkpoint that was saved before.
         let saved = Checkpoint::load(&self.folder.checkpoint()).map_or(Seq(0), |it| it.seq);
-        let last = Tail::read(&self.folder.mirror()).ok()?.last.transpose().ok()?;
-        let unmirrored = unmirrored::after(&self.folder, last.as_ref());
-        Some(End { mirrored: last.map_or(Seq(0), |last| last.seq), unmirrored, saved })
+        let tail = Tail::read(&self.folder.mirror()).map_err(ReadError::io(&self.folder.mirror()))?;
+        let last = tail.last.transpose().map_err(|error| {
+            let lines = mirror::count_lines(&self.folder.mirror()).unwrap_or(1);
+            line_error(error, Head { seq: Seq(lines.saturating_sub(1)), ..Head::default() })
+        })?;
+        let mirrored = last.as_ref().map_or(Seq(0), |last| last.seq);
+        if !is_interrupted {
+            return Ok(End { mirrored, unmirrored: Vec::new(), known: saved });
+        }
+        let Beyond { records, known } = match &last {
+            Some(last) if last.kind == EventType::RunEnded => Beyond::default(),
+            last => unmirrored::after(&self.folder, last.as_ref())
+                .map_err(ReadError::io(&self.folder.data_file()))?,
+        };
+        // A batch is written at once, and so is a line: there was more of what is cut.
+        let begun = last.as_ref().map_or(Seq(0), |last| Seq(last.seq.0 + u64::from(last.more)));
+        let torn = if tail.unfinished > 0 { mirrored.next() } else { Seq(0) };
+        let known = known.max(saved).max(begun).max(torn);
+        Ok(End { mirrored, unmirrored: records, known })
     }
 
     /// Follows the log from its first event.

@@ -1,71 +1,147 @@
-//! What the store of an interrupted run has beyond its mirror.
+//! What the files of a store have beyond the mirror.
 //!
-//! The mirror is not synced, so a loss of power can cut it. Whoever only reads takes no lock and cannot ask the engine;
-//! but records lie in its data file as they are, each with the hash of the one before it. Those that continue the chain of
-//! the mirror, up to the end of a batch, are found there whatever else the file has.
+//! The mirror is not synced, so a loss of power can cut it. Whoever only reads takes no lock and cannot ask the engine, and
+//! a damaged store has no engine to be asked; but records lie in the files of the store as they are, each with the hash of the one
+//! before it. Those that continue the chain of the mirror, up to the end of a batch, are found there whatever else the
+//! files have. Those behind a gap tell how many events there were.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::PathBuf;
 
 use memchr::memmem;
 use unstuck_core::id::Seq;
 
 use crate::chain::Head;
 use crate::envelope::{self, Header, MAGIC, RECORD_MAX, Record, RecordRef};
-use crate::lease::{Lease, Liveness};
+use crate::regular;
 use crate::run_folder::RunFolder;
-use crate::wire::EventType;
 
-/// So much of the file is looked at at a time.
+/// So much of a file is looked at at a time.
 const CHUNK: usize = 1 << 20;
-/// So many records are kept at most; whoever lacks more opens the log, which reads them in order.
+/// So many records are kept at most; of those behind them only the last number is known.
 const RECORDS_MAX: usize = 10_000;
 
 /// So many records of a batch may be in the mirror that has not all of it.
 const BEGUN_MAX: u64 = 1_000;
 
-/// Returns the records that follow the last whole batch of the mirror, `last` being its last record. There are none of a run
-/// that is live, since its supervisor writes them at this moment, nor of one that ended.
-pub(crate) fn after(folder: &RunFolder, last: Option<&Header>) -> Vec<Record> {
-    let is_gone = |liveness| liveness == Liveness::Gone;
-    let is_interrupted = Lease::holder(&folder.lease()).is_none_or(|holder| is_gone(holder.liveness()))
-        && last.is_none_or(|last| last.kind != EventType::RunEnded);
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Beyond {
+    /// The records that follow the last whole batch of the mirror, in whole batches.
+    pub(crate) records: Vec<Record>,
+    /// The last event of which there is a record behind a gap; 0 if there is none.
+    pub(crate) known: Seq,
+}
+
+/// Returns what the files of the store have after `last`, the last record of the mirror.
+pub(crate) fn after(folder: &RunFolder, last: Option<&Header>) -> io::Result<Beyond> {
     let head = last.map(Head::at).unwrap_or_default();
     let is_begun = last.is_some_and(|last| last.more > 0);
     let from = if is_begun { Seq(head.seq.0.saturating_sub(BEGUN_MAX)) } else { head.seq };
-    let found = is_interrupted.then(|| found_in(&folder.store().join("db"), from));
-    let Some(Ok(found)) = found else { return Vec::new() };
-    let begun = if is_begun { begun(head, &found) } else { Some(Vec::new()) };
-    begun.map_or_else(Vec::new, |begun| continuing(begun, head, &found))
+    let found = Found::read(folder, from, head)?;
+    let begun = if is_begun { found.begun(head) } else { Some(Vec::new()) };
+    let mut records = begun.map_or_else(Vec::new, |begun| found.continuing(begun, head));
+    let end = records.last().map_or(head.seq, |last| last.header.seq);
+    let known = if found.last > end { found.last } else { Seq(0) };
+    // What was begun of a batch at the very end was never acknowledged.
+    let whole = records.iter().rposition(|it| it.header.more == 0).map_or(0, |last| last + 1);
+    records.truncate(whole);
+    Ok(Beyond { records, known })
 }
 
-/// Records by their place; there may be several of which only one is in the chain.
-type Found = BTreeMap<Seq, Vec<Record>>;
+/// Whole records of the files.
+#[derive(Default)]
+struct Found {
+    /// By their place; there may be several of which only one is in the chain.
+    records: BTreeMap<Seq, Vec<Record>>,
+    /// The place of the last one, whether it was kept or not.
+    last: Seq,
+}
 
-/// Finds the records after `seq` in a file.
-fn found_in(path: &Path, seq: Seq) -> io::Result<Found> {
-    let mut file = File::open(path)?;
-    let mut found = Found::new();
-    let mut bytes = Vec::new();
-    let magic = memmem::Finder::new(&MAGIC);
-    loop {
-        let read = file.by_ref().take(CHUNK as u64).read_to_end(&mut bytes)?;
-        // What begins near the end is looked at again when all of it is there.
-        let looked = if read == 0 { bytes.len() } else { bytes.len().saturating_sub(RECORD_MAX) };
-        for at in magic.find_iter(&bytes).take_while(|at| *at < looked) {
-            let Some(record) = record(&bytes[at..], seq) else { continue };
-            let alike = found.entry(record.header.seq).or_default();
-            if !alike.contains(&record) {
-                alike.push(record);
+impl Found {
+    /// Finds the records after `seq`. Those after the mirror's end that are of an earlier lease were given up before it.
+    fn read(folder: &RunFolder, seq: Seq, end: Head) -> io::Result<Self> {
+        let mut found = Self::default();
+        let is_kept = |it: &Record| it.header.seq <= end.seq || it.header.epoch >= end.epoch;
+        for path in files(folder)? {
+            match regular::open(&path) {
+                // There is no store yet, or the engine did not need it any more.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                file => found.read_file(file?, |bytes| record(bytes, seq).filter(is_kept))?,
             }
         }
-        if read == 0 || found.len() > RECORDS_MAX {
-            return Ok(found);
-        }
-        bytes.drain(..looked);
+        Ok(found)
     }
+
+    /// Adds what `record` makes of the places of a file where one begins.
+    fn read_file(&mut self, mut file: File, record: impl Fn(&[u8]) -> Option<Record>) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        let magic = memmem::Finder::new(&MAGIC);
+        loop {
+            let read = file.by_ref().take(CHUNK as u64).read_to_end(&mut bytes)?;
+            // What begins near the end is looked at again when all of it is there.
+            let looked = if read == 0 { bytes.len() } else { bytes.len().saturating_sub(RECORD_MAX) };
+            for at in magic.find_iter(&bytes).take_while(|at| *at < looked) {
+                record(&bytes[at..]).into_iter().for_each(|record| self.add(record));
+            }
+            if read == 0 {
+                return Ok(());
+            }
+            bytes.drain(..looked);
+        }
+    }
+
+    fn add(&mut self, record: Record) {
+        self.last = self.last.max(record.header.seq);
+        let alike = self.records.entry(record.header.seq).or_default();
+        if !alike.contains(&record) {
+            alike.push(record);
+        }
+        if self.records.len() > RECORDS_MAX {
+            self.records.pop_last();
+        }
+    }
+
+    /// Returns the records of a batch up to this one.
+    fn begun(&self, mut head: Head) -> Option<Vec<Record>> {
+        let at = |head: Head| self.records.get(&head.seq)?.iter().find(|it| it.header.hash == head.hash);
+        let mut batch = Vec::new();
+        while head.seq > Seq(0) {
+            let record = at(head)?;
+            if record.header.more == 0 {
+                break;
+            }
+            batch.push(record.clone());
+            head = Head { seq: Seq(head.seq.0 - 1), hash: record.header.prev, ..head };
+        }
+        batch.reverse();
+        Some(batch)
+    }
+
+    /// Adds the records that continue a chain.
+    fn continuing(&self, mut chain: Vec<Record>, mut head: Head) -> Vec<Record> {
+        // Where a batch was given up and another one took its place, that one is of a later lease.
+        let next = |head: Head| {
+            let follows = self.records.get(&head.seq.next())?.iter().filter(|it| it.header.prev == head.hash);
+            follows.max_by_key(|it| it.header.epoch)
+        };
+        while let Some(record) = next(head) {
+            head = Head::at(&record.header);
+            chain.push(record.clone());
+        }
+        chain
+    }
+}
+
+/// Returns the files of the store in which records lie: that of the database, and those in which it keeps large pages.
+fn files(folder: &RunFolder) -> io::Result<Vec<PathBuf>> {
+    let pages = match fs::read_dir(folder.store().join("blobs")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        entries => entries?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?,
+    };
+    Ok([folder.data_file()].into_iter().chain(pages).collect())
 }
 
 /// Reads the record that bytes begin with, if it is one after `seq`.
@@ -73,32 +149,4 @@ fn record(bytes: &[u8], seq: Seq) -> Option<Record> {
     let is_later = envelope::first_seq(bytes)? > seq;
     let len = envelope::first_length(bytes).filter(|len| is_later && *len <= RECORD_MAX)?;
     Some(RecordRef::verify(&bytes[..len]).ok()?.to_record())
-}
-
-/// Returns the records of a batch up to this one.
-fn begun(mut head: Head, found: &Found) -> Option<Vec<Record>> {
-    let at = |head: Head| found.get(&head.seq)?.iter().find(|it| it.header.hash == head.hash);
-    let mut batch = Vec::new();
-    while head.seq > Seq(0) {
-        let record = at(head)?;
-        if record.header.more == 0 {
-            break;
-        }
-        batch.push(record.clone());
-        head = Head { seq: Seq(head.seq.0 - 1), hash: record.header.prev, ..head };
-    }
-    batch.reverse();
-    Some(batch)
-}
-
-/// Adds the records that continue a chain as far as a batch is whole.
-fn continuing(mut chain: Vec<Record>, mut head: Head, found: &Found) -> Vec<Record> {
-    let next = |head: Head| found.get(&head.seq.next())?.iter().find(|it| it.header.prev == head.hash);
-    while let Some(record) = next(head) {
-        head = Head::at(&record.header);
-        chain.push(record.clone());
-    }
-    let whole = chain.iter().rposition(|it| it.header.more == 0).map_or(0, |last| last + 1);
-    chain.truncate(whole);
-    chain
 }

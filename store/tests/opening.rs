@@ -258,6 +258,48 @@ fn a_reader_is_told_of_events_that_only_the_checkpoint_knows() {
 }
 
 #[test]
+fn a_reader_of_more_than_it_keeps_is_told_how_many_there_are() {
+    const BATCH: u64 = 1_500;
+    let run = Run::new();
+    let log = RunLog::create(&run.folder).unwrap();
+    for batch in 0..8 {
+        let first = batch * BATCH + 1;
+        log.append(&events(first, (0..BATCH).map(|_| answer("x"))), Expected::Exactly(Seq(first - 1)))
+            .unwrap();
+    }
+    drop(log);
+    let (all, known) = (run.mirror(), 8 * BATCH);
+    run.set_mirror(&run.mirror_lines(BATCH.try_into().unwrap()));
+    let reading = RunLog::open_for_reading(&run.folder).unwrap();
+    let events: Vec<_> = reading.read(Seq(1)).unwrap().collect();
+    let good = events.iter().take_while(|event| event.is_ok()).count() as u64;
+    assert!((10_000..known).contains(&good), "{good}");
+    let behind = events.into_iter().nth(good.try_into().unwrap());
+    assert!(
+        matches!(behind, Some(Err(ReadError::Behind { after, known: last })) if after == Seq(good) && last == Seq(known)),
+        "{behind:?}"
+    );
+    let (log, _) = run.open();
+    assert_eq!((log.head().seq, run.mirror() == all), (Seq(known), true));
+}
+
+#[test]
+fn a_reader_is_told_where_the_end_of_the_lines_cannot_be_read() {
+    for (end, at) in [("garbage\n", 4), ("{\"seq\":4,\"at\":17", 4)] {
+        let run = Run::with(3);
+        run.set_mirror(&[run.mirror(), end.as_bytes().to_vec()].concat());
+        let log = RunLog::open_for_reading(&run.folder).unwrap();
+        let behind = log.behind().expect(end);
+        assert_eq!(behind.at(), Some(Seq(at)), "{behind}");
+        let read: Vec<_> = log.read(Seq(1)).unwrap().collect();
+        assert_eq!((read.len(), read.last().unwrap().is_err()), (4, true), "{read:?}");
+        // Whoever writes it is about to write the rest of a line.
+        let (_lease, _) = Lease::acquire(&run.folder.lease()).unwrap();
+        assert_eq!(log.behind().is_some(), end.ends_with('\n'), "{end}");
+    }
+}
+
+#[test]
 fn an_unfinished_line_that_the_store_does_not_know_is_reported() {
     let run = Run::with(3);
     let mut mirror = run.mirror();
@@ -317,15 +359,63 @@ fn damage_in_the_middle_stops_with_the_event_and_changes_nothing() {
     run.set_mirror(&run.mirror_lines(8)[1..]);
     assert!(run.open_error().hint().unwrap().contains("export 0123456789ab --salvage"));
     assert!(RunLog::rebuild_store(&run.folder).is_err());
+    // An empty file of the same length, and so no record.
+    let length = fs::metadata(run.folder.data_file()).unwrap().len();
+    let store = fs::read(run.folder.data_file()).unwrap();
     run.set_mirror(b"");
+    fs::write(run.folder.data_file(), vec![0; length.try_into().unwrap()]).unwrap();
     assert!(matches!(RunLog::rebuild_store(&run.folder), Err(OpenError::Corrupt { at: Seq(1), .. })));
+    fs::write(run.folder.data_file(), store).unwrap();
     run.set_mirror(&before);
     // The mirror still has everything, so the run can be read, and rebuilt on request.
     let reading = RunLog::open_for_reading(&run.folder).unwrap();
     assert_eq!(reading.read(Seq(1)).unwrap().filter(Result::is_ok).count(), 9);
     let (log, opening) = RunLog::rebuild_store(&run.folder).unwrap();
-    assert!(matches!(opening.findings[..], [Finding::StoreRebuilt { events: Seq(9), .. }]));
+    assert!(matches!(opening.findings[..], [Finding::StoreRebuilt { events: Seq(9), found: 0, .. }]));
     run.holds(&log, 9);
+}
+
+#[test]
+fn a_store_is_written_anew_from_what_its_own_file_has_beyond_the_mirror_and_the_rest_is_named() {
+    // Which record is wiped out of the file, how many lines the mirror has, and which events that leaves.
+    for (wiped, lines, kept, lost) in [
+        (None, 10, 25, None),
+        (None, 0, 25, None),
+        (Some(12), 20, 25, None),
+        (Some(21), 10, 20, Some("events 21 to 25")),
+        (Some(25), 10, 24, None),
+    ] {
+        let run = Run::with(25);
+        let mut torn = run.mirror_lines(lines);
+        torn.extend_from_slice(b"{\"seq\":");
+        run.set_mirror(&torn);
+        let mut bytes = fs::read(run.folder.data_file()).unwrap();
+        let records: Vec<_> = memchr::memmem::find_iter(&bytes, b"UNST").collect();
+        // Whatever the engine makes of it, the first record is none of its own any more.
+        bytes[records[0] + 60] ^= u8::from(lines > 0);
+        for at in records {
+            let seq = u64::from_le_bytes(bytes[at + 18..at + 26].try_into().unwrap());
+            bytes[at + 60] ^= u8::from(Some(seq) == wiped);
+        }
+        fs::write(run.folder.data_file(), bytes).unwrap();
+        let case = format!("{wiped:?} {lines}");
+        let read = |run: &Run| -> Vec<_> {
+            RunLog::open_for_reading(&run.folder).unwrap().read(Seq(1)).unwrap().collect()
+        };
+        let good = read(&run).into_iter().filter_map(Result::ok).count() as u64;
+        assert_eq!((good, lost.is_some()), (kept, read(&run).iter().any(Result::is_err)), "{case}");
+        let (log, opening) = RunLog::rebuild_store(&run.folder).unwrap();
+        let said: Vec<_> = opening.findings.iter().map(ToString::to_string).collect();
+        let from = format!(
+            "events.jsonl, {lines} events, and from what could be read of its own file, events {} to {kept}",
+            lines + 1
+        );
+        assert!(said[0].contains(&from), "{case}: {said:?}");
+        assert_eq!(said.len(), 1 + usize::from(lost.is_some()), "{case}: {said:?}");
+        assert!(said.iter().zip(lost).all(|(_, lost)| said[1].starts_with(lost)), "{case}: {said:?}");
+        assert!(opening.findings.iter().all(Finding::concerns_events));
+        run.holds(&log, kept);
+    }
 }
 
 #[test]
@@ -473,9 +563,19 @@ fn a_last_record_that_is_not_whole_is_restored_or_dropped_and_said_so() {
     run.change_record(6, |record| record.payload[8] ^= 1);
     run.expect(&["the store had lost its tail: events 6 to 6 were restored from events.jsonl"], 6);
 
+    // The engine moves its values about: where an older place in its file still has the record, that counts.
     let run = Run::with(6);
     run.change_record(6, |record| record.payload[8] ^= 1);
     run.set_mirror(&run.mirror_lines(5));
+    let restored = "the store had lost its tail: events 6 to 6 were restored from events.jsonl";
+    run.expect(&["events.jsonl was behind: events 6 to 6 were added to it", restored], 6);
+
+    let run = Run::with(5);
+    run.tamper(|db| {
+        let mut bytes = db.get(5_u64.to_be_bytes()).unwrap().unwrap().to_vec();
+        bytes[18] = 6;
+        db.insert(6_u64.to_be_bytes(), bytes).unwrap();
+    });
     let dropped =
         "events 6 to 6 are lost: the last record is not whole (its content does not match its hash)";
     run.expect(&[dropped], 5);
@@ -498,6 +598,8 @@ fn a_batch_without_its_end_is_not_kept() {
 
     // The same where the store has a part of the batch itself.
     let run = Run::with(3);
+    let copy_of_three = run.folder.path().join("copy");
+    run.copy_store(&copy_of_three);
     let (log, _) = run.open();
     log.append(&events(4, [answer("a"), answer("b"), answer("c")]), Expected::Exactly(Seq(3))).unwrap();
     drop(log);
@@ -507,7 +609,10 @@ fn a_batch_without_its_end_is_not_kept() {
         db.insert(4_u64.to_be_bytes(), &value[..value.len() / 3 * 2]).unwrap();
     });
     run.expect(&["the store had lost its tail: events 6 to 6 were restored from events.jsonl"], 6);
-    run.tamper(|db| drop(db.remove(6_u64.to_be_bytes()).unwrap()));
+    let mut begun = Vec::new();
+    run.tamper(|db| begun = db.get(4_u64.to_be_bytes()).unwrap().unwrap().to_vec());
+    run.put_store_back(&copy_of_three);
+    run.tamper(|db| drop(db.insert(4_u64.to_be_bytes(), begun).unwrap()));
     run.set_mirror(&run.mirror_lines(5));
     run.expect(&[dropped], 3);
     assert!(whole.starts_with(&run.mirror()));
@@ -563,6 +668,8 @@ fn a_follower_waits_for_the_end_of_a_line_and_of_a_batch() {
     let third = run.mirror_lines(2).len();
     run.set_mirror(b"");
     fs::remove_dir_all(run.folder.store()).unwrap();
+    // Its supervisor is at work: of a run that is interrupted an unfinished line is a loss.
+    let (_lease, _) = Lease::acquire(&run.folder.lease()).unwrap();
     let reading = RunLog::open_for_reading(&run.folder).unwrap();
     let mut following = reading.follow().unwrap();
     let mut seen = Vec::new();

@@ -26,7 +26,8 @@ pub struct Args {
     /// The run.
     #[command(flatten)]
     run: RunArg,
-    /// Write a damaged store anew from events.jsonl, if that is whole; the old store is kept aside.
+    /// Write a damaged store anew from events.jsonl, if that is whole, and from what can be read of the store's own file; the
+    /// old store is kept aside.
     #[arg(long)]
     rebuild_store: bool,
     /// Print JSON.
