@@ -246,6 +246,11 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// Says what is wrong with the JSON of a line, whose number others know.
+fn within_line(error: &serde_json::Error) -> String {
+    error.to_string().replace(" at line 1 column ", " in column ")
+}
+
 fn unreadable(field: &str) -> LineError {
     LineError::Damaged(format!("its field {field:?} is missing or not readable"))
 }
@@ -269,7 +274,7 @@ struct Reordered {
 impl Reordered {
     fn parse(line: &str) -> Result<Self, LineError> {
         let value: Value =
-            serde_json::from_str(line).map_err(|error| LineError::Damaged(error.to_string()))?;
+            serde_json::from_str(line).map_err(|error| LineError::Damaged(within_line(&error)))?;
         if let Some(unknown) = unknown_key(line) {
             return Err(unknown);
         }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -26,7 +27,7 @@ pub(crate) struct Source {
     /// Where the lines come from.
     pub(crate) read: Box<dyn Read + Send>,
     /// For messages.
-    pub(crate) name: String,
+    pub(crate) name: PathBuf,
     /// What the first line has to follow.
     pub(crate) after: Head,
 }
@@ -45,7 +46,7 @@ pub(crate) struct Lines<T> {
     /// The last event of a complete batch.
     complete: Head,
     error: Option<ReadError>,
-    name: String,
+    name: PathBuf,
     /// Whoever reads takes a hand instead of waiting.
     worker: Worker,
     /// Emptied containers, to be filled again.
@@ -130,9 +131,9 @@ impl<T: FromLine> Lines<T> {
                     return Some(Ok(()));
                 }
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                    line_error(LineError::Damaged(error.to_string()), self.head)
+                    line_error(LineError::Damaged(error.to_string()), self.head, &self.name)
                 }
-                Err(source) => ReadError::Io { what: self.name.clone(), source },
+                Err(source) => ReadError::io(&self.name)(source),
             },
         };
         self.answers = None;
@@ -167,7 +168,7 @@ impl<T: FromLine> Lines<T> {
     fn take_chunk(&mut self, mut chunk: Chunk<T>) {
         if let Some(first) = &chunk.first {
             if let Err(detail) = self.head.check_next(first) {
-                self.error = Some(ReadError::Corrupt { at: self.head.seq.next(), detail });
+                self.error = Some(line_error(LineError::Damaged(detail), self.head, &self.name));
                 return;
             }
             self.head = chunk.last;
@@ -182,9 +183,9 @@ impl<T: FromLine> Lines<T> {
         } else {
             self.held.append(&mut chunk.items);
         }
-        self.error = chunk.error.map(|error| line_error(error, self.head));
+        self.error = chunk.error.map(|error| line_error(error, self.head, &self.name));
         if chunk.unfinished > 0 {
-            tracing::debug!(bytes = chunk.unfinished, log = %self.name, "the last line is not finished");
+            tracing::debug!(bytes = chunk.unfinished, log = %self.name.display(), "the last line is not finished");
         }
     }
 }
@@ -373,11 +374,14 @@ pub(crate) fn lines_of(bytes: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
     })
 }
 
-/// Returns a reader's error for a line after `head`.
-pub(crate) fn line_error(error: LineError, head: Head) -> ReadError {
+/// Returns a reader's error for the line after `head` of the file `name`.
+pub(crate) fn line_error(error: LineError, head: Head, name: &Path) -> ReadError {
     let at = head.seq.next();
+    let name = name.file_name().unwrap_or(name.as_os_str()).to_string_lossy();
     match error {
-        LineError::Newer(detail) => ReadError::Newer { at, detail },
-        LineError::Damaged(detail) => ReadError::Corrupt { at, detail },
+        LineError::Newer(detail) => ReadError::Newer { at, detail: format!("line {at} of {name}: {detail}") },
+        LineError::Damaged(detail) => {
+            ReadError::Corrupt { at, detail: format!("line {at} of {name}: {detail}") }
+        }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn rebuild(path: &Path) -> Result<Lines<Rebuilt>, ReadError> {
 
 fn source(path: &Path) -> Result<Source, ReadError> {
     let file = regular::open(path).map_err(ReadError::io(path))?;
-    Ok(Source { read: Box::new(file), name: path.display().to_string(), after: Head::default() })
+    Ok(Source { read: Box::new(file), name: path.to_owned(), after: Head::default() })
 }
 
 /// Follows a mirror that grows.
@@ -103,7 +103,7 @@ impl MirrorReader {
             let (header, event) = match checked {
                 Ok(parsed) => parsed,
                 Err(_) if complete > 0 => break, // What is good is returned first.
-                Err(error) => return Err(line_error(error, head)),
+                Err(error) => return Err(line_error(error, head, &self.path)),
             };
             head = Head::at(&header);
             events.push(event);
@@ -186,8 +186,12 @@ impl Tail {
             None => return None,
         };
         let line = &before[line_start..];
-        let last = (!line.is_empty())
-            .then(|| Event::from_line(line, &mut Scratch::default()).map(|(header, _)| header));
+        let parse = || match line {
+            // It would be passed over, and the lines are no more those of their events.
+            [] => Err(LineError::Damaged("it is empty".to_owned())),
+            line => Event::from_line(line, &mut Scratch::default()).map(|(header, _)| header),
+        };
+        let last = (whole > 0).then(parse);
         Some(Self { whole: start + whole as u64, unfinished, last })
     }
 }

@@ -306,24 +306,39 @@ impl Reconciler<'_> {
         if let Some(flaw) = verified.flaw.as_ref().filter(|_| verified.head.seq.next() < verified.last) {
             return Err(self.corrupt(verified.head.seq.next(), flaw.clone()));
         }
-        let tail = Tail::read(&self.folder.mirror()).map_err(OpenError::io(self.folder))?;
-        let mirrored = match &tail.last {
-            Some(Err(why)) => return self.replace_mirror(&verified, why),
-            Some(Ok(header)) => Head::at(header),
-            None => Head::default(),
-        };
-        let head = if mirrored.seq > verified.head.seq {
-            self.restore_tail(&verified, mirrored)?
-        } else {
-            self.drop_unfinished(&verified)?
-        };
-        self.level_mirror(head, mirrored, &tail)?;
+        let head = self.level(&verified)?;
         let saved = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
         // Of what was dropped above that is said there.
         let known = if seen > verified.last { saved.max(seen) } else { saved };
         let witness = if known > saved { "the file of the store has traces" } else { "a checkpoint knows" };
         let why = format!("{witness} of them, but neither the store nor events.jsonl has them");
         self.findings.extend(Finding::lost(head.seq, known, &why));
+        Ok(head)
+    }
+
+    /// Brings the good part of the store and the mirror together. Returns the head of both.
+    fn level(&mut self, verified: &Verified) -> Result<Head, OpenError> {
+        let mut tail = Tail::read(&self.folder.mirror()).map_err(OpenError::io(self.folder))?;
+        if let Some(Err(why)) = &tail.last {
+            let lines = mirror::count_lines(&self.folder.mirror()).map_err(OpenError::io(self.folder))?;
+            if lines <= verified.head.seq.0 {
+                let head = self.drop_unfinished(verified)?;
+                return self.rewrite_mirror().map(|()| head);
+            }
+            self.cut_damaged_lines(verified, why, lines)?;
+            tail = Tail::read(&self.folder.mirror()).map_err(OpenError::io(self.folder))?;
+        }
+        let mirrored = match &tail.last {
+            Some(Err(why)) => return Err(self.damaged_end(verified, why)),
+            Some(Ok(header)) => Head::at(header),
+            None => Head::default(),
+        };
+        let head = if mirrored.seq > verified.head.seq {
+            self.restore_tail(verified, mirrored)?
+        } else {
+            self.drop_unfinished(verified)?
+        };
+        self.level_mirror(head, mirrored, &tail)?;
         Ok(head)
     }
 
@@ -572,25 +587,52 @@ impl Reconciler<'_> {
         writer.write(&lines).map_err(failed)
     }
 
-    /// The mirror's last line is not readable. If the store has at least as many events, the mirror is written anew.
-    ///
-    /// A type that nobody knows is then damage too: had a newer version written it, the store would say so.
-    fn replace_mirror(&mut self, verified: &Verified, why: &LineError) -> Result<Head, OpenError> {
-        let lines = mirror::count_lines(&self.folder.mirror()).map_err(OpenError::io(self.folder))?;
-        if lines > verified.head.seq.0 {
-            if let LineError::Newer(detail) = why {
-                let (run, detail) = (self.folder.run().to_string(), detail.clone());
-                return Err(OpenError::NewerVersion { run, detail });
-            }
-            let detail = format!(
-                "the store ends at event {}, and events.jsonl, which has {lines}, is damaged in its last line",
-                verified.head.seq
-            );
-            return Err(self.corrupt(verified.head.seq.next(), detail));
+    /// The mirror has more lines than the store has events, and its last one is not readable. What is good before the first
+    /// such line is kept, if that reaches the end of the store; the whole file is set aside.
+    fn cut_damaged_lines(
+        &mut self,
+        verified: &Verified,
+        why: &LineError,
+        lines: u64,
+    ) -> Result<(), OpenError> {
+        let (path, failed) = (self.folder.mirror(), OpenError::io(self.folder));
+        let good = self.good_lines()?.seq;
+        if good < verified.head.seq || matches!(why, LineError::Newer(_)) {
+            return Err(self.damaged_end(verified, why));
         }
-        let head = self.drop_unfinished(verified)?;
-        self.rewrite_mirror()?;
-        Ok(head)
+        let aside = durable::set_aside(&path, "damaged").map_err(&failed)?;
+        fs::copy(&aside, &path).and_then(|_| mirror::truncate_after(&path, good)).map_err(&failed)?;
+        let which = match good.next().0 {
+            first if first == lines => format!("line {first}"),
+            first => format!("one of the lines {first} to {lines}"),
+        };
+        let kept = aside.display();
+        let why = format!(
+            "{which} of events.jsonl is damaged, and the store knows nothing of it; the file as it was is {kept}"
+        );
+        let dropped = Finding::TailDropped { after: good, known: None, aside: Some(aside), why };
+        self.findings.push(dropped);
+        Ok(())
+    }
+
+    /// Returns the last whole batch of the mirror before its first line that is damaged.
+    fn good_lines(&self) -> Result<Head, OpenError> {
+        let mut lines = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.read(error))?;
+        lines.by_ref().take_while(Result::is_ok).for_each(drop);
+        Ok(lines.complete_head())
+    }
+
+    /// The mirror has lines that the store has not, and they cannot be read.
+    fn damaged_end(&self, verified: &Verified, why: &LineError) -> OpenError {
+        let (LineError::Newer(detail) | LineError::Damaged(detail)) = why;
+        if let LineError::Newer(_) = why {
+            return OpenError::NewerVersion { run: self.folder.run().to_string(), detail: detail.clone() };
+        }
+        let head = verified.head.seq;
+        let detail = format!(
+            "the store ends at event {head}, and events.jsonl is damaged before that and in its last line: {detail}"
+        );
+        self.corrupt(head.next(), detail)
     }
 
     fn mirror_damaged(&self, head: Head, error: ReadError) -> OpenError {

@@ -416,7 +416,8 @@ impl ReadLog {
         let tail = Tail::read(&self.folder.mirror()).map_err(ReadError::io(&self.folder.mirror()))?;
         let last = tail.last.transpose().map_err(|error| {
             let lines = mirror::count_lines(&self.folder.mirror()).unwrap_or(1);
-            line_error(error, Head { seq: Seq(lines.saturating_sub(1)), ..Head::default() })
+            let before = Head { seq: Seq(lines.saturating_sub(1)), ..Head::default() };
+            line_error(error, before, &self.folder.mirror())
         })?;
         let mirrored = last.as_ref().map_or(Seq(0), |last| last.seq);
         if !is_interrupted {

@@ -344,6 +344,41 @@ fn a_mirror_that_is_damaged_where_the_store_is_good_is_written_anew() {
 }
 
 #[test]
+fn damaged_lines_at_the_end_that_the_store_does_not_know_are_kept_aside_and_named() {
+    let check = |stored: u64, garbage: &str, which: &str| {
+        let run = Run::with(stored);
+        let copy = run.folder.path().join("copy");
+        run.copy_store(&copy);
+        run.append(&run.open().0, 5 - stored);
+        run.put_store_back(&copy);
+        let good = run.mirror();
+        let damaged = [&good, garbage.as_bytes()].concat();
+        run.set_mirror(&damaged);
+        let reading = RunLog::open_for_reading(&run.folder).unwrap();
+        let error = reading.read(Seq(1)).unwrap().last().unwrap().unwrap_err();
+        assert!(error.to_string().starts_with("event 6 is damaged: line 6 of events.jsonl: "), "{error}");
+        let aside = run.folder.path().join("events.jsonl.damaged-1");
+        let lost = format!(
+            "what was written after event 5 is lost: {which} of events.jsonl is damaged, and the store knows nothing of it; \
+             the file as it was is {}",
+            aside.display()
+        );
+        let restored = format!(
+            "the store had lost its tail: events {} to 5 were restored from events.jsonl",
+            stored + 1
+        );
+        let said = [lost, restored];
+        let said: Vec<_> = said.iter().take(if stored < 5 { 2 } else { 1 }).map(String::as_str).collect();
+        run.expect(&said, 5);
+        assert_eq!((run.mirror(), fs::read(aside).unwrap()), (good, damaged));
+    };
+    check(5, "garbage\n", "line 6");
+    check(5, "\n", "line 6");
+    check(5, "{\"seq\":6}\ngarbage\n", "one of the lines 6 to 7");
+    check(3, "garbage\n", "line 6");
+}
+
+#[test]
 fn damage_in_the_middle_stops_with_the_event_and_changes_nothing() {
     let run = Run::with(9);
     run.change_record(5, |record| record.payload[8] ^= 1);
