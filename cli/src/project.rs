@@ -2,6 +2,7 @@
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use clap_complete::engine::ArgValueCompleter;
 use unstuck_adapters::shell::quoted;
@@ -22,6 +23,7 @@ use unstuck_store::store_url::StoreUrl;
 use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::half_typed;
+use crate::typed::UNSTUCK;
 
 /// The run that a command is about.
 #[derive(Clone, Debug, clap::Args)]
@@ -43,6 +45,8 @@ pub struct Found {
     /// Where it is.
     pub folder: RunFolder,
     short: String,
+    /// Something about its folder is said once.
+    noted: OnceLock<()>,
 }
 
 /// Returns the folder that a command works in.
@@ -177,7 +181,7 @@ impl Project {
 
     fn among(&self, entry: RunEntry, all: &[RunEntry]) -> Found {
         let short = shortest(&entry.run, all.iter().map(|other| &other.run));
-        Found { folder: self.runs.run(&entry.run), entry, short }
+        Found { folder: self.runs.run(&entry.run), entry, short, noted: OnceLock::new() }
     }
 }
 
@@ -232,7 +236,17 @@ impl Found {
 
     /// Opens the log to look at it; works while the run is live.
     pub fn log(&self) -> Result<ReadLog> {
-        RunLog::open_for_reading(&self.folder).map_err(|error| self.unopened(&error))
+        let log = RunLog::open_for_reading(&self.folder).map_err(|error| self.unopened(&error))?;
+        if self.folder.lacks_format() {
+            self.noted.get_or_init(|| {
+                let (format, short) = (self.folder.format(), &self.short);
+                eprintln!(
+                    "note: {} is missing or damaged; the events tell their versions themselves\n  next: {UNSTUCK} verify {short}   writes it anew",
+                    format.display()
+                );
+            });
+        }
+        Ok(log)
     }
 
     /// Returns an error of opening the log with what to type next.

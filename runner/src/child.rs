@@ -55,8 +55,7 @@ impl Children for Site {
 impl Site {
     async fn child(&self, parent: Parent, child: Subworkflow, place: Place) -> Result<Outcome, String> {
         let run = child_run_id(&parent);
-        // A folder without its format is a run whose making was cut short, which is none.
-        let known = self.folder(&run).filter(|folder| folder.format().exists());
+        let known = self.folder(&run).filter(RunFolder::is_made);
         let ended = match known {
             Some(folder) => self.child_again(&folder, place).await,
             None => {

@@ -60,6 +60,8 @@ pub enum Finding {
     MirrorCompleted { from: Seq, to: Seq },
     /// The mirror was damaged and was written anew from the store.
     MirrorRebuilt { aside: Option<PathBuf> },
+    /// The file that says how the rest is written was lost or damaged, and was written anew.
+    FormatWritten,
     /// The store was written anew, on request: from the mirror, and from its own file the last `found` of its `events`.
     StoreRebuilt { aside: PathBuf, events: Seq, found: u64 },
 }
@@ -107,6 +109,9 @@ impl fmt::Display for Finding {
             Self::MirrorRebuilt { aside: None } => {
                 f.write_str("events.jsonl was missing and was written anew")
             }
+            Self::FormatWritten => {
+                f.write_str("format, the file that says how the rest is written, was missing or damaged and was written anew")
+            }
             Self::StoreRebuilt { aside, events, found } => {
                 let lines = events.0.saturating_sub(*found);
                 write!(f, "the store was damaged and was written anew from events.jsonl, {lines} events")?;
@@ -130,6 +135,11 @@ impl fmt::Display for Finding {
 pub enum OpenError {
     #[error("there is no run in {}", path.display())]
     NotFound { path: PathBuf },
+    #[error(
+        "the log of run {run} is gone: in {}, store/db is missing, and events.jsonl is missing or empty; left are {left}",
+        path.display()
+    )]
+    Gone { run: String, path: PathBuf, left: String },
     #[error("there is a run in {} already", path.display())]
     Exists { path: PathBuf },
     #[error("run {run} is here already, and its event {at} is another one")]
@@ -163,6 +173,7 @@ impl OpenError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NotFound { .. } => "see what there is: unstuck runs".to_owned(),
+            Self::Gone { .. } => "put events.jsonl or the folder store back from a backup of that folder, or read an export of the run in again: unstuck import FILE".to_owned(),
             Self::Exists { .. } => return None,
             Self::Differs { run, .. } => format!("see what is here: unstuck show {run}"),
             Self::Io { source, .. } => format!("{}, then try again", hint::for_io(source)),

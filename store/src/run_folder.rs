@@ -1,5 +1,6 @@
 //! Where the parts of a run lie on the disk. Knows names and nothing of what is in the files.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -90,6 +91,22 @@ impl RunFolder {
     pub fn format(&self) -> PathBuf {
         self.path.join("format")
     }
+
+    /// Says whether the file that says how the rest is written is lost or damaged.
+    pub fn lacks_format(&self) -> bool {
+        matches!(Format::read(self), Ok(None))
+    }
+
+    /// Says whether a run was made here: the file that is written last is there, or there is a line of its log. A run
+    /// whose making was cut short is none.
+    pub fn is_made(&self) -> bool {
+        self.format().exists() || self.has_lines()
+    }
+
+    /// Says whether `events.jsonl` holds anything.
+    pub(crate) fn has_lines(&self) -> bool {
+        fs::symlink_metadata(self.mirror()).is_ok_and(|it| !it.is_file() || it.len() > 0)
+    }
 }
 
 /// The version of the folder's layout that this program writes, and the newest that it reads.
@@ -111,7 +128,11 @@ impl Format {
         durable::replace(&folder.format(), &text)
     }
 
-    pub(crate) fn read(folder: &RunFolder) -> io::Result<Self> {
-        Ok(serde_json::from_slice(&regular::read(&folder.format())?)?)
+    /// Reads what the file says; nothing where it is lost or damaged, since the records tell their versions themselves.
+    pub(crate) fn read(folder: &RunFolder) -> io::Result<Option<Self>> {
+        match regular::read(&folder.format()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            bytes => Ok(serde_json::from_slice(&bytes?).ok()),
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! which never touches the store and so works while the run is live. What opening may find is in
 //! [`opening`](crate::opening).
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::iter;
 use std::mem;
@@ -25,6 +25,7 @@ use crate::lines::line_error;
 use crate::memory::MemoryStore;
 use crate::mirror::{self, MirrorReader, Tail};
 use crate::opening::{self, Completed, Finding, OpenError, Opening, Reconciler};
+use crate::regular;
 use crate::run_folder::{FORMAT_VERSION, Format, RunFolder};
 use crate::sled_store::SledStore;
 use crate::unmirrored::{self, Beyond};
@@ -42,7 +43,7 @@ impl RunLog {
     /// Makes the log of a new run.
     pub fn create(folder: &RunFolder) -> Result<Self, OpenError> {
         let failed = OpenError::io(folder);
-        if folder.format().exists() {
+        if folder.is_made() {
             return Err(OpenError::Exists { path: folder.path().to_owned() });
         }
         durable::create_folder(folder.path()).map_err(&failed)?;
@@ -76,7 +77,7 @@ impl RunLog {
 
     /// Opens the log of a run to look at it. Works while somebody else writes it.
     pub fn open_for_reading(folder: &RunFolder) -> Result<ReadLog, OpenError> {
-        check_format(folder)?;
+        check_there(folder)?;
         let path = folder.mirror();
         if !path.exists() {
             return Err(OpenError::NoMirror { run: folder.run().to_string(), path });
@@ -90,14 +91,17 @@ impl RunLog {
     /// The mirror's chain is checked first, in full; nothing is changed if it is damaged itself.
     pub fn rebuild_store(folder: &RunFolder) -> Result<(Self, Opening), OpenError> {
         let failed = OpenError::io(folder);
-        check_format(folder)?;
+        check_there(folder)?;
         let (lease, _) =
             Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
         let lost = ReadLog::of(folder).check().map_err(|error| OpenError::from_read(folder, error))?;
         let Completed { found, known, .. } =
             opening::complete_mirror(folder, &FolderBlobs::new(folder.blobs()))?;
-        let aside = durable::set_aside(&folder.store(), "damaged").map_err(failed)?;
+        let aside = durable::set_aside(&folder.store(), "damaged").map_err(&failed)?;
         let log = Self::fill(folder, lease)?;
+        if folder.lacks_format() {
+            Format::write(folder).map_err(&failed)?;
+        }
         let head = log.head().seq;
         let rebuilt = Finding::StoreRebuilt { aside, events: head, found };
         let why = "neither events.jsonl nor the file of the store has them";
@@ -107,7 +111,7 @@ impl RunLog {
 
     /// Writes the mirror anew from the store, for a run whose mirror is damaged. The old mirror is kept aside.
     pub fn rebuild_mirror(folder: &RunFolder) -> Result<Opening, OpenError> {
-        check_format(folder)?;
+        check_there(folder)?;
         let _lease = Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
         let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
         let blobs = FolderBlobs::new(folder.blobs());
@@ -130,18 +134,26 @@ impl RunLog {
     /// Makes a new run whose mirror is what `lines` says, byte for byte checked.
     pub(crate) fn create_from(folder: &RunFolder, lines: &mut dyn Read) -> Result<Self, OpenError> {
         let failed = OpenError::io(folder);
-        if folder.path().exists() {
+        let is_new = !folder.path().exists();
+        // What is left of a run whose log is gone stays.
+        if !is_new && !matches!(check_there(folder), Err(OpenError::Gone { .. })) {
             return Err(OpenError::Exists { path: folder.path().to_owned() });
         }
         durable::create_folder(folder.path()).map_err(&failed)?;
         let made = (|| {
-            io::copy(lines, &mut File::create_new(folder.mirror()).map_err(&failed)?).map_err(&failed)?;
+            let mut anew = OpenOptions::new();
+            let file = regular::open_with(anew.write(true).create(true).truncate(true), &folder.mirror());
+            io::copy(lines, &mut file.map_err(&failed)?).map_err(&failed)?;
             let (lease, _) =
                 Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
             Self::fill(folder, lease)
         })();
         if made.is_err() {
-            let _best_effort = fs::remove_dir_all(folder.path());
+            let _best_effort = if is_new {
+                fs::remove_dir_all(folder.path())
+            } else {
+                fs::remove_file(folder.mirror()).and_then(|()| fs::remove_dir_all(folder.store()))
+            };
         }
         let log = made?;
         Format::write(folder).map_err(failed)?;
@@ -250,7 +262,7 @@ impl Opened {
     /// Takes the lease, and brings store and mirror together.
     fn mended(folder: &RunFolder) -> Result<(Self, Vec<Finding>), OpenError> {
         let failed = OpenError::io(folder);
-        check_format(folder)?;
+        check_there(folder)?;
         let mut findings = Vec::new();
         let (lease, from) =
             Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
@@ -265,7 +277,11 @@ impl Opened {
         let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
         let mut reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings };
         let head = reconciler.reconcile(Checkpoint::load(&folder.checkpoint()).as_ref(), completed.known)?;
-        let findings = reconciler.findings;
+        let mut findings = reconciler.findings;
+        if folder.lacks_format() {
+            Format::write(folder).map_err(&failed)?;
+            findings.push(Finding::FormatWritten);
+        }
         for finding in &findings {
             tracing::warn!(run = %folder.run(), "{finding}");
         }
@@ -451,19 +467,42 @@ impl ReadLog {
     }
 }
 
-fn check_format(folder: &RunFolder) -> Result<(), OpenError> {
-    let format = match Format::read(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+/// Checks that there is a log, and that this program reads it. Where the file that says so is lost, the records do.
+fn check_there(folder: &RunFolder) -> Result<(), OpenError> {
+    let run = || folder.run().to_string();
+    let format = Format::read(folder);
+    match format.map_err(|source| OpenError::Io { run: run(), path: folder.format(), source })? {
+        Some(newer) if newer.format > FORMAT_VERSION => {
+            let detail = format!(
+                "written by {} in format {}; this program reads up to {FORMAT_VERSION}",
+                newer.program, newer.format
+            );
+            return Err(OpenError::NewerVersion { run: run(), detail });
+        }
+        Some(_) => {}
+        None if folder.is_made() || has_records(folder) => {}
+        None if !folder.path().exists() || folder.data_file().exists() => {
             return Err(OpenError::NotFound { path: folder.path().to_owned() });
         }
-        other => other.map_err(OpenError::io(folder))?,
-    };
-    if format.format > FORMAT_VERSION {
-        let detail = format!(
-            "written by {} in format {}; this program reads up to {FORMAT_VERSION}",
-            format.program, format.format
-        );
-        return Err(OpenError::NewerVersion { run: folder.run().to_string(), detail });
+        None => {}
     }
-    Ok(())
+    if folder.has_lines() || folder.data_file().exists() {
+        return Ok(());
+    }
+    Err(OpenError::Gone { run: run(), path: folder.path().to_owned(), left: left_in(folder) })
+}
+
+fn has_records(folder: &RunFolder) -> bool {
+    unmirrored::after(folder, None).is_ok_and(|beyond| !beyond.records.is_empty() || beyond.known > Seq(0))
+}
+
+/// Names what is left of a run whose log is gone.
+fn left_in(folder: &RunFolder) -> String {
+    let entries = fs::read_dir(folder.path()).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.map(|it| it.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    let saved = Checkpoint::load(&folder.checkpoint());
+    let saved = saved.map_or_else(String::new, |it| format!(" (of event {})", it.seq));
+    names.iter_mut().filter(|it| *it == "checkpoint").for_each(|it| it.push_str(&saved));
+    names.join(", ")
 }

@@ -14,7 +14,8 @@ use unstuck_core::id::{Epoch, Seq};
 use unstuck_store::envelope::{Record, RecordRef};
 use unstuck_store::wire::SchemaVersion;
 use unstuck_store::{
-    AppendError, EventStore, Expected, Finding, Head, Lease, OpenError, Opening, ReadError, RunFolder, RunLog,
+    AppendError, EventStore, Expected, Finding, Head, Lease, OpenError, Opening, ReadError, RunFolder,
+    RunLog, exchange,
 };
 
 struct Run {
@@ -104,6 +105,12 @@ impl Run {
         });
     }
 
+    /// Leaves a file of the same length without a record.
+    fn wipe_store(&self) {
+        let length = fs::metadata(self.folder.data_file()).unwrap().len();
+        fs::write(self.folder.data_file(), vec![0; length.try_into().unwrap()]).unwrap();
+    }
+
     fn mirror(&self) -> Vec<u8> {
         fs::read(self.folder.mirror()).unwrap()
     }
@@ -143,6 +150,79 @@ fn a_run_that_is_not_there_or_is_there_already_is_an_error() {
     assert!(matches!(RunLog::open_for_reading(&run.folder), Err(OpenError::NotFound { .. })));
     drop(RunLog::create(&run.folder).unwrap());
     assert!(matches!(RunLog::create(&run.folder), Err(OpenError::Exists { .. })));
+}
+
+#[test]
+fn a_log_of_which_store_and_mirror_are_gone_is_no_empty_one_and_is_read_in_again() {
+    for has_checkpoint in [false, true] {
+        let run = Run::with(5);
+        let (log, _) = run.open();
+        log.blobs().put(b"what a worker said").unwrap();
+        if has_checkpoint {
+            log.save_checkpoint(log.head(), 1, Vec::new()).unwrap();
+        }
+        drop(log);
+        let lines = run.mirror();
+        fs::remove_dir_all(run.folder.store()).unwrap();
+        fs::remove_file(run.folder.mirror()).unwrap();
+        let left = if has_checkpoint { "blobs, checkpoint (of event 5), " } else { "blobs, " };
+        let told = [
+            RunLog::open_for_reading(&run.folder).err(),
+            RunLog::rebuild_store(&run.folder).err(),
+            RunLog::rebuild_mirror(&run.folder).err(),
+            Some(run.open_error()),
+        ];
+        for error in told.map(Option::unwrap) {
+            let sentence = format!(
+                "the log of run 0123456789ab is gone: in {}, store/db is missing, and events.jsonl is missing or empty; \
+                 left are {left}format, lease",
+                run.folder.path().display()
+            );
+            assert_eq!(error.to_string(), sentence);
+            assert!(error.hint().unwrap().ends_with("unstuck import FILE"));
+        }
+        let damaged = &lines[..lines.len() / 2].to_vec().repeat(2);
+        assert!(exchange::import(&mut &damaged[..], &run.folder).is_err());
+        assert!(matches!(run.open_error(), OpenError::Gone { .. }), "it is as it was");
+        drop(exchange::import(&mut &lines[..], &run.folder).unwrap());
+        run.expect(&[], 5);
+        assert!(run.folder.blobs().exists());
+        assert!(matches!(exchange::import(&mut &lines[..], &run.folder), Err(OpenError::Exists { .. })));
+    }
+}
+
+#[test]
+fn a_format_that_is_lost_or_damaged_keeps_nobody_from_the_records_and_is_written_anew() {
+    let check = |damage: &dyn Fn(&RunFolder)| {
+        let run = Run::with(5);
+        damage(&run.folder);
+        assert!(run.folder.lacks_format());
+        assert!(matches!(RunLog::create(&run.folder), Err(OpenError::Exists { .. })));
+        if run.folder.mirror().exists() {
+            let reading = RunLog::open_for_reading(&run.folder).unwrap();
+            assert_eq!(reading.read(Seq(1)).unwrap().map(Result::unwrap).count(), 5);
+        }
+        let (log, opening) = run.open();
+        assert_eq!(opening.findings.last(), Some(&Finding::FormatWritten));
+        run.holds(&log, 5);
+        drop(log);
+        assert!(run.open().1.is_clean() && !run.folder.lacks_format());
+    };
+    check(&|folder| fs::remove_file(folder.format()).unwrap());
+    check(&|folder| fs::write(folder.format(), "").unwrap());
+    check(&|folder| fs::write(folder.format(), "xx").unwrap());
+    check(&|folder| {
+        fs::write(folder.format(), "xx").unwrap();
+        fs::remove_file(folder.mirror()).unwrap();
+    });
+    check(&|folder| {
+        fs::remove_file(folder.format()).unwrap();
+        fs::remove_dir_all(folder.store()).unwrap();
+    });
+    // One whose making was cut short is no run.
+    let run = Run::with(0);
+    fs::remove_file(run.folder.format()).unwrap();
+    assert!(matches!(run.open_error(), OpenError::NotFound { .. }));
 }
 
 #[test]
@@ -243,7 +323,7 @@ fn a_reader_is_told_of_events_that_only_the_checkpoint_knows() {
         log.save_checkpoint(log.head(), 1, Vec::new()).unwrap();
         drop(log);
         run.set_mirror(&run.mirror_lines(kept));
-        fs::remove_dir_all(run.folder.store()).unwrap();
+        run.wipe_store();
         let events: Vec<_> = RunLog::open_for_reading(&run.folder).unwrap().read(Seq(1)).unwrap().collect();
         let good = events.iter().take_while(|event| event.is_ok()).count();
         assert_eq!(good, kept);
@@ -394,11 +474,9 @@ fn damage_in_the_middle_stops_with_the_event_and_changes_nothing() {
     run.set_mirror(&run.mirror_lines(8)[1..]);
     assert!(run.open_error().hint().unwrap().contains("export 0123456789ab --salvage"));
     assert!(RunLog::rebuild_store(&run.folder).is_err());
-    // An empty file of the same length, and so no record.
-    let length = fs::metadata(run.folder.data_file()).unwrap().len();
     let store = fs::read(run.folder.data_file()).unwrap();
     run.set_mirror(b"");
-    fs::write(run.folder.data_file(), vec![0; length.try_into().unwrap()]).unwrap();
+    run.wipe_store();
     assert!(matches!(RunLog::rebuild_store(&run.folder), Err(OpenError::Corrupt { at: Seq(1), .. })));
     fs::write(run.folder.data_file(), store).unwrap();
     run.set_mirror(&before);
@@ -702,7 +780,6 @@ fn a_follower_waits_for_the_end_of_a_line_and_of_a_batch() {
     let second = run.mirror_lines(1).len();
     let third = run.mirror_lines(2).len();
     run.set_mirror(b"");
-    fs::remove_dir_all(run.folder.store()).unwrap();
     // Its supervisor is at work: of a run that is interrupted an unfinished line is a loss.
     let (_lease, _) = Lease::acquire(&run.folder.lease()).unwrap();
     let reading = RunLog::open_for_reading(&run.folder).unwrap();
