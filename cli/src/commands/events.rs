@@ -1,6 +1,6 @@
 //! `unstuck events`: what was recorded, and what is being recorded.
 
-use std::io::{self, BufRead as _, Write as _};
+use std::io::{self, BufRead as _, Write};
 use std::time::Duration;
 
 use unstuck_core::Event;
@@ -36,29 +36,31 @@ const POLL: Duration = Duration::from_millis(200);
 pub fn events(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&args.run)?;
-    if args.json && !args.follow {
-        return lines(&found, args.from);
-    }
     let mut reader = found.log()?.follow().map_err(|error| found.unreadable(&error))?;
-    let mut raw = io::BufReader::new(open(&found)?);
+    let lines = io::BufReader::new(open(&found)?).lines();
+    let mut lines = lines.filter(|line| !matches!(line, Ok(line) if line.is_empty()));
     let (mut state, mut last) = (unstuck_core::RunState::default(), Seq(0));
     loop {
         let events = reader.poll().map_err(|error| found.unreadable(&error))?;
         let idle = events.is_empty();
+        let mut out = io::BufWriter::new(io::stdout().lock());
         for event in events {
             // The reader has checked the line; with --json it is printed as it stands in the file.
-            let mut line = String::new();
-            raw.read_line(&mut line)
-                .map_err(|error| Error::usage(format!("cannot read the log: {error}")))?;
+            let line = lines.next().unwrap_or_else(|| Err(io::ErrorKind::UnexpectedEof.into()));
+            let line = line.map_err(|error| Error::usage(format!("cannot read the log: {error}")))?;
             (state, last) = (state.evolve(&event), event.seq);
             if event.seq < Seq(args.from) {
                 continue;
             }
-            let shown = if args.json { io::stdout().write_all(line.as_bytes()) } else { print(&event) };
+            let shown = if args.json { writeln!(out, "{line}") } else { print(&mut out, &event) };
             if !crate::wrote(shown) {
                 return Ok(exit::OK);
             }
         }
+        if !crate::wrote(out.flush()) {
+            return Ok(exit::OK);
+        }
+        drop(out);
         let over = !args.follow || state.outcome().is_some() || !found.is_live();
         if idle && over {
             if args.follow && state.outcome().is_none() {
@@ -72,25 +74,6 @@ pub fn events(global: &Global, args: &Args) -> Result {
             std::thread::sleep(POLL);
         }
     }
-}
-
-/// Copies the lines of the mirror, which is checked by whoever reads it as a log.
-fn lines(found: &Found, from: u64) -> Result {
-    let failed = |error: io::Error| Error::usage(format!("cannot read the log: {error}"));
-    let file = io::BufReader::new(open(found)?);
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut last = 0;
-    for (seq, line) in (1..).zip(file.lines()) {
-        let line = line.map_err(failed)?;
-        last = seq;
-        if seq >= from && !crate::wrote(writeln!(out, "{line}")) {
-            return Ok(exit::OK);
-        }
-    }
-    crate::wrote(out.flush());
-    drop(out);
-    let status = whole(found)?;
-    begun(found, from, Seq(last)).map(|()| status)
 }
 
 /// Refuses to begin with an event that there is not.
@@ -110,8 +93,7 @@ fn open(found: &Found) -> Result<std::fs::File> {
         .map_err(|error| Error::usage(format!("cannot read {}: {error}", path.display())))
 }
 
-fn print(event: &Event) -> io::Result<()> {
-    let mut out = io::stdout().lock();
+fn print(out: &mut impl Write, event: &Event) -> io::Result<()> {
     let (moment, kind) = (text::moment(event.at), unstuck_replay::kind(event));
     let what = text::plain(&unstuck_replay::describe(event));
     let head = format!("{:>5}  {moment}  {kind:<16}", event.seq);
