@@ -584,7 +584,15 @@ fn changed_at(path: &Path) -> Option<SystemTime> {
 /// # Errors
 ///
 /// When a record cannot be read, or is not the one that was written.
-pub fn fold(log: &RunLog) -> Result<RunState, ReadError> {
+pub fn fold(log: &RunLog) -> Result<RunState, Error> {
+    read_on(log).map_err(|error| match log.folder() {
+        // What keeps it from being gone on with, and what mends that.
+        Some(folder) => OpenError::from_read(folder, error).into(),
+        None => error.into(),
+    })
+}
+
+fn read_on(log: &RunLog) -> Result<RunState, ReadError> {
     let saved = log.checkpoint(RunState::REDUCER_VERSION);
     let restored = saved.and_then(|saved| {
         let state: RunState = serde_json::from_slice(&saved.state).ok()?;

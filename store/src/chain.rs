@@ -273,6 +273,9 @@ where
                     self.until
                 )));
             }
+            Some(Err(ReadError::EngineFailed { detail, .. })) => {
+                return Err(ReadError::EngineFailed { at: Some(due), detail });
+            }
             Some(next) => next?,
         };
         if seq != due {

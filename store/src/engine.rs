@@ -18,6 +18,7 @@ use unstuck_core::id::Seq;
 use crate::durable;
 use crate::envelope;
 use crate::event_store::ReadError;
+use crate::regular;
 use crate::system;
 use crate::waker::Waker;
 
@@ -38,8 +39,11 @@ pub(crate) enum EngineError {
     #[error(transparent)]
     Io(io::Error),
     /// It panicked, or said itself that its files are damaged.
-    #[error("{0}")]
+    #[error("store/db is damaged, or cannot be written (its engine says: {0})")]
     Broken(String),
+    /// Its other files are there.
+    #[error("store/db is missing, and the other files of the store are of no use without it")]
+    Missing,
 }
 
 /// An open database.
@@ -55,11 +59,19 @@ pub(crate) struct Engine {
 impl Engine {
     /// Opens or creates the database in `folder`.
     pub(crate) fn open(folder: &Path) -> Result<Self, EngineError> {
-        let is_new = !folder.join("db").exists();
+        let file = folder.join("db");
         durable::create_folder(folder).map_err(EngineError::Io)?;
+        let is_new = match regular::open(&file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+            // Which the engine would wait for, where it is no file.
+            opened => opened.map(|_| false).map_err(EngineError::Io)?,
+        };
         threads_can_be_started().map_err(EngineError::Io)?;
-        let db = open_when_free(folder)?;
-        let data = system::open_to_sync(&folder.join("db")).map_err(EngineError::Io);
+        let db = open_when_free(folder).map_err(|error| match error {
+            EngineError::Broken(_) if is_new => EngineError::Missing,
+            other => other,
+        })?;
+        let data = system::open_to_sync(&file).map_err(EngineError::Io);
         let (data, waker) = match data.and_then(|data| Ok((data, Waker::start(&db)?))) {
             Ok(made) => made,
             Err(error) => {
@@ -313,6 +325,7 @@ impl From<sled::Error> for EngineError {
         match error {
             sled::Error::Io(source) if source.to_string().contains("could not acquire lock") => Self::Locked,
             sled::Error::Io(source) => Self::Io(source),
+            sled::Error::Corruption { .. } => Self::Broken("a checksum does not fit".to_owned()),
             other => Self::Broken(other.to_string()),
         }
     }
@@ -321,8 +334,8 @@ impl From<sled::Error> for EngineError {
 impl From<EngineError> for ReadError {
     fn from(error: EngineError) -> Self {
         match error {
-            EngineError::Io(source) => Self::Io { what: "the store".to_owned(), source },
-            other => Self::EngineFailed { detail: other.to_string() },
+            EngineError::Io(source) => Self::Io { what: "store/db".to_owned(), source },
+            other => Self::EngineFailed { at: None, detail: other.to_string() },
         }
     }
 }

@@ -135,8 +135,8 @@ pub enum ReadError {
         #[source]
         source: io::Error,
     },
-    #[error("the store engine failed while reading: {detail}")]
-    EngineFailed { detail: String },
+    #[error("{} cannot be read: {detail}", at.map_or_else(|| "the store".to_owned(), |at| format!("event {at}")))]
+    EngineFailed { at: Option<Seq>, detail: String },
     #[error("cannot read {what}")]
     Io {
         what: String,
@@ -161,7 +161,8 @@ impl ReadError {
         match self {
             Self::Corrupt { at, .. } | Self::Newer { at, .. } | Self::BlobMissing { at, .. } => Some(*at),
             Self::Behind { after, .. } => Some(after.next()),
-            Self::EngineFailed { .. } | Self::Io { .. } => None,
+            Self::EngineFailed { at, .. } => *at,
+            Self::Io { .. } => None,
         }
     }
 

@@ -2,10 +2,14 @@
 
 use std::io::{Error, ErrorKind};
 
+use crate::regular::NoFile;
 use crate::system::{Scarce, scarcity};
 
 /// Returns what to do about `error` before the work is taken up again.
 pub fn for_io(error: &Error) -> &'static str {
+    if error.get_ref().is_some_and(|inner| inner.is::<NoFile>()) {
+        return "move away what is there";
+    }
     match scarcity(error) {
         Some(Scarce::OpenFiles) => return "allow more open files (ulimit -n)",
         Some(Scarce::Processes) => return "allow more processes and threads (ulimit -u)",

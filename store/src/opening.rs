@@ -200,6 +200,11 @@ impl OpenError {
         move |source| Self::Io { run: run.clone(), path: path.clone(), source }
     }
 
+    fn data_file(folder: &RunFolder) -> impl Fn(io::Error) -> Self {
+        let (run, path) = (folder.run().to_string(), folder.data_file());
+        move |source| Self::Io { run: run.clone(), path: path.clone(), source }
+    }
+
     /// Returns what keeps a log from being opened by whoever has to read all of it first.
     pub fn from_read(folder: &RunFolder, error: ReadError) -> Self {
         match error {
@@ -207,7 +212,8 @@ impl OpenError {
             ReadError::Newer { detail, .. } => Self::NewerVersion { run: folder.run().to_string(), detail },
             ReadError::BlobMissing { at, .. } => Self::corrupt(folder, at, with_causes(&error)),
             ReadError::Behind { after, .. } => Self::corrupt(folder, after.next(), error.to_string()),
-            ReadError::EngineFailed { detail } => Self::damaged(folder, detail),
+            ReadError::EngineFailed { at: Some(at), detail } => Self::corrupt(folder, at, detail),
+            ReadError::EngineFailed { at: None, detail } => Self::damaged(folder, detail),
             ReadError::Io { source, .. } => Self::io(folder)(source),
         }
     }
@@ -223,8 +229,8 @@ impl OpenError {
     pub(crate) fn from_engine(folder: &RunFolder, error: EngineError) -> Self {
         match error {
             EngineError::Locked => Self::Locked { run: folder.run().to_string(), holder: None },
-            EngineError::Io(source) => Self::io(folder)(source),
-            EngineError::Broken(detail) => Self::damaged(folder, detail),
+            EngineError::Io(source) => Self::data_file(folder)(source),
+            broken => Self::damaged(folder, broken.to_string()),
         }
     }
 
@@ -264,7 +270,8 @@ pub(crate) fn complete_mirror(folder: &RunFolder, blobs: &FolderBlobs) -> Result
     loop {
         let tail = Tail::read(&path).map_err(&failed)?;
         let Ok(last) = tail.last.transpose() else { return Ok(completed) };
-        let Beyond { records, known } = unmirrored::after(folder, last.as_ref()).map_err(&failed)?;
+        let Beyond { records, known } =
+            unmirrored::after(folder, last.as_ref()).map_err(OpenError::data_file(folder))?;
         let here = last.map_or(Seq(0), |last| last.seq);
         (completed.last, completed.known) = (here, known);
         let mut lines = Vec::new();

@@ -70,8 +70,13 @@ fn no_file(seen: &Metadata) -> io::Error {
         kind if kind.is_dir() => "a folder",
         _ => "a pipe, socket or device",
     };
-    io::Error::other(format!("{what} is where a file of Unstuck must be: move it away"))
+    io::Error::other(NoFile(what))
 }
+
+/// What is there instead of a file.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} is where a file of Unstuck must be: move it away")]
+pub(crate) struct NoFile(&'static str);
 
 #[cfg(all(test, unix))]
 mod tests {
