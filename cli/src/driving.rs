@@ -269,7 +269,8 @@ pub fn mend(project: &Project, found: &Found) -> Option<Arc<RunLog>> {
     let mended = quiet_site(project.runs().clone()).mend(&found.folder).inspect_err(|error| {
         tracing::info!(error = with_causes(error), "store and events.jsonl were not brought together");
     });
-    let (log, _) = mended.ok()?;
+    let (log, opening) = mended.ok()?;
+    verify::note(&opening);
     if matches!(found.good_events(), Ok((_, Some(_)))) {
         drop(log);
         let _said_by_whoever_reads = verify::check_store(found);
@@ -283,8 +284,11 @@ pub fn opened(project: &Project, found: &Found, log: Option<Arc<RunLog>>) -> Res
     if let Some(log) = log {
         return Ok(log);
     }
-    let mended = quiet_site(project.runs().clone()).mend(&found.folder);
-    mended.map(|(log, _)| log).map_err(|error| explained(&error, found.short(), Some(project.runs())))
+    let (log, opening) = quiet_site(project.runs().clone())
+        .mend(&found.folder)
+        .map_err(|error| explained(&error, found.short(), Some(project.runs())))?;
+    verify::note(&opening);
+    Ok(log)
 }
 
 /// Opens the snapshots of the workspace of a run.

@@ -164,10 +164,22 @@ fn parse<F>(
             (reordered.fields()?, reordered.json.as_str())
         }
     };
-    let mut header = fields.header(scratch.before.as_ref())?;
+    let changed = |error| changed_since(&fields, json, error);
+    let mut header = fields.header(scratch.before.as_ref()).map_err(changed)?;
     let content = &mut scratch.content;
     let fact = read(header.kind, header.schema, json, content)
-        .map_err(|error| unknown_key(line).unwrap_or_else(|| error.into()))?;
+        .map_err(|error| unknown_key(line).unwrap_or_else(|| changed(error.into())))?;
+    seal(&mut header, content, json);
+    let digits = hex::digits(&header.hash);
+    if digits != fields.hash.as_bytes() && !digits.eq_ignore_ascii_case(fields.hash.as_bytes()) {
+        return Err(LineError::Damaged("its content does not match its hash".to_owned()));
+    }
+    scratch.before = Some((digits, header.hash));
+    Ok((header, fact))
+}
+
+/// Gives a header the hash that it has with this fact.
+fn seal(header: &mut Header, content: &mut Vec<u8>, json: &str) {
     match header.codec {
         Codec::Bincode => header.seal(content),
         Codec::Spilled => header.seal(&reference(&blob_of(content))),
@@ -177,12 +189,32 @@ fn parse<F>(
             header.seal(content);
         }
     }
-    let digits = hex::digits(&header.hash);
-    if digits != fields.hash.as_bytes() && !digits.eq_ignore_ascii_case(fields.hash.as_bytes()) {
-        return Err(LineError::Damaged("its content does not match its hash".to_owned()));
+}
+
+/// Returns why a line cannot be read that seems to be of a newer program: it is not where its hash is that of a type that is
+/// known, which it does not say that it is.
+fn changed_since(fields: &Fields<'_>, json: &str, error: LineError) -> LineError {
+    if matches!(error, LineError::Damaged(_)) {
+        return error;
     }
-    scratch.before = Some((digits, header.hash));
-    Ok((header, fact))
+    let mut content = Vec::new();
+    for kind in EventType::ALL {
+        let versions = (1..).map(SchemaVersion).take_while(|it| wire::check_readable(*kind, *it).is_ok());
+        for (version, codec) in versions.flat_map(|it| (1..=3).map(move |codec| (it, codec))) {
+            let known = Fields { kind: kind.name(), schema: version.0.into(), codec, ..*fields };
+            let Ok(mut header) = known.header(None) else { continue };
+            if wire::encode_json(*kind, version, json, &mut content).is_err() {
+                continue;
+            }
+            seal(&mut header, &mut content, json);
+            if hex::digits(&header.hash).eq_ignore_ascii_case(fields.hash.as_bytes()) {
+                let (name, version) = (kind.name(), version.0);
+                let detail = format!("by its hash it is {name}, version {version}, which it does not say");
+                return LineError::Damaged(detail);
+            }
+        }
+    }
+    error
 }
 
 fn blob_of(content: &[u8]) -> Blob {

@@ -8,7 +8,6 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use unstuck_core::error::with_causes;
 use unstuck_core::id::Seq;
 
 use crate::blobs::{BlobStore, FolderBlobs};
@@ -210,7 +209,10 @@ impl OpenError {
         match error {
             ReadError::Corrupt { at, detail } => Self::corrupt(folder, at, detail),
             ReadError::Newer { detail, .. } => Self::NewerVersion { run: folder.run().to_string(), detail },
-            ReadError::BlobMissing { at, .. } => Self::corrupt(folder, at, with_causes(&error)),
+            ReadError::BlobMissing { at, blob, source } => {
+                let detail = format!("its payload, blob {}, cannot be read: {source}", blob.digest);
+                Self::corrupt(folder, at, detail)
+            }
             ReadError::Behind { after, .. } => Self::corrupt(folder, after.next(), error.to_string()),
             ReadError::EngineFailed { at: Some(at), detail } => Self::corrupt(folder, at, detail),
             ReadError::EngineFailed { at: None, detail } => Self::damaged(folder, detail),

@@ -283,7 +283,7 @@ impl Opened {
             findings.push(Finding::FormatWritten);
         }
         for finding in &findings {
-            tracing::warn!(run = %folder.run(), "{finding}");
+            tracing::info!(run = %folder.run(), "{finding}");
         }
         lease.raise_above(head.epoch).map_err(failed)?;
         Ok((Self { lease, engine, blobs, head }, findings))

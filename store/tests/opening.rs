@@ -845,8 +845,9 @@ fn what_a_newer_version_wrote_is_refused_with_the_word_upgrade() {
     // A mirror alone tells so only of events that the store has not: else it is damaged.
     let run = Run::with(3);
     let good = run.mirror();
-    let newer =
+    let renamed =
         String::from_utf8(good.clone()).unwrap().replace("\"answer_given\"", "\"telepathy_received\"");
+    let newer = renamed.replace("\"text\":", "\"thought\":");
     run.set_mirror(newer.as_bytes());
     let (log, opening) = run.open();
     assert!(matches!(opening.findings[..], [Finding::MirrorRebuilt { .. }]), "{opening:?}");
@@ -856,6 +857,16 @@ fn what_a_newer_version_wrote_is_refused_with_the_word_upgrade() {
     run.set_mirror(newer.as_bytes());
     let error = run.open_error();
     assert!(matches!(error, OpenError::NewerVersion { .. }), "{error}");
+    // What this version wrote is not taken for it where the type, or its version, was changed since.
+    for changed in [renamed, String::from_utf8(good).unwrap().replace("\"v\":1", "\"v\":7")] {
+        run.set_mirror(changed.as_bytes());
+        let reading = RunLog::open_for_reading(&run.folder).unwrap();
+        let error = reading.read(Seq(1)).unwrap().next().unwrap().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "event 1 is damaged: line 1 of events.jsonl: by its hash it is answer_given, version 1, which it does not say"
+        );
+    }
 }
 
 #[test]

@@ -127,6 +127,7 @@ fn a_run(global: &Global, args: &Args, run: &RunId, mut input: impl Read) -> Res
 fn refused(error: &OpenError, args: &Args) -> Error {
     match error {
         OpenError::Corrupt { at, detail, .. } => {
+            let detail = detail.replace(&format!("line {at} of events.jsonl: "), "");
             Error::usage(format!("{}:{at}: {detail}; nothing was imported", args.file.display()))
                 .hint("export it again where it comes from")
         }

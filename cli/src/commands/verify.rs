@@ -255,7 +255,8 @@ pub fn check_store(found: &Found) -> std::result::Result<(), OpenError> {
     Ok(())
 }
 
-fn note(opening: &Opening) {
+/// Says what was found when a log was opened.
+pub fn note(opening: &Opening) {
     for finding in &opening.findings {
         eprintln!("note: {finding}");
     }

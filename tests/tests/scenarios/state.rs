@@ -1,7 +1,7 @@
 //! Stopping, starting again, and logs of other days: S56, S58, S60, S61, S62.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -442,10 +442,12 @@ fn a_log_beside_which_the_mirror_is_behind_is_acted_on_as_a_whole() {
         stage.unstuck(&["show"]).says("OUT OF ITERATIONS after 3 iterations");
         // Where the store cannot tell them either, it is known that they are missing.
         fs::rename(&store, &aside).expect("it is ours");
+        let (word, next) =
+            if kept > 0 { ("DAMAGED", "unstuck verify") } else { ("UNREADABLE", "unstuck import") };
         for command in ["show", "report", "why", "events", "replay"] {
-            stage.unstuck(&[command]).with_status(6).complains("unstuck verify");
+            stage.unstuck(&[command]).with_status(6).complains(next);
         }
-        stage.unstuck(&["runs"]).with_status(0).says("DAMAGED").says("unstuck verify");
+        stage.unstuck(&["runs"]).with_status(0).says(word);
         fs::rename(&aside, &store).expect("it is ours");
         assert!(stage.unstuck(&["export"]).with_status(0).out.starts_with(&whole));
         cut(kept);
@@ -463,6 +465,104 @@ fn a_log_beside_which_the_mirror_is_behind_is_acted_on_as_a_whole() {
     fs::write(&mirror, bytes).expect("it is ours");
     stage.unstuck(&["undo"]).with_status(0).says("before iteration 4");
     stage.verify();
+}
+
+/// Writes what is made of a file.
+fn rewrite(file: &Path, change: impl FnOnce(Vec<u8>) -> Vec<u8>) {
+    let changed = change(fs::read(file).expect("it is there"));
+    fs::write(file, changed).expect("it is ours");
+}
+
+#[test]
+fn a_log_that_is_damaged_shows_what_is_good_and_is_mended_or_names_what_is_lost() {
+    type Damage = fn(&Path);
+    let cut: Damage = |run| {
+        rewrite(&run.join("events.jsonl"), |lines| {
+            let all: Vec<&[u8]> = lines.split_inclusive(|it| *it == b'\n').collect();
+            let (kept, lost) = all.split_at(all.len() - 2);
+            [&kept.concat(), &lost[0][..40]].concat()
+        });
+    };
+    let garbage: Damage = |run| {
+        rewrite(&run.join("events.jsonl"), |mut lines| {
+            lines.extend_from_slice(b"garbage\n");
+            lines
+        });
+    };
+    let flip: Damage = |run| {
+        rewrite(&run.join("store/db"), |mut bytes| {
+            let first = bytes.windows(4).position(|it| it == b"UNST").expect("there is a record");
+            bytes[first + 60] ^= 1;
+            bytes
+        });
+    };
+    let wipe: Damage = |run| rewrite(&run.join("store/db"), |bytes| bytes[..bytes.len() / 100].to_vec());
+    let no_format: Damage = |run| fs::remove_file(run.join("format")).expect("it is there");
+    let bad_format: Damage = |run| fs::write(run.join("format"), "xx").expect("it is ours");
+
+    let stage = Stage::repository();
+    let work = format!("{:?}", "echo call >>\"$SCRATCH/calls\"; sleep 600");
+    stage.workflow("", &claims(&work, "max_iterations: 2"));
+    let live = stage.start(&["run", "flow.yaml"]);
+    wait_until("it works", || stage.calls() == 1);
+    live.crash();
+    let run = project_of(&stage).join("runs").join(stage.run());
+    let whole = stage.unstuck(&["events", "--json"]).with_status(0).out;
+    let all = whole.lines().count();
+    let noted = || run.join("abandoned").exists();
+    wait_until("its guard is done", noted);
+    let kept = stage.scratch("kept");
+    let put = |from: &Path, to: &Path| {
+        let copied = std::process::Command::new("cp").arg("-a").args([from, to]).status();
+        assert!(copied.is_ok_and(|status| status.success()));
+    };
+    put(&run, &kept);
+    let check = |damages: &[Damage], shown: usize, status: i32, says: &str, mended: &str| {
+        fs::remove_dir_all(&run).expect("it is ours");
+        put(&kept, &run);
+        damages.iter().for_each(|damage| damage(&run));
+        let lines = stage.unstuck(&["events", "--json"]);
+        assert!(whole.starts_with(&lines.out), "whole lines only: {}", lines.out);
+        stage.unstuck(&["show"]).with_status(status).complains(says);
+        stage.unstuck(&["verify"]).with_status(0).complains(mended);
+        let exported = stage.unstuck(&["export"]).with_status(0).out;
+        let good: String = whole.split_inclusive('\n').take(shown).collect();
+        assert!(exported.starts_with(&good), "{exported}");
+        assert!(exported.lines().skip(shown).all(|line| line.contains("log_repaired")), "{exported}");
+        let again = stage.unstuck(&["verify"]).with_status(0);
+        assert_eq!(again.err, "", "once mended it stays so");
+    };
+    let added = format!("events {} to {all} were added", all - 1);
+    check(&[cut], all, 0, "", &added);
+    check(&[cut, flip], all, 0, "", &added);
+    let (lacks, lost) =
+        (format!("lacks event {} at least", all - 1), format!("after event {} is lost", all - 2));
+    check(&[cut, wipe], all - 2, 6, &lacks, &lost);
+    let last = format!("event {0} is damaged: line {0} of events.jsonl", all + 1);
+    check(&[garbage], all, 6, &last, "and the store knows nothing of it");
+    for format in [no_format, bad_format] {
+        check(&[format], all, 0, "format is missing or damaged", "was written anew");
+    }
+}
+
+#[test]
+fn a_log_that_is_gone_says_so_and_is_read_in_again_from_an_export() {
+    let stage = Stage::repository();
+    stage.unstuck(&["run", "go", "--check", "true", "--with", &worker("count.sh")]).with_status(0);
+    let run = project_of(&stage).join("runs").join(stage.run());
+    let export = stage.scratch("run.jsonl");
+    let export = export.to_str().expect("a plain path");
+    stage.unstuck(&["export", "-o", export]).with_status(0);
+    fs::remove_dir_all(run.join("store")).expect("it is ours");
+    fs::remove_file(run.join("events.jsonl")).expect("it is ours");
+    for command in ["show", "events", "export", "resume", "verify"] {
+        let refused = stage.unstuck(&[command]).with_status(6);
+        let refused =
+            refused.complains("store/db is missing, and events.jsonl is missing or empty; left are ");
+        refused.complains("next: put events.jsonl").complains("unstuck import FILE");
+    }
+    stage.unstuck(&["import", export]).with_status(0).says("the chain is unbroken");
+    stage.unstuck(&["verify"]).with_status(0);
 }
 
 #[test]
