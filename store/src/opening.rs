@@ -272,12 +272,12 @@ pub(crate) fn complete_mirror(folder: &RunFolder, blobs: &FolderBlobs) -> Result
     loop {
         let tail = Tail::read(&path).map_err(&failed)?;
         let Ok(last) = tail.last.transpose() else { return Ok(completed) };
-        let Beyond { records, known } =
+        let Beyond { records, known, .. } =
             unmirrored::after(folder, last.as_ref()).map_err(OpenError::data_file(folder))?;
         let here = last.map_or(Seq(0), |last| last.seq);
         (completed.last, completed.known) = (here, known);
         let mut lines = Vec::new();
-        for record in records.iter().filter(|it| it.header.seq > here) {
+        for record in &records {
             line::push_stored(&mut lines, &record.as_ref(), blobs)
                 .map_err(|error| OpenError::from_read(folder, error))?;
             completed.found += 1;

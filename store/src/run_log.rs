@@ -439,16 +439,19 @@ impl ReadLog {
         if !is_interrupted {
             return Ok(End { mirrored, unmirrored: Vec::new(), known: saved });
         }
-        let Beyond { records, known } = match &last {
+        let Beyond { begun, records, known } = match &last {
             Some(last) if last.kind == EventType::RunEnded => Beyond::default(),
             last => unmirrored::after(&self.folder, last.as_ref())
                 .map_err(ReadError::io(&self.folder.data_file()))?,
         };
+        let known = records.last().map_or(known, |last| last.header.seq.max(known));
+        // The rest of a batch alone is none; whoever opens the log adds it to the lines.
+        let unmirrored = begun.map_or_else(Vec::new, |begun| [begun, records].concat());
         // A batch is written at once, and so is a line: there was more of what is cut.
-        let begun = last.as_ref().map_or(Seq(0), |last| Seq(last.seq.0 + u64::from(last.more)));
+        let due = last.as_ref().map_or(Seq(0), |last| Seq(last.seq.0 + u64::from(last.more)));
         let torn = if tail.unfinished > 0 { mirrored.next() } else { Seq(0) };
-        let known = known.max(saved).max(begun).max(torn);
-        Ok(End { mirrored, unmirrored: records, known })
+        let known = known.max(saved).max(due).max(torn);
+        Ok(End { mirrored, unmirrored, known })
     }
 
     /// Follows the log from its first event.

@@ -29,7 +29,9 @@ const BEGUN_MAX: u64 = 1_000;
 /// What was found.
 #[derive(Debug, Default)]
 pub(crate) struct Beyond {
-    /// The records that follow the last whole batch of the mirror, in whole batches.
+    /// What the mirror has of a last batch that it has not all of; `None` where the files lack some of it.
+    pub(crate) begun: Option<Vec<Record>>,
+    /// The records that follow the mirror, up to the end of a batch.
     pub(crate) records: Vec<Record>,
     /// The last event of which there is a record behind a gap; 0 if there is none.
     pub(crate) known: Seq,
@@ -42,13 +44,13 @@ pub(crate) fn after(folder: &RunFolder, last: Option<&Header>) -> io::Result<Bey
     let from = if is_begun { Seq(head.seq.0.saturating_sub(BEGUN_MAX)) } else { head.seq };
     let found = Found::read(folder, from, head)?;
     let begun = if is_begun { found.begun(head) } else { Some(Vec::new()) };
-    let mut records = begun.map_or_else(Vec::new, |begun| found.continuing(begun, head));
+    let mut records = found.continuing(head);
     let end = records.last().map_or(head.seq, |last| last.header.seq);
     let known = if found.last > end { found.last } else { Seq(0) };
     // What was begun of a batch at the very end was never acknowledged.
     let whole = records.iter().rposition(|it| it.header.more == 0).map_or(0, |last| last + 1);
     records.truncate(whole);
-    Ok(Beyond { records, known })
+    Ok(Beyond { begun, records, known })
 }
 
 /// Whole records of the files.
@@ -120,8 +122,9 @@ impl Found {
         Some(batch)
     }
 
-    /// Adds the records that continue a chain.
-    fn continuing(&self, mut chain: Vec<Record>, mut head: Head) -> Vec<Record> {
+    /// Returns the records that continue a chain.
+    fn continuing(&self, mut head: Head) -> Vec<Record> {
+        let mut chain = Vec::new();
         // Where a batch was given up and another one took its place, that one is of a later lease.
         let next = |head: Head| {
             let follows = self.records.get(&head.seq.next())?.iter().filter(|it| it.header.prev == head.hash);
