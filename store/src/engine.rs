@@ -66,6 +66,7 @@ impl Engine {
             // Which the engine would wait for, where it is no file.
             opened => opened.map(|_| false).map_err(EngineError::Io)?,
         };
+        are_regular(folder).map_err(EngineError::Io)?;
         threads_can_be_started().map_err(EngineError::Io)?;
         let db = open_when_free(folder).map_err(|error| match error {
             EngineError::Broken(_) if is_new => EngineError::Missing,
@@ -184,6 +185,21 @@ impl Engine {
         let values = fenced(|| self.db().range(begins.0.to_be_bytes()..))?;
         Ok(Scan { values, from, value: None, _open: self })
     }
+}
+
+/// Makes sure that nothing in the folder of the database, or in one below it, is what the engine would wait for.
+fn are_regular(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => are_regular(&entry.path())?,
+            false => {
+                let path = entry.path();
+                regular::open(&path).map(drop).map_err(|error| regular::named(&path, &error))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Engine {

@@ -78,6 +78,11 @@ fn no_file(seen: &Metadata) -> io::Error {
 #[error("{0} is where a file of Unstuck must be: move it away")]
 pub(crate) struct NoFile(&'static str);
 
+/// Returns an error with the path that it is about, for where one of several files may be meant.
+pub(crate) fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;

@@ -71,7 +71,9 @@ impl Found {
             match regular::open(&path) {
                 // There is no store yet, or the engine did not need it any more.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                file => found.read_file(file?, |bytes| record(bytes, seq).filter(is_kept))?,
+                file => found.read_file(file.map_err(|error| regular::named(&path, &error))?, |bytes| {
+                    record(bytes, seq).filter(is_kept)
+                })?,
             }
         }
         Ok(found)

@@ -1043,3 +1043,17 @@ fn a_zeroed_page_in_the_database_never_loses_an_event_in_silence() {
 fn an_empty_head_is_that_of_no_event() {
     assert_eq!(Run::with(0).open().0.head(), Head::default());
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_folder_of_the_store_is_named_and_not_waited_for() {
+    for name in ["db", "conf", "snap.0000000000000001", "blobs/1"] {
+        let run = Run::with(3);
+        let path = run.folder.store().join(name);
+        let _may_not_be_there = fs::remove_file(&path);
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let error = run.open_error();
+        let said = unstuck_core::error::with_causes(&error);
+        assert!(said.contains(name) && said.contains("a pipe, socket or device"), "{name}: {said}");
+    }
+}

@@ -8,7 +8,7 @@ use super::aloud::{CONDITIONS, EARLIER, TURNS, says_so_aloud};
 use super::cjk;
 use super::doubt;
 use super::reading::{Reading, Says, read};
-use super::sense::{Sense, is_nothing, sense_of};
+use super::sense::{Sense, is_nothing, is_settled, sense_of};
 use super::text::{self, is_cjk, words};
 use super::undress::undress;
 use super::words::{self, Word};
@@ -77,6 +77,9 @@ const UNABLE: &[&str] = &[
 /// States of what fails or is not there.
 const STATES: &[&str] =
     &["broken", "red", "missing", "left", "failing", "unfinished", "incomplete", "untested", "open"];
+
+/// Words in front of a state.
+const BEING: &[&str] = &["is", "are", "remain", "remains", "still"];
 
 /// What may be good news where it could not be done.
 const SEEN: &[&str] =
@@ -174,7 +177,11 @@ fn retracts(line: &str) -> bool {
 pub(super) fn reports_failure(line: &str) -> bool {
     const WORDS_MAX: usize = 10;
     const ENDS: &[&str] = &["fail", "fails"];
-    const BEING: &[&str] = &["is", "are", "remain", "remains", "still"];
+    // What may be open without anything being left to do: a file, a dialog.
+    const ITEMS: &[&str] = &[
+        "issue", "issues", "bug", "bugs", "question", "questions", "ticket", "tickets", "point", "points",
+        "task", "tasks", "item", "items",
+    ];
     let (core, _) = plain(line);
     let sentence = core.split(['.', '!', ';', ':', '(']).next().unwrap_or_default();
     let said: Vec<String> = words(sentence).take(WORDS_MAX + 1).collect();
@@ -192,7 +199,8 @@ pub(super) fn reports_failure(line: &str) -> bool {
         return false;
     }
     let [.., before, last] = said.as_slice() else { return false };
-    is_in(last, ENDS) || is_in(last, STATES) && is_in(before, BEING)
+    let is_left = last != "open" || said.iter().any(|word| is_in(word, ITEMS));
+    is_in(last, ENDS) || is_in(last, STATES) && is_in(before, BEING) && is_left
 }
 
 /// Tells of the line right below a COMPLETE whether it is a condition and nothing else: `if CI passes`, `(pending review)`.
@@ -221,9 +229,10 @@ fn says_no_behind_label(line: &str) -> bool {
     match sense_of(label) {
         Some(Sense::Good) => words::says_no(value) || is_crossed(value) || (is_alone && number == Some(0)),
         Some(Sense::Bad) => {
-            words::is_assent(value) || number.is_some_and(|number| number > 0) && words(value).count() <= 2
+            words::is_assent(value)
+                || number.is_some_and(|number| number > 0) && words(value).count() <= 2 && !is_settled(value)
         }
-        Some(Sense::Open) => !is_nothing(value) && !affirms(value),
+        Some(Sense::Open) => !is_nothing(value) && !affirms(value) && !is_settled(value),
         // "Overall: not complete", "Caveat: two tests fail".
         None if words(label).all(|word| is_lead(&word)) => is_word_alone(value) || counts_failures(value),
         None => false,
@@ -268,20 +277,43 @@ pub(super) fn counts_failures(line: &str) -> bool {
     let (core, _) = plain(line);
     let sentence = core.split(['.', '!', ';', '(']).next().unwrap_or_default();
     let said: Vec<String> = words(sentence).collect();
+    if sums_up_failures(core) {
+        return true;
+    }
     let is_in = |word: &String, list: &[&str]| list.contains(&word.as_str());
     let mut rest = said.iter().skip_while(|word| is_in(word, LEADS)).peekable();
     let counts = |word: &&String| is_in(word, COUNTS) || word.parse().is_ok_and(|number: u64| number > 0);
-    rest.next_if(counts).is_some()
-        && said.len() <= WORDS_MAX
+    // Of what is counted, and not of what that is about: `2 tests for failing uploads`.
+    let fails = |at: usize| {
+        let before = at.checked_sub(1).is_some_and(|it| is_in(&said[it], BEING) || is_in(&said[it], WHAT));
+        let next = said.get(at + 1).is_none_or(|next| is_in(next, WHAT));
+        is_in(&said[at], FAILS) && (said[at].starts_with("fail") && said[at] != "failing" || before || next)
+    };
+    let counted = rest.next_if(counts).is_some() && said.len() <= WORDS_MAX;
+    counted
         && said.iter().any(|word| is_in(word, WHAT))
-        && said.iter().any(|word| is_in(word, FAILS))
+        && (0..said.len()).any(fails)
         && !said.iter().any(|word| {
             is_in(word, EARLIER)
                 || is_in(word, CONDITIONS)
                 || word == "no"
                 || word == "not"
+                || word == "none"
                 || word == "fixed"
         })
+}
+
+/// `3 failed, 12 passed`, `Tests: 1 failed, 11 passed, 12 total`: what a program counts, and nothing else.
+fn sums_up_failures(core: &str) -> bool {
+    const COUNTED: &[&str] = &[
+        "failed", "passed", "skipped", "total", "tests", "test", "suites", "failures", "errors", "pending",
+        "ignored", "in", "s", "seconds", "files",
+    ];
+    let said: Vec<String> = words(core).collect();
+    let is_number = |word: &String| word.parse::<f64>().is_ok();
+    let is_count = |pair: &[String]| is_number(&pair[0]) && pair[0] != "0" && pair[1] == "failed";
+    said.windows(2).any(is_count)
+        && said.iter().all(|word| is_number(word) || COUNTED.contains(&word.as_str()))
 }
 
 /// A line without bullets and emphasis, and whether it is an item of a list.

@@ -2,7 +2,7 @@
 
 use super::affirm::affirms;
 use super::json::Value;
-use super::words;
+use super::{text, words};
 
 /// What it means that there is what a name names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,14 +21,14 @@ const GOOD: &[&str] = &["successful", "verified", "passing", "ready", "correct",
 /// Names that say that something went wrong.
 const BAD: &[&str] = &[
     "fail", "fails", "failed", "failing", "failure", "failures", "error", "errors", "blocked", "rejected",
-    "incomplete", "unfinished", "unsuccessful", "aborted", "crashed", "broken", "open", "draft",
-    "provisional", "tentative", "waiting", "example",
+    "unsuccessful", "aborted", "crashed", "broken", "open", "draft", "provisional", "tentative", "waiting",
+    "example",
 ];
 
 /// Names of what is left.
 const OPEN: &[&str] = &[
     "missing", "remaining", "unresolved", "outstanding", "todo", "todos", "blockers", "pending",
-    "unverified", "untested",
+    "unverified", "untested", "incomplete", "unfinished",
 ];
 
 /// Words that a name may have besides.
@@ -60,8 +60,8 @@ pub(super) fn sense_of(name: &str) -> Option<Sense> {
             "no" => return None,
             _ if FILLERS.contains(&word) => continue,
             _ if words::is_complete_word(word) || GOOD.contains(&word) => Sense::Good,
-            _ if BAD.contains(&word) || words::is_taken_back(word) => Sense::Bad,
             _ if OPEN.contains(&word) => Sense::Open,
+            _ if BAD.contains(&word) || words::is_taken_back(word) => Sense::Bad,
             _ => return None,
         };
         if sense.replace(found).is_some() {
@@ -81,10 +81,17 @@ pub(super) fn is_something(value: &Value) -> bool {
         Value::Null => false,
         Value::Bool(said) => *said,
         Value::Number(text) => text.parse() != Ok(0.0),
-        Value::String(text) => !is_nothing(text) && !affirms(text),
+        Value::String(text) => !is_nothing(text) && !affirms(text) && !is_settled(text),
         Value::List(items) => items.iter().any(|item| !matches!(item, Value::Bool(_)) && is_something(item)),
         Value::Object(members) => members.iter().any(|(_, value)| is_something(value)),
     }
+}
+
+/// `docs were missing, now added`, `Windows (out of scope)`: names what nobody has to do any more.
+pub(super) fn is_settled(text: &str) -> bool {
+    const SETTLED: &[&str] = &["fixed", "resolved", "addressed", "added", "mended", "scope", "optional"];
+    let said = |list: &[&str]| text::words(text).any(|word| list.contains(&word.as_str()));
+    said(SETTLED) && !said(&["not", "never", "yet", "isn't", "aren't", "but"])
 }
 
 /// `none`, `0`, `no errors`, `-`: names nothing.
