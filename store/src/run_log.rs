@@ -2,7 +2,7 @@
 //!
 //! The one who works on a run has a [`RunLog`]; everybody else reads the mirror through a [`ReadLog`],
 //! which never touches the store and so works while the run is live. What opening may find is in
-//! [`opening`](crate::opening).
+//! [`opening`].
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
