@@ -39,16 +39,14 @@ pub fn own_paths(workspace: &Path, context_dir: &str, steps: &[Step], makes_view
     of_run.chain(of_steps).chain(of_others).chain(ignored).collect()
 }
 
-/// Returns what a run of these steps would take for its own artifacts, and replace, although no run has made it.
-pub fn in_the_way(workspace: &Path, context_dir: &str, steps: &[Step]) -> Vec<PathBuf> {
-    let folder = Path::new(context_dir);
-    let of_user = steps.iter().filter(|step| {
-        let views = folder.join(step.id.as_str()).join(META);
-        workspace.join(views).symlink_metadata().is_err()
-    });
-    let artifacts =
-        of_user.flat_map(|step| artifacts_of(step).map(|name| folder.join(step.id.as_str()).join(name)));
-    artifacts.filter(|path| workspace.join(path).symlink_metadata().is_ok()).collect()
+/// Returns the first that a run of these steps would take for an artifact of its own, and replace, although no run has made it.
+pub fn in_the_way(workspace: &Path, context_dir: &str, steps: &[Step]) -> Option<PathBuf> {
+    let is_there = |path: &Path| workspace.join(path).symlink_metadata().is_ok();
+    let folders = steps.iter().map(|step| (step, Path::new(context_dir).join(step.id.as_str())));
+    let of_user = folders.filter(|(_, folder)| !is_there(&folder.join(META)));
+    let mut artifacts = of_user
+        .flat_map(|(step, folder)| artifacts_of(step).map(move |name| folder.join(name)).collect::<Vec<_>>());
+    artifacts.find(|path| is_there(path))
 }
 
 /// What is in a context folder.

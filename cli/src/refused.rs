@@ -26,16 +26,12 @@ pub fn what_cannot_run(
 
 /// Refuses to begin a run that would replace what no run has made.
 pub fn what_would_be_lost(workflow: &Workflow, workspace: &Path) -> Result<()> {
-    match own_paths::in_the_way(workspace, &workflow.context_dir, &workflow.steps).first() {
-        None => Ok(()),
-        Some(path) => {
-            let what = format!(
-                "{} is there, no run has made it, and an artifact would take its place",
-                path.display()
-            );
-            Err(Error::usage(what).hint("move it away, or name another folder with context_dir"))
-        }
-    }
+    let Some(path) = own_paths::in_the_way(workspace, &workflow.context_dir, &workflow.steps) else {
+        return Ok(());
+    };
+    let what =
+        format!("{} is there, no run has made it, and an artifact would take its place", path.display());
+    Err(Error::usage(what).hint("move it away, or name another folder with context_dir"))
 }
 
 fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {

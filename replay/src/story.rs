@@ -301,12 +301,11 @@ impl Story {
     /// Returns until when the run waits, and for what: the first moment at which anything is done.
     pub fn waits(&self) -> Option<(Timestamp, String)> {
         let waits = self.steps.iter().filter_map(|step| step.waits.as_ref());
-        let (until, why) = waits.min_by_key(|(until, _)| *until)?.clone();
-        let is_too_late = self.state().time_limit().is_some_and(|limit| limit < until);
-        Some((
-            until,
-            if is_too_late { format!("{why} (the time of the run is over before that)") } else { why },
-        ))
+        let (until, mut why) = waits.min_by_key(|(until, _)| *until)?.clone();
+        if self.state().time_limit().is_some_and(|limit| limit < until) {
+            why.push_str(" (the time of the run is over before that)");
+        }
+        Some((until, why))
     }
 
     fn observed(&mut self, observation: &Observation, event: &Event) {

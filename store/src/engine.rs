@@ -18,7 +18,7 @@ use unstuck_core::id::Seq;
 use crate::durable;
 use crate::envelope;
 use crate::event_store::ReadError;
-use crate::regular;
+use crate::regular::{self, InFile};
 use crate::system;
 use crate::waker::Waker;
 
@@ -38,6 +38,8 @@ pub(crate) enum EngineError {
     Locked,
     #[error(transparent)]
     Io(io::Error),
+    #[error(transparent)]
+    InFile(InFile),
     /// It panicked, or said itself that its files are damaged.
     #[error("store/db is damaged, or cannot be written (its engine says: {0})")]
     Broken(String),
@@ -61,12 +63,8 @@ impl Engine {
     pub(crate) fn open(folder: &Path) -> Result<Self, EngineError> {
         let file = folder.join("db");
         durable::create_folder(folder).map_err(EngineError::Io)?;
-        let is_new = match regular::open(&file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
-            // Which the engine would wait for, where it is no file.
-            opened => opened.map(|_| false).map_err(EngineError::Io)?,
-        };
-        are_regular(folder).map_err(EngineError::Io)?;
+        are_regular(folder).map_err(EngineError::InFile)?;
+        let is_new = !file.exists();
         threads_can_be_started().map_err(EngineError::Io)?;
         let db = open_when_free(folder).map_err(|error| match error {
             EngineError::Broken(_) if is_new => EngineError::Missing,
@@ -188,15 +186,19 @@ impl Engine {
 }
 
 /// Makes sure that nothing in the folder of the database, or in one below it, is what the engine would wait for.
-fn are_regular(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        match entry.file_type()?.is_dir() {
-            true => are_regular(&entry.path())?,
-            false => {
-                let path = entry.path();
-                regular::open(&path).map(drop).map_err(|error| regular::named(&path, &error))?;
-            }
+fn are_regular(folder: &Path) -> Result<(), InFile> {
+    let failed = InFile::at(folder);
+    for entry in fs::read_dir(folder).map_err(&failed)? {
+        let entry = entry.map_err(&failed)?;
+        let path = entry.path();
+        if entry.file_type().map_err(&failed)?.is_dir() {
+            are_regular(&path)?;
+            continue;
+        }
+        match regular::open(&path) {
+            // A database that is just being closed removes files.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => opened.map(drop).map_err(InFile::at(&path))?,
         }
     }
     Ok(())
@@ -351,6 +353,7 @@ impl From<EngineError> for ReadError {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Io(source) => Self::Io { what: "store/db".to_owned(), source },
+            EngineError::InFile(InFile { path, source }) => Self::io(&path)(source),
             other => Self::EngineFailed { at: None, detail: other.to_string() },
         }
     }

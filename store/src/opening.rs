@@ -21,7 +21,7 @@ use crate::hint;
 use crate::lease::{AcquireError, Holder};
 use crate::line::{self, LineError, Rebuilt};
 use crate::mirror::{self, MirrorWriter, Tail};
-use crate::regular;
+use crate::regular::{self, InFile};
 use crate::run_folder::RunFolder;
 use crate::run_log::Rest;
 use crate::sled_store;
@@ -199,9 +199,8 @@ impl OpenError {
         move |source| Self::Io { run: run.clone(), path: path.clone(), source }
     }
 
-    fn data_file(folder: &RunFolder) -> impl Fn(io::Error) -> Self {
-        let (run, path) = (folder.run().to_string(), folder.data_file());
-        move |source| Self::Io { run: run.clone(), path: path.clone(), source }
+    fn in_file(folder: &RunFolder) -> impl Fn(InFile) -> Self {
+        |InFile { path, source }| Self::Io { run: folder.run().to_string(), path, source }
     }
 
     /// Returns what keeps a log from being opened by whoever has to read all of it first.
@@ -231,7 +230,8 @@ impl OpenError {
     pub(crate) fn from_engine(folder: &RunFolder, error: EngineError) -> Self {
         match error {
             EngineError::Locked => Self::Locked { run: folder.run().to_string(), holder: None },
-            EngineError::Io(source) => Self::data_file(folder)(source),
+            EngineError::Io(source) => Self::in_file(folder)(InFile { path: folder.data_file(), source }),
+            EngineError::InFile(error) => Self::in_file(folder)(error),
             broken => Self::damaged(folder, broken.to_string()),
         }
     }
@@ -273,7 +273,7 @@ pub(crate) fn complete_mirror(folder: &RunFolder, blobs: &FolderBlobs) -> Result
         let tail = Tail::read(&path).map_err(&failed)?;
         let Ok(last) = tail.last.transpose() else { return Ok(completed) };
         let Beyond { records, known, .. } =
-            unmirrored::after(folder, last.as_ref()).map_err(OpenError::data_file(folder))?;
+            unmirrored::after(folder, last.as_ref()).map_err(OpenError::in_file(folder))?;
         let here = last.map_or(Seq(0), |last| last.seq);
         (completed.last, completed.known) = (here, known);
         let mut lines = Vec::new();

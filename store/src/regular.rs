@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::system;
 
@@ -78,9 +78,19 @@ fn no_file(seen: &Metadata) -> io::Error {
 #[error("{0} is where a file of Unstuck must be: move it away")]
 pub(crate) struct NoFile(&'static str);
 
-/// Returns an error with the path that it is about, for where one of several files may be meant.
-pub(crate) fn named(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+/// An error of one of several files.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {}", path.display())]
+pub(crate) struct InFile {
+    pub(crate) path: PathBuf,
+    pub(crate) source: io::Error,
+}
+
+impl InFile {
+    /// Returns the error of this file, or of a folder.
+    pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self { path: path.to_owned(), source }
+    }
 }
 
 #[cfg(all(test, unix))]

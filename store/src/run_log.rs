@@ -25,7 +25,7 @@ use crate::lines::line_error;
 use crate::memory::MemoryStore;
 use crate::mirror::{self, MirrorReader, Tail};
 use crate::opening::{self, Completed, Finding, OpenError, Opening, Reconciler};
-use crate::regular;
+use crate::regular::{self, InFile};
 use crate::run_folder::{FORMAT_VERSION, Format, RunFolder};
 use crate::sled_store::SledStore;
 use crate::unmirrored::{self, Beyond};
@@ -105,7 +105,7 @@ impl RunLog {
         let head = log.head().seq;
         let rebuilt = Finding::StoreRebuilt { aside, events: head, found };
         let why = "neither events.jsonl nor the file of the store has them";
-        let lost = Finding::lost(head, lost.max(known), why);
+        let lost = Finding::lost(head, lost.known.max(known), why);
         Ok((log, Opening { findings: [rebuilt].into_iter().chain(lost).collect() }))
     }
 
@@ -361,9 +361,9 @@ impl ReadLog {
         Self { folder: folder.clone(), blobs: Arc::new(FolderBlobs::new(folder.blobs())) }
     }
 
-    /// Checks that a store can be written anew: the lines of the mirror are whole, and there is an event. Returns the last
-    /// that is known to have been there.
-    fn check(&self) -> Result<Seq, ReadError> {
+    /// Checks that a store can be written anew: the lines of the mirror are whole, and there is an event. Returns what is known
+    /// of the end.
+    fn check(&self) -> Result<End, ReadError> {
         let end = self.end_of(true)?;
         if self.folder.mirror().exists() {
             mirror::read(&self.folder.mirror(), Seq(1))?.try_for_each(|event| event.map(drop))?;
@@ -372,14 +372,14 @@ impl ReadLog {
             let detail = "neither events.jsonl nor the file of the store holds an event".to_owned();
             return Err(ReadError::Corrupt { at: Seq(1), detail });
         }
-        Ok(end.known)
+        Ok(end)
     }
 
     /// Says what there is for a store that is written anew.
     fn rest(&self) -> Rest {
-        match self.check().and_then(|known| Ok(known > self.end_of(true)?.last())) {
-            Ok(true) => Rest::Shortened,
-            Ok(false) => Rest::Whole,
+        match self.check() {
+            Ok(end) if end.known > end.last() => Rest::Shortened,
+            Ok(_) => Rest::Whole,
             Err(_) => Rest::Damaged,
         }
     }
@@ -442,7 +442,7 @@ impl ReadLog {
         let Beyond { begun, records, known } = match &last {
             Some(last) if last.kind == EventType::RunEnded => Beyond::default(),
             last => unmirrored::after(&self.folder, last.as_ref())
-                .map_err(ReadError::io(&self.folder.data_file()))?,
+                .map_err(|InFile { path, source }| ReadError::io(&path)(source))?,
         };
         let known = records.last().map_or(known, |last| last.header.seq.max(known));
         // The rest of a batch alone is none; whoever opens the log adds it to the lines.

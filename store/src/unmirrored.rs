@@ -15,7 +15,7 @@ use unstuck_core::id::Seq;
 
 use crate::chain::Head;
 use crate::envelope::{self, Header, MAGIC, RECORD_MAX, Record, RecordRef};
-use crate::regular;
+use crate::regular::{self, InFile};
 use crate::run_folder::RunFolder;
 
 /// So much of a file is looked at at a time.
@@ -38,7 +38,7 @@ pub(crate) struct Beyond {
 }
 
 /// Returns what the files of the store have after `last`, the last record of the mirror.
-pub(crate) fn after(folder: &RunFolder, last: Option<&Header>) -> io::Result<Beyond> {
+pub(crate) fn after(folder: &RunFolder, last: Option<&Header>) -> Result<Beyond, InFile> {
     let head = last.map(Head::at).unwrap_or_default();
     let is_begun = last.is_some_and(|last| last.more > 0);
     let from = if is_begun { Seq(head.seq.0.saturating_sub(BEGUN_MAX)) } else { head.seq };
@@ -64,17 +64,18 @@ struct Found {
 
 impl Found {
     /// Finds the records after `seq`. Those after the mirror's end that are of an earlier lease were given up before it.
-    fn read(folder: &RunFolder, seq: Seq, end: Head) -> io::Result<Self> {
+    fn read(folder: &RunFolder, seq: Seq, end: Head) -> Result<Self, InFile> {
         let mut found = Self::default();
         let is_kept = |it: &Record| it.header.seq <= end.seq || it.header.epoch >= end.epoch;
-        for path in files(folder)? {
-            match regular::open(&path) {
+        for path in files(folder).map_err(InFile::at(&folder.store()))? {
+            let read = match regular::open(&path) {
                 // There is no store yet, or the engine did not need it any more.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                file => found.read_file(file.map_err(|error| regular::named(&path, &error))?, |bytes| {
-                    record(bytes, seq).filter(is_kept)
-                })?,
-            }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                file => {
+                    file.and_then(|file| found.read_file(file, |bytes| record(bytes, seq).filter(is_kept)))
+                }
+            };
+            read.map_err(InFile::at(&path))?;
         }
         Ok(found)
     }

@@ -1055,5 +1055,6 @@ fn a_pipe_in_the_folder_of_the_store_is_named_and_not_waited_for() {
         let error = run.open_error();
         let said = unstuck_core::error::with_causes(&error);
         assert!(said.contains(name) && said.contains("a pipe, socket or device"), "{name}: {said}");
+        assert!(error.hint().unwrap().starts_with("move away what is there"), "{name}");
     }
 }

@@ -166,33 +166,33 @@ fn check_name(kind: Kind, text: &str) -> Result<(), String> {
         Kind::Segment => segment(text),
         Kind::Artifact if RESERVED_ARTIFACTS.contains(&text) => Err("a reserved name".to_owned()),
         Kind::Artifact => segment(text),
-        Kind::File if text.ends_with(['/', '\\']) || is_folder_itself(text) => {
+        Kind::File if matches!(text.rsplit(['/', '\\']).next(), Some("" | ".")) => {
             Err("it names a folder".to_owned())
         }
-        Kind::File => written(text, text),
-        Kind::FreePath => written(text, text.strip_prefix('/').unwrap_or(text)),
+        Kind::File => outside_git(text).and_then(|()| path_within(text)),
+        Kind::FreePath => {
+            outside_git(text).and_then(|()| path_within(text.strip_prefix('/').unwrap_or(text)))
+        }
         Kind::Pattern => pattern(text),
         _ => path_within(text),
     }
 }
 
-fn is_folder_itself(text: &str) -> bool {
-    matches!(text.rsplit(['/', '\\']).next(), Some("."))
+/// Checks where something is written: what is written into a repository's own folder may destroy it.
+fn outside_git(text: &str) -> Result<(), String> {
+    let is_inside = text.split(['/', '\\']).any(is_git);
+    if is_inside { Err("it is in the repository itself".to_owned()) } else { Ok(()) }
 }
 
-/// Checks where something is written: what is written into a repository's own folder may destroy it.
-fn written(text: &str, within: &str) -> Result<(), String> {
-    if text.split(['/', '\\']).any(|component| component.eq_ignore_ascii_case(".git")) {
-        return Err("it is in the repository itself".to_owned());
-    }
-    path_within(within)
+fn is_git(name: &str) -> bool {
+    name.eq_ignore_ascii_case(".git")
 }
 
 /// Checks a name that becomes a folder: not empty, not `.` or `..`, no separator, no control character.
 pub fn segment(text: &str) -> Result<(), String> {
     match text {
         "" => Err("it is empty".to_owned()),
-        _ if text.eq_ignore_ascii_case(".git") => Err("it is the repository itself".to_owned()),
+        _ if is_git(text) => Err("it is the repository itself".to_owned()),
         "." | ".." => Err(format!("{} names a folder of its own", quoted(text))),
         _ => match text.chars().find(|c| matches!(c, '/' | '\\') || c.is_control()) {
             Some(c) => Err(format!("the character {c:?}")),

@@ -1,9 +1,9 @@
 //! `unstuck artifacts`: what a run leaves for a person, made from its log.
 
-use clap_complete::engine::ArgValueCompleter;
 use std::io;
 use std::path::PathBuf;
 
+use clap_complete::engine::ArgValueCompleter;
 use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_core::Event;
 use unstuck_core::id::StepId;

@@ -5,7 +5,7 @@
 
 use super::limits::{Limit, limit_of};
 use super::sense::is_nothing;
-use super::text::{is_cjk, words};
+use super::text::{is_cjk, is_in, words};
 
 /// Words that a verdict in capitals may be said with.
 const OPEN_WORDS: &[&str] =
@@ -175,7 +175,6 @@ impl<'a> Place<'a> {
 
     /// `the last verdict was`, `if lint had failed`, `INCOMPLETE was wrong`.
     fn is_earlier_or_conditional(&self) -> bool {
-        let is_in = |word: &String, list: &[&str]| list.contains(&word.as_str());
         let before: Vec<String> = words(self.before).collect();
         let retracts = before.iter().any(|word| is_in(word, RETRACTIONS));
         // "The first verdict was COMPLETE, this one is INCOMPLETE."
@@ -234,7 +233,6 @@ impl<'a> Place<'a> {
     /// Says whether it names something in what the work is about: `Orders without a payment are`, `Added the`.
     fn is_name(&self, clause: &[String], must_end: bool) -> bool {
         const VERBS: &[&str] = &["is", "remains", "stays", "still"];
-        let is_in = |word: &String, list: &[&str]| list.contains(&word.as_str());
         if clause.is_empty() {
             let names = |word: String| is_in(&word, NAMED);
             let before = self.before.trim_end().trim_end_matches([':', '：']);
@@ -250,7 +248,6 @@ impl<'a> Place<'a> {
 
 /// `this is`, `I'd call it`, `the verdict changed to`: says something of the work.
 fn is_of_work(clause: &[String]) -> bool {
-    let is_in = |word: &String, list: &[&str]| list.contains(&word.as_str());
     let judged = clause.iter().rposition(|word| is_in(word, JUDGED));
     judged.is_some_and(|at| clause[at + 1..].iter().all(|word| is_in(word, TURNS)))
 }

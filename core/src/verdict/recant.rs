@@ -9,7 +9,7 @@ use super::cjk;
 use super::doubt;
 use super::reading::{Reading, Says, read};
 use super::sense::{Sense, is_nothing, is_settled, sense_of};
-use super::text::{self, is_cjk, words};
+use super::text::{self, is_cjk, is_in, words};
 use super::undress::undress;
 use super::words::{self, Word};
 
@@ -73,6 +73,9 @@ const UNABLE: &[&str] = &[
     "did not finish", "didn't finish", "did not run", "didn't run", "failed to", "was not run",
     "were not run", "was never run", "were never run",
 ];
+
+/// What a test does that does not pass.
+const FAILS: &[&str] = &["fail", "fails"];
 
 /// States of what fails or is not there.
 const STATES: &[&str] =
@@ -160,7 +163,6 @@ fn retracts(line: &str) -> bool {
     const WORDS_MAX: usize = 8;
     let (core, _) = plain(line);
     let said: Vec<String> = words(core).take(WORDS_MAX + 1).collect();
-    let is_in = |word: &String, list: &[&str]| list.contains(&word.as_str());
     if WHOLE.contains(&said.join(" ").as_str()) {
         return true;
     }
@@ -176,7 +178,6 @@ fn retracts(line: &str) -> bool {
 /// `I could not finish the docs.`
 pub(super) fn reports_failure(line: &str) -> bool {
     const WORDS_MAX: usize = 10;
-    const ENDS: &[&str] = &["fail", "fails"];
     // What may be open without anything being left to do: a file, a dialog.
     const ITEMS: &[&str] = &[
         "issue", "issues", "bug", "bugs", "question", "questions", "ticket", "tickets", "point", "points",
@@ -188,7 +189,6 @@ pub(super) fn reports_failure(line: &str) -> bool {
     if said.len() > WORDS_MAX || said.len() < 2 {
         return false;
     }
-    let is_in = |word: &String, list: &[&str]| list.contains(&word.as_str());
     let joined = said.join(" ");
     let is_about_tests =
         said.iter().any(|word| matches!(word.as_str(), "i" | "we" | "tests" | "test" | "lint" | "checks"));
@@ -200,7 +200,7 @@ pub(super) fn reports_failure(line: &str) -> bool {
     }
     let [.., before, last] = said.as_slice() else { return false };
     let is_left = last != "open" || said.iter().any(|word| is_in(word, ITEMS));
-    is_in(last, ENDS) || is_in(last, STATES) && is_in(before, BEING) && is_left
+    is_in(last, FAILS) || is_in(last, STATES) && is_in(before, BEING) && is_left
 }
 
 /// Tells of the line right below a COMPLETE whether it is a condition and nothing else: `if CI passes`, `(pending review)`.
@@ -270,7 +270,7 @@ pub(super) fn counts_failures(line: &str) -> bool {
         &["one", "two", "three", "four", "five", "six", "several", "some", "many", "most", "all"];
     const WHAT: &[&str] =
         &["test", "tests", "check", "checks", "item", "items", "requirements", "criteria", "tasks"];
-    const FAILS: &[&str] = &["fail", "fails", "failing", "red", "broken", "missing", "open", "unfinished"];
+    const OPEN: &[&str] = &["failing", "red", "broken", "missing", "open", "unfinished"];
     const LEADS: &[&str] =
         &["still", "yet", "now", "but", "and", "only", "that", "said", "wait", "oops", "sorry", "however"];
     const WORDS_MAX: usize = 8;
@@ -280,17 +280,16 @@ pub(super) fn counts_failures(line: &str) -> bool {
     if sums_up_failures(core) {
         return true;
     }
-    let is_in = |word: &String, list: &[&str]| list.contains(&word.as_str());
     let mut rest = said.iter().skip_while(|word| is_in(word, LEADS)).peekable();
     let counts = |word: &&String| is_in(word, COUNTS) || word.parse().is_ok_and(|number: u64| number > 0);
     // Of what is counted, and not of what that is about: `2 tests for failing uploads`.
     let fails = |at: usize| {
         let before = at.checked_sub(1).is_some_and(|it| is_in(&said[it], BEING) || is_in(&said[it], WHAT));
         let next = said.get(at + 1).is_none_or(|next| is_in(next, WHAT));
-        is_in(&said[at], FAILS) && (said[at].starts_with("fail") && said[at] != "failing" || before || next)
+        is_in(&said[at], FAILS) || is_in(&said[at], OPEN) && (before || next)
     };
-    let counted = rest.next_if(counts).is_some() && said.len() <= WORDS_MAX;
-    counted
+    rest.next_if(counts).is_some()
+        && said.len() <= WORDS_MAX
         && said.iter().any(|word| is_in(word, WHAT))
         && (0..said.len()).any(fails)
         && !said.iter().any(|word| {

@@ -171,6 +171,11 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
     words.map(|word| word.to_lowercase().replace('’', "'"))
 }
 
+/// Says whether a word is one of these.
+pub(crate) fn is_in(word: &str, list: &[&str]) -> bool {
+    list.contains(&word)
+}
+
 /// Characters of a line that are looked at beside an object, so that a line of many objects does not
 /// cost a square of its length.
 pub(crate) const BESIDE_CHARS_MAX: usize = 300;
