@@ -38,22 +38,22 @@ fn main() {
 /// not always as fast.
 fn iteration(scratch: &Path, single: Duration) {
     let before = (spawn(), durable_append(scratch));
-    let [five, fifteen] = [5, 15].map(|count| median_of(11, || iterations(scratch, count).wall));
-    let (short, long) = (iterations(scratch, 15), iterations(scratch, 1000));
+    let five = median_of(11, || iterations(scratch, 5).wall);
+    let early = median_of(11, || iterations(scratch, 15).each(5, 15));
+    let long = iterations(scratch, 1000);
     let after = (spawn(), durable_append(scratch));
     let (spawn, append) = ((before.0 + after.0) / 2, (before.1 + after.1) / 2);
     println!("  limit: spawn of `bash -e -c true`: {}", ms(spawn));
     println!("  limit: write + fdatasync of 400 bytes: {}", ms(append));
     let limit = spawn * 2 + append * APPENDS;
     println!("  limit: two spawns and {APPENDS} durable appends: {}", ms(limit));
-    let (early, late) = (fifteen.saturating_sub(five) / 10, (long.wall - short.wall) / 985);
+    let late = long.each(15, 1000);
     for (when, each) in [("around the 10th", early), ("from there to the 1,000th", late)] {
         let beyond = ms(each.saturating_sub(limit));
         println!("  iteration of `true` and a failing check, {when}: {}, {beyond} beyond", ms(each));
     }
     println!("  what the first is made ready with, once: {}", ms(five.saturating_sub(single + early * 4)));
-    let cpu = (long.cpu - short.cpu) / 985;
-    println!("  CPU: {}, of which the two shells {}", ms(cpu), ms(cpu_of_shells() * 2));
+    println!("  CPU: {}, of which the two shells {}", ms(long.cpu / 1000), ms(cpu_of_shells() * 2));
     println!("  peak memory of 1,000 iterations: {:.1} MB", long.peak_mb);
 }
 
@@ -65,6 +65,17 @@ struct Measured {
     wall: Duration,
     cpu: Duration,
     peak_mb: f64,
+    /// When the worker of each iteration was started, by the log, in milliseconds.
+    started: Vec<u64>,
+}
+
+impl Measured {
+    /// From the start of an iteration to that of a later one, for each between. What the start and the end of the run
+    /// take is not in it, which varies by more than an iteration takes.
+    fn each(&self, from: usize, to: usize) -> Duration {
+        let span = Duration::from_millis(self.started[to - 1] - self.started[from - 1]);
+        span / u32::try_from(to - from).expect("a small number")
+    }
 }
 
 /// The workspace, beside the state, as it is where nothing else is said.
@@ -126,7 +137,16 @@ fn iterations(scratch: &Path, count: u32) -> Measured {
     run(unstuck(scratch).args(["run", "--quiet", &file]));
     let wall = begun.elapsed();
     let after = Usage::of_children();
-    Measured { wall, cpu: after.cpu - before.cpu, peak_mb: after.peak_mb }
+    Measured { wall, cpu: after.cpu - before.cpu, peak_mb: after.peak_mb, started: starts(scratch) }
+}
+
+/// Reads from the log of the last run when its workers were started.
+fn starts(scratch: &Path) -> Vec<u64> {
+    let output = unstuck(scratch).args(["events", "@last", "--json"]).output().expect("the log can be read");
+    let events = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<serde_json::Value>();
+    let started =
+        events.map(|event| event.expect("an event")).filter(|event| event["type"] == "worker_started");
+    started.map(|event| event["at"].as_u64().expect("a time")).collect()
 }
 
 fn cpu_of_shells() -> Duration {

@@ -1703,6 +1703,34 @@ fn a_sentence_below_that_denies_it_takes_a_complete_back() {
 }
 
 #[test]
+fn what_tools_print_of_failures_below_takes_a_complete_back() {
+    check(
+        answer,
+        "incomplete marker",
+        &[
+            "COMPLETE\n\n====== short test summary info ======\nFAILED tests/test_a.py::test_x - assert 1 == 2\n\
+             ====== 1 failed, 3 passed in 0.12s ======",
+            "COMPLETE\n\nsrc/lib.rs: error\nerror[E0308]: mismatched types\n --> src/lib.rs:2:5",
+            "COMPLETE\nsrc/a.ts(1,7): error TS2322: Type 'string' is not assignable to type 'number'.",
+        ],
+    );
+    let below = "--- FAIL: TestA (0.00s)\n    a_test.go:5: want 1\nFAIL\nFAIL\texample.com/a\t0.002s";
+    check(answer, "incomplete output-json", &[&format!("{{\"decision\":\"complete\"}}\n{below}")]);
+    check(
+        answer,
+        "complete marker",
+        &[
+            "COMPLETE\n\nBefore the fix it was:\n\n    FAILED tests/test_a.py::test_x - assert 1 == 2",
+            "COMPLETE\n\n12 passed in 0.1s",
+            "COMPLETE\n\nThe error in src/a.rs:12 is gone, and test_x passes.",
+            "COMPLETE\n\n- src/a.rs:12: the message of the error is translated\n- tests/a.rs: new",
+            "COMPLETE\n\ntest result: ok. 12 passed; 0 failed; 0 ignored",
+            "COMPLETE\n\nFixed: error TS2322 in src/a.ts(1,7).",
+        ],
+    );
+}
+
+#[test]
 fn a_no_beside_a_complete_decision_is_a_contradiction() {
     for member in [
         r#""complete":"no""#,

@@ -19,6 +19,7 @@ mod deeds;
 mod denial;
 mod doubt;
 mod example;
+mod failed_below;
 mod good_news;
 mod heading;
 pub(crate) mod json;
@@ -381,7 +382,11 @@ fn resolve_text(raw: &str, channel: &Channel<'_>, mut problems: Vec<Problem>) ->
         let mut resolution = finish_json(verdict, &verdicts, &scan, channel, problems);
         // In the answer the object may correct what was said before; in the file all stands side by side.
         let from = if channel.is_file() { 0 } else { verdict.end };
-        let against = || objection(from, from).or_else(|| taken_back_below(&lines, verdict.end));
+        let against = || {
+            objection(from, from)
+                .or_else(|| taken_back_below(&lines, verdict.end))
+                .or_else(|| failed_below::first(&lines, verdict.end))
+        };
         take_back(&mut resolution, against, &verdict.quote);
         return resolution.into();
     }
@@ -397,7 +402,9 @@ fn resolve_text(raw: &str, channel: &Channel<'_>, mut problems: Vec<Problem>) ->
     let mut resolution = finish_text(text, &lines, &found, &scan, channel, problems);
     let last = scan.markers.last().map_or(0, |marker| marker.start);
     let from = if channel.is_file() { 0 } else { last };
-    let against = || unknown_word(&verdicts).or_else(|| objection(0, from));
+    let against = || {
+        unknown_word(&verdicts).or_else(|| objection(0, from)).or_else(|| failed_below::first(&lines, last))
+    };
     take_back(&mut resolution, against, "a line that says COMPLETE");
     if resolution.decision == Decision::Complete && found.tangled {
         resolution = undecided(resolution.problems);
