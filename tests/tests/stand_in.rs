@@ -21,6 +21,7 @@ const OPENCODE: &[&str] = &["run", "--format", "json", "-m", "p/m", "--auto"];
 const GEMINI: &[&str] =
     &["--output-format", "stream-json", "-m", "gemini-2.5-flash", "--skip-trust", "--approval-mode", "yolo"];
 const QWEN: &[&str] = &["--output-format", "stream-json", "-m", "m", "--auth-type", "openai"];
+const GOOSE: &[&str] = &["run", "-i", "-", "--output-format", "stream-json", "-q"];
 const PI: &[&str] = &["-p", "--mode", "json", "--model", "m"];
 
 /// The stand-in under all names, with a plan.
@@ -240,6 +241,7 @@ fn a_flag_that_a_client_does_not_know_is_its_own_failure_and_no_call() {
         ("gemini", GEMINI, 1, "no-such-option"),
         ("qwen", QWEN, 1, "no-such-option"),
         ("pi", PI, 1, "Unknown option: --no-such-option"),
+        ("goose", GOOSE, 2, "unexpected argument '--no-such-option' found"),
         ("aider", &["--yes-always"], 2, "unrecognized arguments: --no-such-option"),
     ] {
         let ended = stand.call(client, &[arguments, &["--no-such-option"]].concat());

@@ -139,6 +139,23 @@ const PI: Table = &[
     &["--append-system-prompt="],
 ];
 
+const GOOSE: Table = &[
+    &["--instructions=", "-i"],
+    &["--text=", "-t"],
+    &["--output-format="],
+    &["--quiet", "-q"],
+    &["--provider="],
+    &["--model="],
+    &["--no-session"],
+    &["--name=", "-n"],
+    &["--session-id="],
+    &["--resume", "-r"],
+    &["--max-turns="],
+    &["--max-tool-repetitions="],
+    &["--system="],
+    &["--debug"],
+];
+
 const AIDER: Table = &[
     &["--message-file=", "-f"],
     &["--message=", "-m"],
@@ -174,6 +191,7 @@ fn table(client: &str) -> Table {
         "gemini" => GEMINI,
         "qwen" => QWEN,
         "pi" => PI,
+        "goose" => GOOSE,
         _ => AIDER,
     }
 }
@@ -237,6 +255,7 @@ impl Flags {
                 self.get("--output-format") == Some("stream-json") && !self.twice.contains(&"--output-format")
             }
             "pi" => self.get("--mode") == Some("json"),
+            "goose" => self.get("--output-format") == Some("stream-json"),
             _ => false,
         }
     }
@@ -252,6 +271,8 @@ impl Flags {
             "opencode" => self.get("--agent") == Some("plan"),
             "gemini" | "qwen" => self.get("--approval-mode") == Some("plan"),
             "pi" => self.get("--tools").is_some_and(|tools| !tools.split(',').any(|tool| tool == "write")),
+            // By its mode, which no flag is for.
+            "goose" => false,
             _ => self.has("--dry-run"),
         }
     }
@@ -282,6 +303,9 @@ impl Flags {
                 refuse("Invalid --session-id: it must be a valid UUID")
             }
             "opencode" if self.words.first().is_none_or(|word| word != "run") => refuse("opencode [project]"),
+            "goose" if self.words.first().is_none_or(|word| word != "run") => {
+                refuse("error: unrecognized subcommand")
+            }
             _ => Ok(()),
         }
     }
@@ -310,6 +334,7 @@ fn unknown(client: &str, word: &str) -> Refused {
             (1, format!("Unknown argument: {name}\nUsage: {client} [options] [command]"))
         }
         "pi" => (1, format!("Error: Unknown option: {word}")),
+        "goose" => (2, format!("error: unexpected argument '{word}' found\n\nUsage: goose run [OPTIONS]")),
         _ => (2, format!("usage: aider [-h]\naider: error: unrecognized arguments: {word}")),
     };
     Refused { status, says }

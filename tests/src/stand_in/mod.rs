@@ -22,6 +22,7 @@ mod claude;
 mod codex;
 mod flags;
 mod gemini;
+mod goose;
 mod opencode;
 mod pi;
 mod plan;
@@ -32,7 +33,7 @@ mod stage;
 pub use plan::{Act, Decision, Fault, Flood, Fork, Plan, Tokens, Write};
 
 /// The clients that it can be.
-pub const CLIENTS: [&str; 7] = ["claude", "codex", "opencode", "gemini", "qwen", "pi", "aider"];
+pub const CLIENTS: [&str; 8] = ["claude", "codex", "opencode", "gemini", "qwen", "pi", "goose", "aider"];
 
 /// The exit status where the test has not said what to do.
 pub const NO_PLAN: u8 = 97;

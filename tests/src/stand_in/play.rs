@@ -11,7 +11,7 @@ use super::call::{self, Sessions};
 use super::flags::{Flags, Refused};
 use super::plan::{Act, Decision, Fault, Flood, Fork, Plan, Tokens};
 use super::stage::{End, Failure, Kind, Outcome, Stage, Tool, Voice, Why, quoted, write};
-use super::{CLIENTS, aider, claude, codex, gemini, opencode, pi, qwen};
+use super::{CLIENTS, aider, claude, codex, gemini, goose, opencode, pi, qwen};
 
 /// What a message counts if the plan says nothing.
 const USUAL: Tokens = Tokens { input: 400, cached: 800, cache_write: 0, output: 40, reasoning: 0 };
@@ -76,6 +76,7 @@ fn version(client: &str) -> &'static str {
         "gemini" => "0.61.0",
         "qwen" => "0.24.4",
         "pi" => "0.73.1",
+        "goose" => "1.50.0",
         _ => "aider 0.86.2",
     }
 }
@@ -88,6 +89,7 @@ fn voice(client: &str) -> Box<dyn Voice> {
         "gemini" => Box::new(gemini::Gemini::default()),
         "qwen" => Box::new(qwen::Qwen),
         "pi" => Box::new(pi::Pi::default()),
+        "goose" => Box::new(goose::Goose),
         _ => Box::new(aider::Aider),
     }
 }
@@ -106,6 +108,7 @@ fn stage(
         "gemini" => include_str!("gemini.txt"),
         "qwen" => include_str!("qwen.txt"),
         "pi" => include_str!("pi.txt"),
+        "goose" => include_str!("goose.txt"),
         _ => "",
     };
     let mut stage = Stage::new(templates, session);

@@ -242,6 +242,7 @@ impl Stage {
             }
             "time" => quoted(&moment(self.time)),
             "millis" => self.time.to_string(),
+            "seconds" => (self.time / 1000).to_string(),
             _ => panic!("the value {name} of a template"),
         }
     }

@@ -108,6 +108,12 @@ fn each_client_is_called_in_its_own_way_and_read_the_same() {
         ("gemini", GEMINI, IN_FULL, "-"),
         ("qwen", QWEN, "its own session, 200 100 20 tokens of the session", "-"),
         ("pi", "-p --mode json --model scripted/one", IN_FULL, "300000 of the call"),
+        (
+            "goose",
+            "run -i - --output-format stream-json -q --model scripted/one",
+            "no session, 300 0 20 tokens of the session",
+            "-",
+        ),
         // It tells only what its last words took.
         ("aider", AIDER, "no session, 150 0 10 tokens of the call", "-"),
     ] {
@@ -170,6 +176,10 @@ fn what_is_no_end_in_its_own_words_is_none_whatever_the_exit_code_says() {
         ("gemini", json!([{"say": "Nearly."}, {"end_none": {}}]), "no_end", Retried),
         ("qwen", json!([{"say": "Nearly."}, {"end_max_turns": {}}]), "turn_limit", Checked),
         ("pi", json!([{"say": "Nearly."}, {"end_none": {}}]), "no_end", Checked),
+        ("goose", json!([{"say": "Nearly."}, {"end_none": {}}]), "no_end", Retried),
+        ("goose", json!([{"say": "Nearly."}, {"end_max_turns": {}}]), "turn_limit", Checked),
+        ("goose", json!([{"say": "Nearly."}, {"end_error": "it broke"}]), "unknown", Retried),
+        ("goose", json!([{"say": "Nearly."}, {"context_overflow": {}}]), "context_overflow", Retried),
     ] {
         let outcome = after(client, &first, goes_on);
         assert_eq!(outcome["reading"]["trouble"], trouble, "{client} {first}: {outcome:#}");

@@ -81,7 +81,7 @@ fn s41_a_limit_is_waited_for_until_the_moment_that_it_names() {
 
 #[test]
 fn s41_so_is_the_limit_of_each_client() {
-    for client in ["claude", "codex", "opencode", "gemini", "qwen", "pi"] {
+    for client in ["claude", "codex", "opencode", "gemini", "qwen", "pi", "goose"] {
         let stage = with(client, &json!([[{"rate_limit": {"resets": limit()}}], mends()]));
         flow(&stage, &format!("worker: CLIENT\nclient: {client}\ncapabilities: [READ, EDIT]"));
         let live = stage.start(&["run", "flow.yaml", "--yes"]);
@@ -271,12 +271,14 @@ fn s43_what_a_person_has_to_mend_ends_the_run_at_once_and_says_how() {
         ("gemini", &auth, "run gemini and choose how to sign in"),
         ("qwen", &auth, "set OPENAI_API_KEY"),
         ("pi", &auth, "run pi and type /login"),
+        ("goose", &auth, "run goose configure"),
         ("aider", &auth, "set the key of the provider"),
         ("codex", &credit, "add credit to the account"),
         ("opencode", &credit, "add credit to the account"),
         ("gemini", &credit, "raise the quota of the account"),
         ("qwen", &credit, "add credit to the account"),
         ("pi", &credit, "add credit to the account"),
+        ("goose", &credit, "add credit to the account"),
         ("aider", &credit, "add credit to the account"),
     ] {
         let stage = with(client, plan);
