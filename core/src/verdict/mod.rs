@@ -6,49 +6,25 @@
 //! function of its input, takes time linear in it and never panics. Modification times are not
 //! looked at: whoever reads the file knows whether it is of this check.
 
-mod adverbs;
-mod affirm;
-mod aloud;
-mod aside;
-mod bounds;
 mod check_id;
-mod cjk;
-mod clauses;
-mod context;
-mod deeds;
-mod denial;
-mod doubt;
-mod example;
-mod failed_below;
-mod good_news;
-mod heading;
 pub(crate) mod json;
-mod limits;
-mod marker;
-mod object;
-mod portion;
+mod line;
 mod probe;
 mod problem;
-mod prompted;
-mod ratio;
-mod reading;
-mod reason;
-mod recant;
-mod running;
+mod remark;
 mod sense;
-mod shortfall;
 mod signals;
 pub(crate) mod text;
 mod tokens;
-mod undress;
-mod unread;
 mod words;
 
 use serde::{Deserialize, Serialize};
 
-use self::marker::{Doubt, Marker, Scan};
-use self::object::{Reading, Verdict};
-use self::reading::{Form, Says};
+use self::json::object::{Reading, Verdict};
+use self::json::{context, object, unread};
+use self::line::marker::{Doubt, Marker, Scan};
+use self::line::reading::{Form, Says};
+use self::line::{aside, failed_below, marker, prompted};
 use self::text::Line;
 use self::words::Word;
 

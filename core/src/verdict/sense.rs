@@ -1,7 +1,7 @@
 //! Reads names and values that say yes or no: the key `is_complete`, the label `Errors:`, the value `["a"]`.
 
-use super::affirm::affirms;
 use super::json::Value;
+use super::remark::affirm::affirms;
 use super::{text, words};
 
 /// What it means that there is what a name names.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::json::Value;
-use super::object::{is_key, text_of};
+use super::json::object::{is_key, text_of};
 use super::problem::Problem;
 
 /// Characters that an item keeps, at most.

@@ -1,10 +1,10 @@
 //! Reads the words of a verdict, alone and in a longer value.
 
-use super::affirm::affirms;
-use super::cjk;
-use super::good_news::{BAD, unabsorbed};
-use super::limits::{Limit, limit_of};
-use super::reason::{is_value, reports_success};
+use super::remark::affirm::affirms;
+use super::remark::cjk;
+use super::remark::good_news::{BAD, unabsorbed};
+use super::remark::limits::{Limit, limit_of};
+use super::remark::reason::{is_value, reports_success};
 use super::text::is_cjk;
 use super::tokens::{Token, is_number, next_in_clause, tokens};
 
@@ -378,7 +378,7 @@ pub(super) fn is_assent(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ratio::has_unmet_ratio;
+    use super::super::remark::ratio::has_unmet_ratio;
     use super::*;
 
     #[test]

@@ -1,10 +1,10 @@
 //! Tells a reason in words from figures, counters, names and what a test runner prints.
 
-use super::text::is_cjk;
-use super::words;
+use crate::verdict::text::is_cjk;
+use crate::verdict::words;
 
 /// `12 passed, 0 failed`: counters, but of a success; what they count is looked at as a limit.
-pub(super) fn reports_success(text: &str) -> bool {
+pub(in crate::verdict) fn reports_success(text: &str) -> bool {
     const SUCCESSES: &[&str] =
         &["passed", "passing", "0 fail", "0 error", "0 warning", "0 issue", "0 problem"];
     let lower = text.to_lowercase();
@@ -12,7 +12,7 @@ pub(super) fn reports_success(text: &str) -> bool {
 }
 
 /// "Complete: the login page" lists what is done so far; "Complete: all checks pass" is a verdict.
-pub(super) fn speaks_of_all(text: &str) -> bool {
+pub(in crate::verdict) fn speaks_of_all(text: &str) -> bool {
     const TOTALS: &[&str] =
         &["all", "every", "everything", "done", "finished", "green", "verified", "nothing", "no"];
     let lower = text.to_lowercase();
@@ -21,12 +21,12 @@ pub(super) fn speaks_of_all(text: &str) -> bool {
 
 /// Tells whether a text is a reason in words: no number, no file name, no list of counters, no line
 /// of a test runner.
-pub(super) fn is_reason(text: &str) -> bool {
+pub(in crate::verdict) fn is_reason(text: &str) -> bool {
     let has_word = text.chars().filter(|c| c.is_alphabetic()).count() >= 2;
     has_word && !words::is_refusal(text) && !is_value(text) && !is_nothing(text) && !is_timed(text)
 }
 
-pub(super) fn is_nothing(text: &str) -> bool {
+pub(in crate::verdict) fn is_nothing(text: &str) -> bool {
     let core = text.trim().trim_end_matches(['.', '!']).to_lowercase();
     matches!(core.as_str(), "nothing" | "true" | "yes" | "なし" | "無し" | "無" | "zero" | "ok")
 }
@@ -43,7 +43,7 @@ fn is_timed(text: &str) -> bool {
 }
 
 /// Tells whether a text is a figure, a list of counters, file names or one identifier.
-pub(super) fn is_value(text: &str) -> bool {
+pub(in crate::verdict) fn is_value(text: &str) -> bool {
     let pieces: Vec<&str> = text.split([',', ';', '|']).map(str::trim).collect();
     if pieces.iter().all(|piece| is_counter(piece)) {
         return true;

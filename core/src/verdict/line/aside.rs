@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::example::last_sentence;
-use super::limits::{Limit, limit_of};
 use super::recant;
-use super::text::{BESIDE_CHARS_MAX, Line, head, words};
-use super::words::says_no;
+use crate::verdict::remark::limits::{Limit, limit_of};
+use crate::verdict::text::{BESIDE_CHARS_MAX, Line, head, words};
+use crate::verdict::words::says_no;
 
 /// Who may be quoted.
 const SPEAKERS: &[&str] = &[
@@ -30,7 +30,7 @@ const SAID: &[&str] = &[
 ];
 
 /// Says whether the lines above, the nearest first, open a comment or an example that they do not close.
-pub(super) fn is_inside<'a>(above: impl Iterator<Item = &'a str>) -> bool {
+pub(in crate::verdict) fn is_inside<'a>(above: impl Iterator<Item = &'a str>) -> bool {
     const LINES_MAX: usize = 6;
     for line in above.take(LINES_MAX) {
         let line = line.trim();
@@ -46,7 +46,7 @@ pub(super) fn is_inside<'a>(above: impl Iterator<Item = &'a str>) -> bool {
 
 /// Finds what stands between the tags of a thought: `<think>` at the beginning of a line, `</think>` anywhere. One that
 /// is never closed goes to the end; one that is never opened began with the text.
-pub(super) fn thoughts(lines: &[Line<'_>]) -> Vec<Range<usize>> {
+pub(in crate::verdict) fn thoughts(lines: &[Line<'_>]) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     let mut open = None;
     for line in lines {
@@ -80,7 +80,7 @@ fn thought_tag(text: Option<&str>) -> bool {
 }
 
 /// Says whether a place lies in one of these.
-pub(super) fn holds(thoughts: &[Range<usize>], at: usize) -> bool {
+pub(in crate::verdict) fn holds(thoughts: &[Range<usize>], at: usize) -> bool {
     let next = thoughts.partition_point(|thought| thought.end <= at);
     thoughts.get(next).is_some_and(|thought| thought.start <= at)
 }
@@ -95,7 +95,7 @@ fn closes(line: &str) -> bool {
 }
 
 /// Says so of a verdict behind these words on its line: `// was`, `I did not write`, `The worker claimed:`.
-pub(super) fn introduces(before: &str) -> bool {
+pub(in crate::verdict) fn introduces(before: &str) -> bool {
     let core = before.trim();
     ["//", "/*", "<!--", "~~"].iter().any(|mark| core.starts_with(mark))
         || opens(core)
@@ -104,7 +104,7 @@ pub(super) fn introduces(before: &str) -> bool {
 }
 
 /// Says so of a line above a verdict: `The worker's claim was:`, `The log ends:`.
-pub(super) fn names_speaker(line: &str) -> bool {
+pub(in crate::verdict) fn names_speaker(line: &str) -> bool {
     const CLAIMS: &[&str] = &["claim", "claims", "claimed"];
     let names = |word: String| SPEAKERS.contains(&word.as_str()) || CLAIMS.contains(&word.as_str());
     line.trim_end().ends_with([':', '：']) && words(line).any(names)
@@ -112,7 +112,7 @@ pub(super) fn names_speaker(line: &str) -> bool {
 
 /// Says so of a line above a verdict that tells whose words it is: `The worker claimed:`, `The agent's last line was:`,
 /// `Output of the worker:`, `Worker said`, `Previous verdict:`.
-pub(super) fn names_another_above(line: &str) -> bool {
+pub(in crate::verdict) fn names_another_above(line: &str) -> bool {
     const WORDS_MAX: usize = 4;
     let core = line.trim().trim_end_matches(['*', '_', '`']);
     let sentence = last_sentence(core);
@@ -157,7 +157,7 @@ fn names_words_of_another(sentence: &str) -> bool {
 }
 
 /// Says of the line below a verdict that is quoted that it does not agree: `I disagree.`, `However, two tests fail.`
-pub(super) fn disagrees(line: &str) -> bool {
+pub(in crate::verdict) fn disagrees(line: &str) -> bool {
     const LEADS: &[&str] = &[
         "however", "but", "no", "nope", "nah", "wrong", "false", "incorrect", "untrue", "unfortunately",
         "actually", "yet", "still", "although", "though", "except", "not",
@@ -176,7 +176,7 @@ pub(super) fn disagrees(line: &str) -> bool {
 }
 
 /// Says of the line below a verdict that it takes it back: `However, two tests fail.`, `Except for the docs.`, `No.`
-pub(super) fn takes_back(line: &str) -> bool {
+pub(in crate::verdict) fn takes_back(line: &str) -> bool {
     const LEADS: &[&str] = &[
         "however", "but", "unfortunately", "although", "though", "sadly", "nevertheless", "nonetheless",
         "regrettably", "alas", "oops", "wait", "sorry", "correction", "actually",

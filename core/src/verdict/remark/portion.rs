@@ -2,7 +2,7 @@
 
 use super::affirm::{PARTS, is_achieved, is_whole};
 use super::clauses::is_deed;
-use super::tokens::{Token, before_in_clause, is_in, next_in_clause};
+use crate::verdict::tokens::{Token, before_in_clause, is_in, next_in_clause};
 
 /// Small numbers as words, and what stands for one. What a runner counts stands in digits.
 const FEW: &[&str] = &[
@@ -14,7 +14,7 @@ const FEW: &[&str] = &[
 const BEINGS: &[&str] = &["is", "are", "was", "were", "now", "already", "also", "have", "has"];
 
 /// Says so of a word where it stands.
-pub(super) fn is_part(tokens: &[Token], at: usize) -> bool {
+pub(in crate::verdict) fn is_part(tokens: &[Token], at: usize) -> bool {
     is_fraction(tokens, at)
         || is_minimum(tokens, at)
         || counts_some(tokens, at)

@@ -7,8 +7,10 @@ use super::cjk;
 use super::clauses::all_speak;
 use super::good_news::unabsorbed;
 use super::ratio::has_met_ratio;
-use super::tokens::{Token, ahead_in_clause, before_in_clause, is_in, is_number, next_in_clause, tokens};
-use super::words::is_assent;
+use crate::verdict::tokens::{
+    Token, ahead_in_clause, before_in_clause, is_in, is_number, next_in_clause, tokens,
+};
+use crate::verdict::words::is_assent;
 
 /// What is done to a piece of work that gets done. Their past says so: `added`, `was fixed`.
 const ACHIEVEMENTS: &[&str] = &[
@@ -37,7 +39,7 @@ const ACHIEVED: &[&str] =
     &["wrote", "written", "rewrote", "rewritten", "built", "rebuilt", "met", "kept", "split", "made"];
 
 /// What it does now. None of these is the plural of a noun that could be a part of the work.
-pub(super) const DOES: &[&str] = &[
+pub(in crate::verdict) const DOES: &[&str] = &[
     "accepts", "adds", "defines", "describes", "documents", "explains", "lists", "rejects", "shows", "uses",
     "agrees", "allows", "behaves", "builds", "compiles", "complies", "conforms", "contains", "covers",
     "creates", "deletes", "emits", "enforces", "ensures", "exists", "fulfills", "fulfils", "handles",
@@ -47,7 +49,7 @@ pub(super) const DOES: &[&str] = &[
 ];
 
 /// What several of them do; as a noun it says nothing, so something that does it has to stand before it.
-pub(super) const DO: &[&str] = &[
+pub(in crate::verdict) const DO: &[&str] = &[
     "agree", "behave", "build", "cover", "compile", "comply", "conform", "exist", "hold", "match", "meet",
     "pass", "render", "run", "satisfy", "succeed", "work",
 ];
@@ -78,7 +80,7 @@ const BEHIND_GOOD: &[&str] =
 
 /// The whole of these: `all checks`, `every acceptance criterion`.
 const WHOLES: &[&str] = &["all", "every", "both", "each", "entire", "whole"];
-pub(super) const PARTS: &[&str] = &[
+pub(in crate::verdict) const PARTS: &[&str] = &[
     "test", "tests", "check", "checks", "item", "items", "step", "steps", "task", "tasks", "criterion",
     "criteria", "requirement", "requirements", "goal", "goals", "point", "points", "condition", "conditions",
     "assertion", "assertions", "suite", "suites", "gate", "gates", "work", "feature", "features", "case",
@@ -86,7 +88,7 @@ pub(super) const PARTS: &[&str] = &[
 ];
 
 /// Says so of a text that nothing limits.
-pub(super) fn affirms(text: &str) -> bool {
+pub(in crate::verdict) fn affirms(text: &str) -> bool {
     let tokens = tokens(text);
     let has_good_news = unabsorbed(&tokens).len() < tokens.len();
     let has_met = has_met_ratio(text);
@@ -98,12 +100,12 @@ pub(super) fn affirms(text: &str) -> bool {
 }
 
 /// Says whether a word names the whole of something: `all`, `everything`.
-pub(super) fn is_whole(token: &Token) -> bool {
+pub(in crate::verdict) fn is_whole(token: &Token) -> bool {
     is_in(token, WHOLES) || is_in(token, &["everything", "everyone", "everybody"])
 }
 
 /// Says whether a word is the past of what gets work done.
-pub(super) fn is_achieved(word: &str) -> bool {
+pub(in crate::verdict) fn is_achieved(word: &str) -> bool {
     if ACHIEVED.contains(&word) {
         return true;
     }
@@ -114,13 +116,13 @@ pub(super) fn is_achieved(word: &str) -> bool {
 }
 
 /// Says whether a word is what gets work done while it is under way: `adding`.
-pub(super) fn is_achieving(word: &str) -> bool {
+pub(in crate::verdict) fn is_achieving(word: &str) -> bool {
     let Some(stem) = word.strip_suffix("ing") else { return false };
     is_stem(stem) || is_achievement(&format!("{stem}e"))
 }
 
 /// Says whether a word is what gets work done, in the form that an order or a plan has.
-pub(super) fn is_achievement(word: &str) -> bool {
+pub(in crate::verdict) fn is_achievement(word: &str) -> bool {
     ACHIEVEMENTS.contains(&word)
 }
 
@@ -135,7 +137,7 @@ fn is_stem(stem: &str) -> bool {
 }
 
 /// Says whether a word, where it stands, names something achieved or a good state.
-pub(super) fn is_good(tokens: &[Token], at: usize) -> bool {
+pub(in crate::verdict) fn is_good(tokens: &[Token], at: usize) -> bool {
     const WHOLE_AHEAD_MAX: usize = 3;
     let token = &tokens[at];
     let before = before_in_clause(tokens, at);

@@ -1,8 +1,8 @@
 //! Reads the line above a COMPLETE that ends in a colon: does it announce a verdict, or something else?
 
-use super::affirm::affirms;
 use super::example::last_sentence;
-use super::text::{is_cjk, tail, words};
+use crate::verdict::remark::affirm::affirms;
+use crate::verdict::text::{is_cjk, tail, words};
 
 /// Words that name a verdict.
 const VERDICTS: &[&str] = &[
@@ -38,7 +38,7 @@ fn is_heading(line: &str) -> bool {
 
 /// Says whether the line above a bare COMPLETE takes it for something else than a verdict: `Still missing:`, `The
 /// marker is:`.
-pub(super) fn announces_no_verdict(line: &str) -> bool {
+pub(in crate::verdict) fn announces_no_verdict(line: &str) -> bool {
     let core = bare(line);
     if !core.ends_with([':', '：']) {
         return announces_unreal(line);
@@ -63,7 +63,7 @@ pub(super) fn announces_no_verdict(line: &str) -> bool {
 }
 
 /// Says whether a heading above a verdict says that it is none: `Draft:`, `## Missing`.
-pub(super) fn announces_unreal(line: &str) -> bool {
+pub(in crate::verdict) fn announces_unreal(line: &str) -> bool {
     let core = bare(line);
     let sentence = last_sentence(core.trim_end_matches([':', '：']));
     let clause: Vec<String> = words(sentence.rsplit([',', ';']).next().unwrap_or_default()).collect();

@@ -6,7 +6,7 @@
 
 use super::affirm::{DO, DOES, PARTS, is_achieved, is_good, is_whole};
 use super::good_news::ABSENCES;
-use super::tokens::{Token, ahead_in_clause, before_in_clause, is_in, is_number, next_in_clause};
+use crate::verdict::tokens::{Token, ahead_in_clause, before_in_clause, is_in, is_number, next_in_clause};
 
 /// Verbs that say that something is in order.
 const STATE_VERBS: &[&str] = &[
@@ -47,7 +47,7 @@ const JOINTS: &[&str] = &[
 const BREAKS: &[&str] = &["and", "so", "that", "which", "now", "then", "is", "are", "all", "everything"];
 
 /// Says so of a text; `free` are the words that no harmless phrase has in it.
-pub(super) fn is_bounded(tokens: &[Token], free: &[usize]) -> bool {
+pub(in crate::verdict) fn is_bounded(tokens: &[Token], free: &[usize]) -> bool {
     let mut clause = None;
     let mut hold = Hold::Nothing;
     let mut is_free = vec![false; tokens.len()];

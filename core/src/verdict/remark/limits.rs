@@ -10,11 +10,11 @@ use super::cjk;
 use super::good_news::{is_kind_of_test, is_unmended, unabsorbed};
 use super::ratio::has_unmet_ratio;
 use super::shortfall;
-use super::tokens::{Token, is_in, is_number, next_in_clause, tokens};
+use crate::verdict::tokens::{Token, is_in, is_number, next_in_clause, tokens};
 
 /// What a text beside a complete word does to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limit {
+pub(in crate::verdict) enum Limit {
     /// Nothing.
     Free,
     /// Takes it back, wholly or in part.
@@ -60,7 +60,7 @@ const LIMITS_ELSEWHERE: &[&str] = &[
     "parzialmente", "не", "нет", "кроме", "но", "ещё", "еще", "частично",
 ];
 
-pub(super) const CONDITIONS: &[&str] =
+pub(in crate::verdict) const CONDITIONS: &[&str] =
     &["if", "unless", "until", "once", "provided", "assuming", "whenever", "pending"];
 
 /// Those that may say how long or how often something was so.
@@ -70,7 +70,7 @@ const TIMES: &[&str] = &["until", "once", "whenever"];
 const CONDITIONS_FIRST: &[&str] = &["when", "after", "as", "upon", "while", "before", "given"];
 
 /// Tells what a text does to the complete word that it stands beside (or holds).
-pub(super) fn limit_of(text: &str) -> Limit {
+pub(in crate::verdict) fn limit_of(text: &str) -> Limit {
     if text.contains(['?', '？']) || has_unmet_ratio(text) {
         return Limit::Limited;
     }

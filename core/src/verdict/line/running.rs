@@ -6,7 +6,7 @@
 
 use super::denial::{Reach, denial_of};
 use super::example::last_sentence;
-use super::limits::Limit;
+use crate::verdict::remark::limits::Limit;
 
 /// Words that leave a sentence open: verbs of being, negations and degrees, auxiliaries, joints.
 const LINKS: &[&str] = &[

@@ -3,10 +3,14 @@
 //! Only objects at the top count: one inside another belongs to its owner, so that
 //! `{"tool":"x","input":{"decision":"complete"}}` is no verdict. A list is its objects.
 
+pub(super) mod context;
+pub(super) mod object;
+pub(super) mod unread;
+
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::text::is_zero_width;
+use crate::verdict::text::is_zero_width;
 
 /// Objects and lists inside each other, at most.
 const DEPTH_MAX: usize = 128;

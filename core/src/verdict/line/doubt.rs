@@ -3,10 +3,10 @@
 //!
 //! They decide nothing. But a COMPLETE beside one is not believed.
 
-use super::ratio::has_unmet_ratio;
-use super::sense::{Sense, sense_of};
-use super::text;
-use super::words::{self, Word};
+use crate::verdict::remark::ratio::has_unmet_ratio;
+use crate::verdict::sense::{Sense, sense_of};
+use crate::verdict::text;
+use crate::verdict::words::{self, Word};
 
 /// Words in front of a verdict that make no other sentence of it. The list is closed, since prose may say of anything
 /// that it is incomplete.
@@ -31,13 +31,13 @@ const REASONS: &[&str] = &["because", "since", "as", "due", "for"];
 const OPEN_VALUES: &[&str] = &["failing", "fails", "unfinished", "broken", "red", "unsuccessful"];
 
 /// Says so of a line that was undressed and is no marker.
-pub(super) fn is_doubt(line: &str) -> bool {
+pub(in crate::verdict) fn is_doubt(line: &str) -> bool {
     let line = line.trim();
     leads(line) || ends(line) || denies(line)
 }
 
 /// Says so of what stands behind a label for a verdict.
-pub(super) fn is_open_value(value: &str) -> bool {
+pub(in crate::verdict) fn is_open_value(value: &str) -> bool {
     let value = value.trim();
     let (first, rest) = value.split_at(value.find(|c: char| !c.is_alphabetic()).unwrap_or(value.len()));
     let ends = rest.is_empty() || rest.starts_with(['.', ':', '(', ',', ';', '!']) || rest.starts_with(" - ");
@@ -86,7 +86,7 @@ fn leads(line: &str) -> bool {
 }
 
 /// `Actually, this is not complete yet.`, `まだ完了していません。`: the first sentence takes it back, in small letters too.
-pub(super) fn denies(line: &str) -> bool {
+pub(in crate::verdict) fn denies(line: &str) -> bool {
     const WHAT: &[&str] = &["feature", "implementation", "it", "job", "step", "task", "that", "this", "work"];
     const OPEN: &[&str] = &["incomplete", "unfinished", "undone"];
     const ENDS: &[&str] = &["complete", "completed", "done", "finished"];

@@ -3,15 +3,15 @@
 //!
 //! Some of it counts on any line below, what is less plain only on the next one.
 
-use super::affirm::affirms;
 use super::aloud::{CONDITIONS, EARLIER, TURNS, says_so_aloud};
-use super::cjk;
 use super::doubt;
 use super::reading::{Reading, Says, read};
-use super::sense::{Sense, is_nothing, is_settled, sense_of};
-use super::text::{self, is_cjk, is_in, words};
 use super::undress::undress;
-use super::words::{self, Word};
+use crate::verdict::remark::affirm::affirms;
+use crate::verdict::remark::cjk;
+use crate::verdict::sense::{Sense, is_nothing, is_settled, sense_of};
+use crate::verdict::text::{self, is_cjk, is_in, words};
+use crate::verdict::words::{self, Word};
 
 /// Short lines that take back what stands above them.
 const WHOLE: &[&str] = &[
@@ -89,7 +89,7 @@ const SEEN: &[&str] =
     &["find", "see", "reproduce", "spot", "detect", "longer", "any", "before", "fixed", "anymore"];
 
 /// Tells whether a line takes a COMPLETE back.
-pub(super) fn is_against(line: &str) -> bool {
+pub(in crate::verdict) fn is_against(line: &str) -> bool {
     // A line of a table tells of several things.
     let is_row = line.trim_start().starts_with('|');
     let ends = [text::head(line, text::BESIDE_CHARS_MAX), text::tail(line)];
@@ -98,7 +98,7 @@ pub(super) fn is_against(line: &str) -> bool {
 }
 
 /// Tells whether a text in prose, the reason of a verdict, says that the work is not complete.
-pub(super) fn takes_back_in_prose(text: &str) -> bool {
+pub(in crate::verdict) fn takes_back_in_prose(text: &str) -> bool {
     let is_marked = |line: &str| match undress(line).map(|bare| read(&bare)) {
         Some(Reading::Marker(found)) => found.says == Says::Incomplete,
         Some(Reading::Doubt) => true,
@@ -176,7 +176,7 @@ fn retracts(line: &str) -> bool {
 
 /// Tells of the line right below a COMPLETE whether it says that something fails or is not there: `Lint still fails.`,
 /// `I could not finish the docs.`
-pub(super) fn reports_failure(line: &str) -> bool {
+pub(in crate::verdict) fn reports_failure(line: &str) -> bool {
     const WORDS_MAX: usize = 10;
     // What may be open without anything being left to do: a file, a dialog.
     const ITEMS: &[&str] = &[
@@ -204,7 +204,7 @@ pub(super) fn reports_failure(line: &str) -> bool {
 }
 
 /// Tells of the line right below a COMPLETE whether it is a condition and nothing else: `if CI passes`, `(pending review)`.
-pub(super) fn is_condition(line: &str) -> bool {
+pub(in crate::verdict) fn is_condition(line: &str) -> bool {
     const LEADS: &[&str] = &["if", "unless", "once", "until", "pending", "provided", "assuming", "subject"];
     const WORDS_MAX: usize = 7;
     let (core, _) = plain(line);
@@ -249,7 +249,7 @@ fn is_lead(word: &str) -> bool {
 }
 
 /// Tells whether a heading opens a list of what is left: `Missing:`, `## Open items`.
-pub(super) fn opens_list_of_open(heading: &str) -> bool {
+pub(in crate::verdict) fn opens_list_of_open(heading: &str) -> bool {
     const PLAINLY: &[&str] =
         &["known issues", "open items", "open issues", "still open", "open points", "not done"];
     let core = heading.trim();
@@ -265,7 +265,7 @@ fn is_crossed(value: &str) -> bool {
 }
 
 /// `Two tests fail.`, `3 checks are still red`.
-pub(super) fn counts_failures(line: &str) -> bool {
+pub(in crate::verdict) fn counts_failures(line: &str) -> bool {
     const COUNTS: &[&str] =
         &["one", "two", "three", "four", "five", "six", "several", "some", "many", "most", "all"];
     const WHAT: &[&str] =

@@ -1,7 +1,7 @@
 //! Reads what CJK scripts say beside a word of a verdict.
 
 use super::limits::{self, Limit};
-use super::text::is_cjk;
+use crate::verdict::text::is_cjk;
 
 /// Text in CJK scripts that follows a complete word directly and only affirms it.
 const AFFIRMATIONS: &[&str] = &[
@@ -187,7 +187,7 @@ const ABSENCES: &[&str] = &[
 ];
 
 /// Tells what a text in CJK scripts does to the complete word that it stands beside.
-pub(super) fn limit_of(text: &str) -> Limit {
+pub(in crate::verdict) fn limit_of(text: &str) -> Limit {
     if !text.chars().any(is_cjk) {
         return Limit::Free;
     }
@@ -203,13 +203,13 @@ pub(super) fn limit_of(text: &str) -> Limit {
 }
 
 /// Says whether a text in CJK scripts names something that is done, a good state, or a bad thing that is not there.
-pub(super) fn affirms(text: &str) -> bool {
+pub(in crate::verdict) fn affirms(text: &str) -> bool {
     text.chars().any(is_cjk)
         && (without_good_news(text).len() < text.len() || GOOD.iter().any(|piece| text.contains(piece)))
 }
 
 /// `未完了`, `失敗`: a value that says by itself that something is open.
-pub(super) fn is_open(value: &str) -> bool {
+pub(in crate::verdict) fn is_open(value: &str) -> bool {
     const OPEN: &[&str] =
         &["未完", "失敗", "失败", "進行中", "进行中", "不合格", "まだ", "미완", "실패", "진행 중", "진행중"];
     let is_negated = value.starts_with(['未', '不', '非']) && value.chars().nth(1).is_some_and(is_cjk);
@@ -232,7 +232,7 @@ fn without_good_news(text: &str) -> String {
 
 /// Reads CJK text that follows a word without a separator: `Some(true)` affirms, `Some(false)`
 /// negates or limits, `None` says nothing about it (`COMPLETEの場合`).
-pub(super) fn read_suffix(suffix: &str) -> Option<bool> {
+pub(in crate::verdict) fn read_suffix(suffix: &str) -> Option<bool> {
     let core = suffix.trim().trim_end_matches(['。', '．', '.', '!', '！']);
     if AFFIRMATIONS.contains(&core) {
         return Some(true);

@@ -1,15 +1,15 @@
 //! Takes off what only decorates a line: bullets, check boxes, emphasis, quotes, symbols.
 
 use super::reading::LABELS;
-use super::text::is_zero_width;
-use super::words;
+use crate::verdict::text::is_zero_width;
+use crate::verdict::words;
 
-pub(super) fn is_bulleted(text: &str) -> bool {
+pub(in crate::verdict) fn is_bulleted(text: &str) -> bool {
     strip_bullet(text).is_some()
 }
 
 /// `- [ ] write docs`: an item of a list that is still to be done.
-pub(super) fn is_open_item(text: &str) -> bool {
+pub(in crate::verdict) fn is_open_item(text: &str) -> bool {
     let rest = strip_bullet(text.trim()).map_or(text.trim(), str::trim_start);
     let unchecked = ["[ ]", "[]", "☐", "⬜", "◻"].iter().find_map(|mark| rest.strip_prefix(mark));
     unchecked.is_some_and(|rest| {
@@ -20,17 +20,17 @@ pub(super) fn is_open_item(text: &str) -> bool {
 
 /// A line without its dress.
 #[derive(Debug)]
-pub(super) struct Bare {
-    pub(super) core: String,
-    pub(super) bulleted: bool,
+pub(in crate::verdict) struct Bare {
+    pub(in crate::verdict) core: String,
+    pub(in crate::verdict) bulleted: bool,
     /// A symbol that says no stood beside the words.
-    pub(super) crossed: bool,
+    pub(in crate::verdict) crossed: bool,
     /// An empty check box stood before them.
-    pub(super) unchecked: bool,
+    pub(in crate::verdict) unchecked: bool,
 }
 
 /// Removes what only decorates. `None` when the line cannot name a marker at all.
-pub(super) fn undress(text: &str) -> Option<Bare> {
+pub(in crate::verdict) fn undress(text: &str) -> Option<Bare> {
     let visible: String = text.chars().filter(|c| !is_zero_width(*c)).collect();
     if !(names_marker(&visible) || names_label(&visible)) || is_json_member(&visible) {
         return None;
@@ -60,7 +60,7 @@ pub(super) fn undress(text: &str) -> Option<Bare> {
 }
 
 /// Prose may say "pass" and "complete" as it likes; in capitals they were meant as markers.
-pub(super) fn names_in_capitals(text: &str) -> bool {
+pub(in crate::verdict) fn names_in_capitals(text: &str) -> bool {
     ["COMPLETE", "PASS", "FAIL"].iter().any(|word| text.contains(word))
 }
 
@@ -71,13 +71,13 @@ fn names_marker(text: &str) -> bool {
         .any(|word| bytes.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word.as_bytes())))
 }
 
-pub(super) fn names_label(text: &str) -> bool {
+pub(in crate::verdict) fn names_label(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     LABELS.iter().any(|label| lower.contains(label))
 }
 
 /// `"decision": "complete",` belongs to JSON, and to broken JSON if it is looked at here.
-pub(super) fn is_json_member(text: &str) -> bool {
+pub(in crate::verdict) fn is_json_member(text: &str) -> bool {
     let Some(rest) = text.trim_start_matches(['{', ',', ' ']).strip_prefix(['"', '\'']) else {
         return false;
     };
@@ -140,7 +140,7 @@ fn strip_checkbox(text: &str) -> Option<&str> {
 }
 
 /// Takes one layer off: symbols, rules, pipes, a pair of quotes or brackets, a tag.
-pub(super) fn strip_once<'a>(text: &'a str, bare: &mut Bare) -> &'a str {
+pub(in crate::verdict) fn strip_once<'a>(text: &'a str, bare: &mut Bare) -> &'a str {
     let text = text.trim();
     for side in [text.chars().next(), text.chars().next_back()] {
         match side {

@@ -1,10 +1,10 @@
 //! Tells good news about bad things from bad news: `no failures`, `fixed the failing test`, `no longer occurs`.
 
 use super::shortfall::{OPEN, STAND_INS, THINGS};
-use super::tokens::{Token, is_in, is_number, next_in_clause};
+use crate::verdict::tokens::{Token, is_in, is_number, next_in_clause};
 
 /// Bad things: their absence is good news.
-pub(super) const BAD: &[&str] = &[
+pub(in crate::verdict) const BAD: &[&str] = &[
     "fail", "fails", "failed", "failing", "failure", "failures", "error", "errors", "issue", "issues",
     "problem", "problems", "warning", "warnings", "regression", "regressions", "bug", "bugs", "defect",
     "defects", "blocker", "blockers", "finding", "findings", "todo", "todos", "missing", "broken",
@@ -27,12 +27,12 @@ const BETWEEN: &[&str] = &[
     "an", "few", "several", "many", "or",
 ];
 
-pub(super) const REPAIRS: &[&str] = &[
+pub(in crate::verdict) const REPAIRS: &[&str] = &[
     "fixed", "fixes", "resolved", "resolves", "repaired", "repairs", "corrected", "corrects", "addressed",
     "cleared", "eliminated", "previously", "formerly",
 ];
 
-pub(super) const ABSENCES: &[&str] = &["no", "zero", "0", "without", "nothing", "none"];
+pub(in crate::verdict) const ABSENCES: &[&str] = &["no", "zero", "0", "without", "nothing", "none"];
 
 /// After an absence of bad things these make it bad again: "no errors fixed".
 const SPOILERS: &[&str] = &[
@@ -43,7 +43,7 @@ const SPOILERS: &[&str] = &[
 
 /// A bad thing that nobody mended: "compile error" against "fixed the compile error", "error handling"
 /// and "issue 12".
-pub(super) fn is_unmended(tokens: &[Token], at: usize) -> bool {
+pub(in crate::verdict) fn is_unmended(tokens: &[Token], at: usize) -> bool {
     const MENDS: &[&str] = &[
         "fix", "fixing", "mended", "mends", "solved", "solves", "closed", "closes", "removed", "removes",
         "gone", "handled", "handles", "prevents", "prevented", "avoids", "avoided", "catches", "caught",
@@ -68,7 +68,7 @@ pub(super) fn is_unmended(tokens: &[Token], at: usize) -> bool {
 }
 
 /// `did not find any problems`, `does not fail`: a negation that is good news.
-pub(super) fn finds_nothing_bad(tokens: &[Token], negation: usize) -> bool {
+pub(in crate::verdict) fn finds_nothing_bad(tokens: &[Token], negation: usize) -> bool {
     const FINDS: &[&str] = &["find", "found", "see", "seen", "have", "show", "contain", "notice", "detect"];
     const AHEAD_MAX: usize = 5;
     let ahead = &tokens[negation + 1..tokens.len().min(negation + 1 + AHEAD_MAX)];
@@ -76,7 +76,7 @@ pub(super) fn finds_nothing_bad(tokens: &[Token], negation: usize) -> bool {
 }
 
 /// Indexes of the tokens that are not part of a harmless phrase such as "no failures".
-pub(super) fn unabsorbed(tokens: &[Token]) -> Vec<usize> {
+pub(in crate::verdict) fn unabsorbed(tokens: &[Token]) -> Vec<usize> {
     let mut free = Vec::with_capacity(tokens.len());
     let mut index = 0;
     while index < tokens.len() {
@@ -124,7 +124,7 @@ fn harmless_phrase(tokens: &[Token], start: usize) -> Option<usize> {
 const TEST_KINDS: &[&str] = &["test", "tests", "suite", "case", "cases", "coverage", "check", "checks"];
 
 /// Says so of the word for something bad where it only says what kind of test it is.
-pub(super) fn is_kind_of_test(tokens: &[Token], at: usize) -> bool {
+pub(in crate::verdict) fn is_kind_of_test(tokens: &[Token], at: usize) -> bool {
     tokens[at].text == "regression" && next_in_clause(tokens, at).is_some_and(|t| is_in(t, TEST_KINDS))
 }
 

@@ -3,14 +3,14 @@
 //! Only what the grammar of a tool tells apart counts, and none of it where it is shown as it was before.
 
 use super::aloud::EARLIER;
-use super::text::{self, Line, quote, words};
 use crate::failure::{self, Confidence, Output};
+use crate::verdict::text::{self, Line, quote, words};
 
 /// How much is read. A verdict is followed by little.
 const BYTES_MAX: usize = 64 * 1024;
 
 /// Names the first failure that tools tell of below a place.
-pub(super) fn first(lines: &[Line<'_>], end: usize) -> Option<String> {
+pub(in crate::verdict) fn first(lines: &[Line<'_>], end: usize) -> Option<String> {
     let below = lines.iter().filter(|line| line.start > end);
     let mut said = String::new();
     for line in below {

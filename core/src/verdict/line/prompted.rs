@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::json;
-use super::line_of;
-use super::text::{Line, lines, tail};
 use crate::echo::Echo;
+use crate::verdict::json;
+use crate::verdict::line_of;
+use crate::verdict::text::{Line, lines, tail};
 
 /// Lines that are looked at around an object, so that many objects do not cost a square of the text.
 const LINES_MAX: usize = 16;

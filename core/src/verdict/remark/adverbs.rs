@@ -183,7 +183,7 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// Says so of a word that is not known to be harmless.
-pub(super) fn is_doubtful(word: &str) -> bool {
+pub(in crate::verdict) fn is_doubtful(word: &str) -> bool {
     const SHORTEST: usize = 5;
     word.len() >= SHORTEST && word.ends_with("ly") && !HARMLESS.contains(&word)
 }

@@ -3,19 +3,19 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use super::aside;
-use super::check_id::{self, CheckIdMatch};
-use super::cjk;
-use super::example::{gives_order, introduces_example, last_sentence, speaks_of_example};
-use super::heading;
-use super::json::Found;
-use super::limits::{Limit, limit_of};
 use super::object::{Verdict, id_problem};
-use super::problem::Problem;
-use super::running;
-use super::text::{BESIDE_CHARS_MAX, Line, head, is_cjk, tail};
-use super::words::Word;
-use super::{Source, line_of};
+use crate::verdict::check_id::{self, CheckIdMatch};
+use crate::verdict::json::Found;
+use crate::verdict::line::aside;
+use crate::verdict::line::example::{gives_order, introduces_example, last_sentence, speaks_of_example};
+use crate::verdict::line::heading;
+use crate::verdict::line::running;
+use crate::verdict::problem::Problem;
+use crate::verdict::remark::cjk;
+use crate::verdict::remark::limits::{Limit, limit_of};
+use crate::verdict::text::{BESIDE_CHARS_MAX, Line, head, is_cjk, tail};
+use crate::verdict::words::Word;
+use crate::verdict::{Source, line_of};
 
 /// The surroundings of all objects of a text.
 pub(crate) struct Contexts<'a> {

@@ -2,12 +2,12 @@
 //! `returns a constant`, `the assertion is gone`.
 
 use super::affirm::is_achieved;
-use super::tokens::{Token, ahead_in_clause, before_in_clause, is_in, is_number, next_in_clause};
+use crate::verdict::tokens::{Token, ahead_in_clause, before_in_clause, is_in, is_number, next_in_clause};
 
 const REACH_MAX: usize = 5;
 
 /// Says so of a word where it stands.
-pub(super) fn is_other_work(tokens: &[Token], at: usize) -> bool {
+pub(in crate::verdict) fn is_other_work(tokens: &[Token], at: usize) -> bool {
     is_plan(tokens, at)
         || goes_back(tokens, at)
         || moves_the_mark(tokens, at)

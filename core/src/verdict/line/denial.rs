@@ -1,13 +1,13 @@
 //! Reads the sentence above a verdict that goes on into it: `The task is not` and, below, `COMPLETE`.
 
-use super::good_news::{ABSENCES, finds_nothing_bad, unabsorbed};
-use super::limits::{CONDITIONS, Limit};
-use super::ratio::has_unmet_ratio;
-use super::tokens::{Token, is_in, tokens};
+use crate::verdict::remark::good_news::{ABSENCES, finds_nothing_bad, unabsorbed};
+use crate::verdict::remark::limits::{CONDITIONS, Limit};
+use crate::verdict::remark::ratio::has_unmet_ratio;
+use crate::verdict::tokens::{Token, is_in, tokens};
 
 /// How the line above goes on into a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(in crate::verdict) enum Reach {
     /// It ends in a colon, as what announces an honest verdict does.
     Colon,
     /// It ends in a verb of saying.
@@ -38,7 +38,7 @@ const ANNOUNCERS: &[&str] = &[
 ];
 
 /// Tells what a sentence does to the COMPLETE that ends it on the next line.
-pub(super) fn denial_of(sentence: &str, reach: Reach) -> Limit {
+pub(in crate::verdict) fn denial_of(sentence: &str, reach: Reach) -> Limit {
     let tokens = tokens(sentence);
     let clauses: Vec<usize> = tokens.iter().filter(|t| is_in(t, ANNOUNCERS)).map(|t| t.clause).collect();
     let counts = |t: &Token| reach != Reach::Colon || clauses.is_empty() || clauses.contains(&t.clause);

@@ -1,25 +1,25 @@
 //! Reads one line, undressed, as a verdict.
 
-use super::affirm::affirms;
-use super::cjk;
 use super::doubt;
-use super::limits::{self, Limit};
-use super::ratio::has_unmet_ratio;
-use super::reason::{is_nothing, is_reason, is_value, reports_success, speaks_of_all};
-use super::text::{is_cjk, quote};
 use super::undress::{Bare, strip_once};
-use super::words::{self, Word};
+use crate::verdict::remark::affirm::affirms;
+use crate::verdict::remark::cjk;
+use crate::verdict::remark::limits::{self, Limit};
+use crate::verdict::remark::ratio::has_unmet_ratio;
+use crate::verdict::remark::reason::{is_nothing, is_reason, is_value, reports_success, speaks_of_all};
+use crate::verdict::text::{is_cjk, quote};
+use crate::verdict::words::{self, Word};
 
 /// The two things a marker can say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Says {
+pub(in crate::verdict) enum Says {
     Complete,
     Incomplete,
 }
 
 /// How a marker says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(in crate::verdict) enum Form {
     /// A marker word, alone or behind a label.
     Exact,
     /// A marker word and a text, or a sentence.
@@ -28,7 +28,7 @@ pub(super) enum Form {
 
 /// What a line by itself is.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Reading {
+pub(in crate::verdict) enum Reading {
     Nothing,
     /// Names a marker word inside other text.
     Named,
@@ -40,18 +40,18 @@ pub(super) enum Reading {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Found {
-    pub(super) says: Says,
-    pub(super) form: Form,
-    pub(super) reason: Option<String>,
+pub(in crate::verdict) struct Found {
+    pub(in crate::verdict) says: Says,
+    pub(in crate::verdict) form: Form,
+    pub(in crate::verdict) reason: Option<String>,
     /// The bare word, without a label or a text, for the rules about test runners.
-    pub(super) bare_word: Option<MarkerWord>,
-    pub(super) in_capitals: bool,
+    pub(in crate::verdict) bare_word: Option<MarkerWord>,
+    pub(in crate::verdict) in_capitals: bool,
 }
 
 /// The words that make a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MarkerWord {
+pub(in crate::verdict) enum MarkerWord {
     NotComplete,
     Incomplete,
     Completed,
@@ -93,7 +93,7 @@ impl MarkerWord {
     }
 }
 
-pub(super) fn read(bare: &Bare) -> Reading {
+pub(in crate::verdict) fn read(bare: &Bare) -> Reading {
     let reading = read_core(&bare.core);
     // "Verdict: ❌".
     let is_crossed = || bare.crossed && split_label(&bare.core).is_some_and(|value| value.trim().is_empty());
@@ -276,7 +276,7 @@ fn split_word(text: &str) -> Option<Lead<'_>> {
 }
 
 /// What a verdict is announced by, in small letters, a longer label before its beginning.
-pub(super) const LABELS: &[&str] =
+pub(in crate::verdict) const LABELS: &[&str] =
     &["verdict", "decision", "status", "result", "completion", "判定結果", "判定", "結果"];
 
 /// Splits a label such as `Final verdict:` off the front and returns what follows.
@@ -396,7 +396,7 @@ fn read_comma(lead: &Lead<'_>, rest: &str) -> Reading {
 }
 
 /// Tells whether a text takes the COMPLETE before it back with its first word.
-pub(super) fn taken_back(text: &str) -> Option<Limit> {
+pub(in crate::verdict) fn taken_back(text: &str) -> Option<Limit> {
     const TAKES_BACK: &[&str] =
         &["but", "except", "excepting", "however", "although", "though", "apart", "aside", "minus"];
     const CONDITIONS: &[&str] = &["if", "when", "once", "unless", "until", "or", "only", "after"];

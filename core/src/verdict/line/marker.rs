@@ -8,17 +8,17 @@ use super::aside;
 use super::doubt;
 use super::example::introduces_example;
 use super::heading;
-use super::limits::Limit;
 use super::reading::{Form, Found, MarkerWord, Reading, Says, read, taken_back};
 use super::recant;
 use super::running;
-use super::sense::is_nothing;
-use super::text::{self, Line, is_zero_width, quote};
 use super::undress::{is_bulleted, is_json_member, is_open_item, names_in_capitals, names_label, undress};
+use crate::verdict::remark::limits::Limit;
+use crate::verdict::sense::is_nothing;
+use crate::verdict::text::{self, Line, is_zero_width, quote};
 
 /// A line that is a marker.
 #[derive(Clone, Debug)]
-pub(super) struct Marker {
+pub(in crate::verdict) struct Marker {
     /// Line number, from 1.
     pub line: usize,
     /// Offset of the line in the text.
@@ -33,7 +33,7 @@ pub(super) struct Marker {
 
 /// A line that says INCOMPLETE and is no marker.
 #[derive(Clone, Debug)]
-pub(super) struct Doubt {
+pub(in crate::verdict) struct Doubt {
     /// Line number, from 1.
     pub line: usize,
     /// Offset of the line in the text.
@@ -44,14 +44,14 @@ pub(super) struct Doubt {
 
 impl Doubt {
     /// Names the line, as it reads in a sentence.
-    pub(super) fn quoted(&self) -> String {
+    pub(in crate::verdict) fn quoted(&self) -> String {
         format!("line {} \"{}\"", self.line, quote(&self.text))
     }
 }
 
 /// What a scan found, in the order of the text.
 #[derive(Debug, Default)]
-pub(super) struct Scan {
+pub(in crate::verdict) struct Scan {
     pub markers: Vec<Marker>,
     /// Lines that are markers by form, but only talked about: number and text.
     pub not_asserted: Vec<(usize, String)>,
@@ -73,7 +73,7 @@ impl Scan {
 
 /// Reads all lines of a text. `is_masked` tells which bytes belong to JSON, `is_echo` which lines, by where
 /// they begin, stood in the prompt behind the line that says something before them.
-pub(super) fn scan(
+pub(in crate::verdict) fn scan(
     lines: &[Line<'_>],
     is_masked: impl Fn(usize, usize) -> bool,
     is_echo: impl Fn(&str, usize, &str) -> bool,

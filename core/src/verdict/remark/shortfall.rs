@@ -4,7 +4,7 @@
 use super::affirm::{is_achieved, is_achievement, is_achieving, is_good};
 use super::deeds::is_other_work;
 use super::portion::is_part;
-use super::tokens::{Token, ahead_in_clause, before_in_clause, is_in, next_in_clause};
+use crate::verdict::tokens::{Token, ahead_in_clause, before_in_clause, is_in, next_in_clause};
 
 /// Beginnings of the words of a family: `skip` stands for `skips`, `skipped`, `skipping`.
 const FAMILIES: &[&str] = &[
@@ -36,7 +36,7 @@ const WORDS: &[&str] = &[
 ];
 
 /// What stands in for the work. It may be mended: `replaced the placeholder`.
-pub(super) const STAND_INS: &[&str] = &[
+pub(in crate::verdict) const STAND_INS: &[&str] = &[
     "placeholder", "placeholders", "fixme", "fixmes", "xxx", "hack", "hacks", "hacked", "hacky",
     "workaround", "workarounds", "hardcoded", "hardcode", "hardcodes", "hardcoding", "mock", "mocks",
     "mocked", "mocking", "dummy", "dummies", "fake", "fakes", "faked", "faking", "stubbing", "shortcut",
@@ -252,7 +252,7 @@ const MEANS: &[&str] = &[
 ];
 
 /// Things to be done or answered, which are bad while they are open.
-pub(super) const THINGS: &[&str] = &[
+pub(in crate::verdict) const THINGS: &[&str] = &[
     "item", "items", "question", "questions", "task", "tasks", "point", "points", "work", "ticket",
     "tickets", "comment", "comments", "thread", "threads", "step", "steps", "end", "ends", "finding",
     "findings", "criteria", "requirement", "requirements", "goal", "goals", "action", "actions", "matter",
@@ -260,7 +260,7 @@ pub(super) const THINGS: &[&str] = &[
 ];
 
 /// What makes them bad.
-pub(super) const OPEN: &[&str] = &[
+pub(in crate::verdict) const OPEN: &[&str] = &[
     "open", "remaining", "outstanding", "unresolved", "unfinished", "unanswered", "further", "more", "loose",
     "pending", "additional", "unmet", "incomplete", "other", "missing", "unaddressed", "blocking",
 ];
@@ -275,7 +275,7 @@ const TESTS: &[&str] = &[
 const JOINTS: &[&str] = &["and", "then", "so", "from", "in", "of", "after", "by", "because", "to"];
 
 /// Says so of a text; `free` are the words that no harmless phrase has in it.
-pub(super) fn is_short(tokens: &[Token], free: &[usize]) -> bool {
+pub(in crate::verdict) fn is_short(tokens: &[Token], free: &[usize]) -> bool {
     let is_bad = |at: usize| {
         let word = tokens[at].text.as_str();
         WORDS.contains(&word)

@@ -3,9 +3,9 @@
 //! A false COMPLETE is the worst mistake, so such a word counts unless the line shows that it is quoted, denied, of an
 //! earlier time, a condition, one of a list, or a name in what the work is about.
 
-use super::limits::{Limit, limit_of};
-use super::sense::is_nothing;
-use super::text::{is_cjk, is_in, words};
+use crate::verdict::remark::limits::{Limit, limit_of};
+use crate::verdict::sense::is_nothing;
+use crate::verdict::text::{is_cjk, is_in, words};
 
 /// Words that a verdict in capitals may be said with.
 const OPEN_WORDS: &[&str] =
@@ -25,7 +25,7 @@ const JUDGED: &[&str] = &[
 ];
 
 /// Words that name a verdict in front of it and are no other sentence.
-pub(super) const TURNS: &[&str] = &[
+pub(in crate::verdict) const TURNS: &[&str] = &[
     "a", "actually", "after", "complete", "from", "again", "all", "alas", "and", "as", "back", "be", "but",
     "call", "change", "changed", "changing", "clearly", "consider", "correct", "correction", "edit", "final",
     "finally", "hence", "hm", "hmm", "however", "in", "instead", "just", "let", "make", "mark", "marking",
@@ -46,14 +46,14 @@ const RETRACTIONS: &[&str] = &[
 ];
 
 /// Words that tell of an earlier time.
-pub(super) const EARLIER: &[&str] = &[
+pub(in crate::verdict) const EARLIER: &[&str] = &[
     "was", "were", "been", "previous", "previously", "earlier", "before", "formerly", "initially",
     "originally", "last", "first", "iteration", "iterations", "round", "rounds", "attempt", "attempts",
     "history", "old", "ago", "past", "until", "baseline", "verdicts", "expected", "used",
 ];
 
 /// Words that make it a condition or an explanation.
-pub(super) const CONDITIONS: &[&str] = &[
+pub(in crate::verdict) const CONDITIONS: &[&str] = &[
     "if", "unless", "whenever", "otherwise", "means", "example", "e.g", "either", "stands", "reserved", "use",
 ];
 
@@ -65,7 +65,7 @@ const NAMED: &[&str] = &[
 ];
 
 /// `Wait, no: INCOMPLETE`, `On reflection, it is INCOMPLETE.`
-pub(super) fn says_so_aloud(line: &str) -> bool {
+pub(in crate::verdict) fn says_so_aloud(line: &str) -> bool {
     if !OPEN_WORDS.iter().chain(FAIL_WORDS).chain(&["COMPLETE"]).any(|word| line.contains(word)) {
         return false;
     }

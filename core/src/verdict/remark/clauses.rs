@@ -5,7 +5,7 @@
 
 use super::affirm::{DOES, is_achieved, is_good};
 use super::good_news::unabsorbed;
-use super::tokens::{Token, is_in, is_number};
+use crate::verdict::tokens::{Token, is_in, is_number};
 
 /// Words of which a piece may be made that says nothing of its own: kinds of checks, tools, figures, what leads in.
 const KINDS: &[&str] = &[
@@ -34,7 +34,7 @@ const BEINGS: &[&str] = &[
 ];
 
 /// Says so of a text in which something is good. A ratio that is met is good wherever a figure stands.
-pub(super) fn all_speak(tokens: &[Token], has_met_ratio: bool) -> bool {
+pub(in crate::verdict) fn all_speak(tokens: &[Token], has_met_ratio: bool) -> bool {
     let mut is_free = vec![false; tokens.len()];
     unabsorbed(tokens).iter().for_each(|at| is_free[*at] = true);
     let is_figure = |at: usize| has_met_ratio && is_number(Some(&tokens[at]));
@@ -70,7 +70,7 @@ enum Was {
 }
 
 /// What somebody did, or what something does.
-pub(super) fn is_deed(token: &Token) -> bool {
+pub(in crate::verdict) fn is_deed(token: &Token) -> bool {
     const STATES: &[&str] = &["passed", "passes", "works", "succeeds", "holds", "completed", "succeeded"];
     (is_achieved(&token.text) || is_in(token, DOES)) && !is_in(token, STATES)
 }

@@ -1,7 +1,7 @@
 //! Finds figures that say that not all of something is done: `3/10`, `two of five`, `40%`.
 
 /// Finds `3/10`, `3 of 10`, `40%` and the like: less than the whole.
-pub(super) fn has_unmet_ratio(text: &str) -> bool {
+pub(in crate::verdict) fn has_unmet_ratio(text: &str) -> bool {
     let lower = text.to_lowercase();
     let parts = number_parts(&lower);
     let is_unmet = |n: f64, m: f64| n < m;
@@ -15,7 +15,7 @@ pub(super) fn has_unmet_ratio(text: &str) -> bool {
 }
 
 /// Finds `10/10`, `10 of 10`, `100%`: the whole.
-pub(super) fn has_met_ratio(text: &str) -> bool {
+pub(in crate::verdict) fn has_met_ratio(text: &str) -> bool {
     let lower = text.to_lowercase();
     let parts = number_parts(&lower);
     let is_whole = |n: f64, m: f64| n > 0.0 && n >= m && m >= n;

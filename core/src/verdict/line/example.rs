@@ -2,13 +2,13 @@
 
 /// Tells whether a line ends in a colon and its last sentence speaks of an example, a choice or a
 /// condition, so that what follows is not said now.
-pub(super) fn introduces_example(line: &str) -> bool {
+pub(in crate::verdict) fn introduces_example(line: &str) -> bool {
     let core = line.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`'));
     core.ends_with([':', '：']) && speaks_of_example(last_sentence(core))
 }
 
 /// Returns what follows the last full stop: nothing, when the text ends with one.
-pub(super) fn last_sentence(text: &str) -> &str {
+pub(in crate::verdict) fn last_sentence(text: &str) -> &str {
     let start = [". ", "! ", "? ", "。", "！", "？"]
         .iter()
         .filter_map(|stop| text.rfind(stop).map(|at| at + stop.len()))
@@ -18,7 +18,7 @@ pub(super) fn last_sentence(text: &str) -> &str {
 }
 
 /// Tells whether a sentence speaks of an example, a choice, an order or a condition.
-pub(super) fn speaks_of_example(sentence: &str) -> bool {
+pub(in crate::verdict) fn speaks_of_example(sentence: &str) -> bool {
     const WORDS: &[&str] = &[
         "if", "when", "once", "unless", "until", "would", "should", "must", "could", "example", "examples",
         "eg", "instance", "sample", "template", "placeholder", "either", "asked", "told", "instructed",
@@ -39,7 +39,7 @@ pub(super) fn speaks_of_example(sentence: &str) -> bool {
 }
 
 /// `Respond with exactly:`, `TODO: print the line:`: whoever is spoken to is to say it. A label such as `Output:` is none.
-pub(super) fn gives_order(sentence: &str) -> bool {
+pub(in crate::verdict) fn gives_order(sentence: &str) -> bool {
     const LEADS: &[&str] = &["todo", "then", "now", "finally", "and", "so", "next", "first", "just", "only"];
     const ORDERS: &[&str] = &[
         "respond", "reply", "answer", "print", "output", "write", "use", "return", "emit", "send", "say",

@@ -1,28 +1,28 @@
 //! Reads one JSON object as a verdict: which key decides, whose check it is, what it adds.
 
-use super::check_id::{self, CheckIdMatch};
-use super::json::{Object, Value};
-use super::limits::{Limit, limit_of};
-use super::problem::Problem;
-use super::recant;
-use super::sense::{Sense, is_something, sense_of};
-use super::signals;
-use super::text::quote;
-use super::words::{self, Word};
-use super::{Decision, Source};
 use crate::moment;
+use crate::verdict::check_id::{self, CheckIdMatch};
+use crate::verdict::json::{Object, Value};
+use crate::verdict::line::recant;
+use crate::verdict::problem::Problem;
+use crate::verdict::remark::limits::{Limit, limit_of};
+use crate::verdict::sense::{Sense, is_something, sense_of};
+use crate::verdict::signals;
+use crate::verdict::text::quote;
+use crate::verdict::words::{self, Word};
+use crate::verdict::{Decision, Source};
 
 /// Keys whose value is a word, the most telling first.
-pub(super) const WORD_KEYS: &[&str] = &["decision", "verdict", "status", "result"];
+pub(in crate::verdict) const WORD_KEYS: &[&str] = &["decision", "verdict", "status", "result"];
 
 /// Keys that a verdict is named by, even in an object that could be a record of something else.
-pub(super) const STRONG_KEYS: &[&str] = &["decision", "verdict"];
+pub(in crate::verdict) const STRONG_KEYS: &[&str] = &["decision", "verdict"];
 
 /// Keys whose value is a boolean.
 const BOOL_KEYS: &[&str] = &["complete", "completed", "done", "passed"];
 
 /// Keys that name the check, the one that counts first.
-pub(super) const ID_KEYS: &[&str] =
+pub(in crate::verdict) const ID_KEYS: &[&str] =
     &["check_id", "checkId", "check-id", "check id", "completion_check_id", "completionCheckId"];
 
 /// Keys that give away an object about something else: a message of a worker CLI, an item of a list

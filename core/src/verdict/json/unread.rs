@@ -5,11 +5,11 @@
 
 use std::ops::Range;
 
-use super::check_id::{self, CheckIdMatch};
-use super::json::Found;
 use super::object::{ID_KEYS, STRONG_KEYS, WORD_KEYS};
-use super::text;
-use super::words::{self, Word};
+use crate::verdict::check_id::{self, CheckIdMatch};
+use crate::verdict::json::Found;
+use crate::verdict::text;
+use crate::verdict::words::{self, Word};
 
 /// So much of a value is looked at, so that many keys without an end of their values do not cost a square.
 const VALUE_CHARS_MAX: usize = 200;
@@ -24,7 +24,7 @@ struct Stretch<'a> {
 
 /// Finds the last stretch from `from` on that says of this check that it is not complete, or something that nobody
 /// knows; returns how it reads in a sentence. `is_echo` tells which stood in the prompt.
-pub(super) fn objection(
+pub(in crate::verdict) fn objection(
     text: &str,
     found: &Found,
     from: usize,
