@@ -301,8 +301,8 @@ impl Found {
     /// Says that there is no first event.
     pub fn never_started(&self) -> Error {
         let short = &self.short;
-        Error::usage(format!("run {short} was never started: its first event did not get durable"))
-            .hint(format!("start it again: unstuck run ...    or, if it had begun: unstuck verify {short}"))
+        Error::usage(format!("run {short} was never started, or all of its events are lost: there is none"))
+            .hint("start it again: unstuck run ...    or, if it had begun, read an export of it in: unstuck import FILE")
     }
 
     /// Says whether a supervisor works on it.

@@ -14,6 +14,7 @@ use unstuck_core::weather::ErrorClass;
 use unstuck_core::workflow::{OnFailure, Step, Subworkflow, Workflow};
 use unstuck_core::{Observation, Rejection, RunState};
 use unstuck_store::run_folder::RunFolder;
+use unstuck_store::run_log::RunLog;
 
 use crate::Interrupt;
 use crate::launch::{Ended, Error, Site, TakeUp, fold, program};
@@ -55,7 +56,7 @@ impl Children for Site {
 impl Site {
     async fn child(&self, parent: Parent, child: Subworkflow, place: Place) -> Result<Outcome, String> {
         let run = child_run_id(&parent);
-        let known = self.folder(&run).filter(RunFolder::is_made);
+        let known = self.folder(&run).filter(RunLog::has_begun);
         let ended = match known {
             Some(folder) => self.child_again(&folder, place).await,
             None => {
@@ -63,7 +64,12 @@ impl Site {
                 self.start(child_started(run.clone(), parent, workflow, file, place)).await
             }
         };
-        let ended = ended.map_err(|error| format!("the child run failed: {}", with_causes(&error)))?;
+        let ended = ended.map_err(|error| {
+            // A resume of the parent alone would find the same again.
+            let is_of_log = matches!(error, Error::Open(_) | Error::Read(_));
+            let see = if is_of_log { format!("; see: unstuck verify {run}") } else { String::new() };
+            format!("the child run failed: {}{see}", with_causes(&error))
+        })?;
         let fatal = fatal(&ended.state, &run).filter(|_| ended.outcome == RunOutcome::WorkerFailed);
         let end = ChildEnd { run, end: ended.outcome, spent: ended.state.spent() };
         let blocked = ended.state.blocked().filter(|_| end.end == RunOutcome::Blocked);

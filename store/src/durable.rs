@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::regular;
 use crate::system::{owner_only, sync_folder};
 
 /// Creates `folder` and what is missing above it, and makes the new names durable. Only the owner may look in:
@@ -24,8 +25,10 @@ pub fn create_folder(folder: &Path) -> io::Result<()> {
 pub(crate) fn create_last_folder(folder: &Path) -> io::Result<()> {
     match owner_only(&mut fs::DirBuilder::new()).create(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
-        // What is in the way is the trouble, not that it is there; the system has the words for it.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::read_dir(folder).map(drop),
+        // What is in the way is the trouble, not that it is there.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            regular::check_folder(folder).and(Err(error))
+        }
         Err(error) => Err(error),
         Ok(()) => parent(folder).map_or(Ok(()), sync_folder),
     }

@@ -62,7 +62,7 @@ impl Engine {
     /// Opens or creates the database in `folder`.
     pub(crate) fn open(folder: &Path) -> Result<Self, EngineError> {
         let file = folder.join("db");
-        durable::create_folder(folder).map_err(EngineError::Io)?;
+        durable::create_folder(folder).map_err(|error| EngineError::InFile(InFile::at(folder)(error)))?;
         are_regular(folder).map_err(EngineError::InFile)?;
         let is_new = !file.exists();
         threads_can_be_started().map_err(EngineError::Io)?;

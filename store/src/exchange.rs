@@ -4,12 +4,13 @@
 //! exported log can be checked against the run that it came from.
 
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 
 use unstuck_core::id::Seq;
 
 use crate::event_store::EventStore as _;
 use crate::line;
+use crate::mirror::EventLines;
 use crate::opening::OpenError;
 use crate::regular;
 use crate::run_folder::RunFolder;
@@ -23,14 +24,13 @@ use crate::run_log::{ReadLog, RunLog};
 /// The log cannot be read, or `out` cannot be written.
 pub fn export(log: &ReadLog, last: Seq, out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
-    let mut mirror = BufReader::new(regular::open(&log.folder().mirror())?);
+    let mut mirror = EventLines::of(regular::open(&log.folder().mirror())?);
     // Where the end of the mirror cannot be read, nothing is known to follow it.
     let unmirrored = log.unmirrored().unwrap_or_default();
     let lines = unmirrored.first().map_or(last.0, |first| last.0.min(first.header.seq.0 - 1));
     let mut line = Vec::new();
     for _ in 0..lines {
-        line.clear();
-        mirror.read_until(b'\n', &mut line)?;
+        mirror.read(&mut line)?;
         out.write_all(&line)?;
     }
     for record in unmirrored.iter().filter(|record| record.header.seq <= last) {

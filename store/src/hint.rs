@@ -2,13 +2,17 @@
 
 use std::io::{Error, ErrorKind};
 
-use crate::regular::NoFile;
+use crate::regular::InTheWay;
 use crate::system::{Scarce, scarcity};
 
 /// Returns what to do about `error` before the work is taken up again.
 pub fn for_io(error: &Error) -> &'static str {
-    if error.get_ref().is_some_and(|inner| inner.is::<NoFile>()) {
-        return "move away what is there";
+    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        Some(InTheWay::OfFile { .. }) => return "move away what is there",
+        Some(InTheWay::OfFolder { .. }) => {
+            return "move away what is there, or name another folder with --store sled:PATH";
+        }
+        None => {}
     }
     match scarcity(error) {
         Some(Scarce::OpenFiles) => return "allow more open files (ulimit -n)",

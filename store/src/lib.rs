@@ -21,7 +21,7 @@
 //!
 //! Suggested reading order: [`event_store`], [`run_log`], [`opening`], [`envelope`], [`chain`], [`wire`],
 //! [`mirror`], [`blobs`], [`lease`], [`checkpoint`], [`exchange`], [`run_folder`], [`state_dir`],
-//! [`durable`], [`regular`], [`system`]; behind them `sled_store`, `group`, `trouble`, `unmirrored`, `engine` and `waker`.
+//! [`durable`], [`regular`], [`system`]; behind them `sled_store`, `group`, `trouble`, `unmirrored`, `merged`, `before`, `engine` and `waker`.
 //!
 //! What is assumed of the disk: what `fdatasync` and `fsync` have returned for stays, a `rename` within a
 //! folder is atomic, and anything else may be lost or damaged. Damage is noticed by a hash chain over all
@@ -50,6 +50,7 @@ pub mod store_url;
 pub mod system;
 pub mod wire;
 
+mod before;
 mod cursor;
 mod engine;
 mod failpoint;
@@ -57,6 +58,7 @@ mod group;
 mod hex;
 mod line;
 mod lines;
+mod merged;
 mod sled_store;
 mod trouble;
 mod unmirrored;
@@ -65,6 +67,7 @@ mod waker;
 pub use blobs::{BlobStore, BlobWriter};
 pub use event_store::{AppendError, EventStore, Events, Expected, Head, ReadError, Records};
 pub use lease::{Holder, Lease, Liveness};
+pub use merged::Merged;
 pub use mirror::MirrorReader;
 pub use opening::{Finding, OpenError, Opening};
 pub use run_folder::RunFolder;

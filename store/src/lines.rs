@@ -362,6 +362,11 @@ impl<T> Chunk<T> {
     }
 }
 
+/// Says whether there is nothing on a line: such lines are passed over.
+pub(crate) fn is_blank(line: &[u8]) -> bool {
+    line.trim_ascii_start().is_empty()
+}
+
 /// Returns the whole lines without their line feeds, each with the place where the next one begins. Empty
 /// lines are passed over.
 pub(crate) fn lines_of(bytes: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
@@ -370,7 +375,7 @@ pub(crate) fn lines_of(bytes: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
         let line = &bytes[start..end];
         start = end + 1;
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        (!line.is_empty()).then_some((line, start))
+        (!is_blank(line)).then_some((line, start))
     })
 }
 

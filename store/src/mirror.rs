@@ -15,7 +15,7 @@ use crate::chain::Head;
 use crate::envelope::Header;
 use crate::event_store::{Events, ReadError};
 use crate::line::{LineError, Rebuilt, Scratch};
-use crate::lines::{FromLine as _, Lines, Source, line_error, lines_of};
+use crate::lines::{FromLine as _, Lines, Source, is_blank, line_error, lines_of};
 use crate::regular::{self, LINE_MAX};
 use crate::system::read_exact_at;
 
@@ -135,9 +135,11 @@ impl MirrorWriter {
 /// The end of a mirror.
 #[derive(Debug)]
 pub(crate) struct Tail {
-    /// Length of the whole lines.
+    /// Length of the lines up to the last whole one.
     pub(crate) whole: u64,
-    /// Bytes after them that are no whole line.
+    /// Bytes after it of lines on which there is nothing.
+    pub(crate) blank: u64,
+    /// Bytes after those that are no whole line.
     pub(crate) unfinished: u64,
     /// The last whole line; `None` if there is none.
     pub(crate) last: Option<Result<Header, LineError>>,
@@ -150,7 +152,7 @@ impl Tail {
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
         let file = match regular::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Self { whole: 0, unfinished: 0, last: None });
+                return Ok(Self { whole: 0, blank: 0, unfinished: 0, last: None });
             }
             file => file?,
         };
@@ -172,57 +174,91 @@ impl Tail {
 
     /// Returns `None` if the last whole line begins before `bytes`.
     fn find(bytes: &[u8], start: u64) -> Option<Self> {
-        let whole = match memchr::memrchr(b'\n', bytes) {
-            Some(at) => at + 1,
-            None if start == 0 => 0,
-            None => return None,
+        let begins = |end: usize| match memchr::memrchr(b'\n', &bytes[..end]) {
+            Some(at) => Some(at + 1),
+            None => (start == 0).then_some(0),
         };
-        let unfinished = (bytes.len() - whole) as u64;
-        let lines = &bytes[..whole];
-        let before = lines.strip_suffix(b"\n").unwrap_or(lines);
-        let line_start = match memchr::memrchr(b'\n', before) {
-            Some(at) => at + 1,
-            None if start == 0 => 0,
-            None => return None,
+        let lines = begins(bytes.len())?;
+        let (mut whole, mut last) = (lines, None);
+        while whole > 0 && last.is_none() {
+            let line_start = begins(whole - 1)?;
+            match &bytes[line_start..whole] {
+                line if is_blank(line) => whole = line_start,
+                line => last = Some(Event::from_line(line.trim_ascii_end(), &mut Scratch::default())),
+            }
+        }
+        let (blank, unfinished) = match &bytes[lines..] {
+            rest if is_blank(rest) => (bytes.len() - whole, 0),
+            rest => (lines - whole, rest.len()),
         };
-        let line = &before[line_start..];
-        let parse = || match line {
-            // It would be passed over, and the lines are no more those of their events.
-            [] => Err(LineError::Damaged("it is empty".to_owned())),
-            line => Event::from_line(line, &mut Scratch::default()).map(|(header, _)| header),
-        };
-        let last = (whole > 0).then(parse);
-        Some(Self { whole: start + whole as u64, unfinished, last })
+        Some(Self {
+            whole: start + whole as u64,
+            blank: blank as u64,
+            unfinished: unfinished as u64,
+            last: last.map(|parsed| parsed.map(|(header, _)| header)),
+        })
     }
+}
+
+/// Ends the last line where its end is all that it lacks.
+pub(crate) fn end_last_line(path: &Path) -> io::Result<()> {
+    let tail = Tail::read(path)?;
+    if tail.unfinished == 0 {
+        return Ok(());
+    }
+    let line = regular::rest_of(regular::open(path)?, tail.whole + tail.blank)?;
+    let Ok((header, _)) = Event::from_line(&line, &mut Scratch::default()) else { return Ok(()) };
+    let Ok(last) = tail.last.transpose() else { return Ok(()) };
+    let last = last.as_ref().map(Head::at).unwrap_or_default();
+    last.check_next(&header).map_or(Ok(()), |()| MirrorWriter::open(path)?.write(b"\n"))
 }
 
 /// Removes the lines after event `seq`, and a last line that is not whole.
 pub(crate) fn truncate_after(path: &Path, seq: Seq) -> io::Result<()> {
-    let mut reader = BufReader::new(regular::open(path)?);
+    let mut lines = EventLines::of(regular::open(path)?);
     let (mut end, mut line) = (0, Vec::new());
-    // Line n is event n, as everything that writes a mirror sees to.
     for _ in 0..seq.0 {
-        line.clear();
-        let length = reader.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)?;
-        if !line.ends_with(b"\n") {
+        if !lines.read(&mut line)? {
             break;
         }
-        end += length as u64;
+        end = lines.end;
     }
     regular::open_with(OpenOptions::new().write(true), path)?.set_len(end)
 }
 
-/// Returns how many whole lines there are.
-pub(crate) fn count_lines(path: &Path) -> io::Result<u64> {
-    let mut reader = BufReader::with_capacity(POLL_BYTES, regular::open(path)?);
-    let mut lines = 0;
-    loop {
-        let bytes = reader.fill_buf()?;
-        if bytes.is_empty() {
-            return Ok(lines);
-        }
-        lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
-        let length = bytes.len();
-        reader.consume(length);
+/// The lines of a mirror as they stand, of which the n-th is that of event n: everything that writes a mirror sees to
+/// that, but for lines on which there is nothing.
+pub(crate) struct EventLines {
+    file: BufReader<File>,
+    /// Where the last line ends that was read.
+    end: u64,
+}
+
+impl EventLines {
+    pub(crate) fn of(file: File) -> Self {
+        Self { file: BufReader::new(file), end: 0 }
     }
+
+    /// Reads the next line, with its line feed, into `line`; says whether there was a whole one.
+    pub(crate) fn read(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
+        loop {
+            line.clear();
+            self.end += self.file.by_ref().take(LINE_MAX).read_until(b'\n', line)? as u64;
+            if !line.ends_with(b"\n") {
+                return Ok(false);
+            }
+            if !is_blank(line) {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+/// Returns how many whole lines there are on which there is something.
+pub(crate) fn count_lines(path: &Path) -> io::Result<u64> {
+    let (mut lines, mut line, mut count) = (EventLines::of(regular::open(path)?), Vec::new(), 0);
+    while lines.read(&mut line)? {
+        count += 1;
+    }
+    Ok(count)
 }

@@ -4,7 +4,7 @@
 //! reported; anything else stops with a diagnosis. There are never fewer events in silence.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,7 @@ use crate::event_store::ReadError;
 use crate::hint;
 use crate::lease::{AcquireError, Holder};
 use crate::line::{self, LineError, Rebuilt};
+use crate::merged::{self, Merged};
 use crate::mirror::{self, MirrorWriter, Tail};
 use crate::regular::{self, InFile};
 use crate::run_folder::RunFolder;
@@ -61,8 +62,9 @@ pub enum Finding {
     MirrorRebuilt { aside: Option<PathBuf> },
     /// The file that says how the rest is written was lost or damaged, and was written anew.
     FormatWritten,
-    /// The store was written anew, on request: from the mirror, and from its own file the last `found` of its `events`.
-    StoreRebuilt { aside: PathBuf, events: Seq, found: u64 },
+    /// The store was written anew, on request: from the mirror, and from its own files `found` of its `events`.
+    /// Where the last one is one of these, nobody knows whether others followed.
+    StoreRebuilt { aside: Option<PathBuf>, events: Seq, found: u64, ends_in_store: bool },
 }
 
 impl Finding {
@@ -70,6 +72,17 @@ impl Finding {
     pub(crate) fn lost(after: Seq, known: Seq, why: &str) -> Option<Self> {
         let dropped = Self::TailDropped { after, known: Some(known), aside: None, why: why.to_owned() };
         (after < known).then_some(dropped)
+    }
+
+    /// Names what is known to be lost behind what was merged, if there is something.
+    pub(crate) fn behind(merged: &Merged) -> Option<Self> {
+        let why = "neither events.jsonl nor a file of the store has them whole";
+        let after = merged.head.seq;
+        let unknown = || {
+            let why = "a line of events.jsonl behind it is damaged".to_owned();
+            Self::TailDropped { after, known: None, aside: None, why }
+        };
+        Self::lost(after, merged.known, why).or_else(|| (merged.behind > 0).then(unknown))
     }
 
     /// Says whether it concerns the events, and so belongs into the log itself.
@@ -111,20 +124,23 @@ impl fmt::Display for Finding {
             Self::FormatWritten => {
                 f.write_str("format, the file that says how the rest is written, was missing or damaged and was written anew")
             }
-            Self::StoreRebuilt { aside, events, found } => {
-                let lines = events.0.saturating_sub(*found);
-                write!(f, "the store was damaged and was written anew from events.jsonl, {lines} events")?;
+            Self::StoreRebuilt { aside, events, found, ends_in_store } => {
+                let lines = events_of(events.0 - found);
+                write!(f, "the store was written anew from events.jsonl, {lines}")?;
                 if *found > 0 {
-                    write!(
-                        f,
-                        ", and from what could be read of its own file, events {} to {events}",
-                        lines + 1
-                    )?;
+                    write!(f, ", and from what could be read of its own files, {}", events_of(*found))?;
                 }
-                write!(f, "; the old one is {}", aside.display())
+                if *ends_in_store {
+                    write!(f, "; whether others followed event {events} is not known")?;
+                }
+                aside.iter().try_for_each(|aside| write!(f, "; the old one is {}", aside.display()))
             }
         }
     }
+}
+
+fn events_of(count: u64) -> String {
+    if count == 1 { "1 event".to_owned() } else { format!("{count} events") }
 }
 
 /// Why a log cannot be opened.
@@ -147,11 +163,14 @@ pub enum OpenError {
     Locked { run: String, holder: Option<Holder> },
     #[error("run {run} was written by a newer version: {detail}")]
     NewerVersion { run: String, detail: String },
-    /// `rest` says what there is for a store that is written anew.
+    /// `rest` says what there is for a store that is written anew, `is_as_before` that no file was changed.
     #[error("the log of run {run} is damaged at event {at}: {detail}")]
-    Corrupt { run: String, at: Seq, detail: String, rest: Rest },
+    Corrupt { run: String, at: Seq, detail: String, rest: Rest, is_as_before: bool },
+    /// It is not the log that is damaged, but what was to be read into it: an event stands on the line of its number.
+    #[error("line {at} of what was to be read in: {detail}")]
+    Lines { at: Seq, detail: String },
     #[error("the store of run {run} is damaged: {detail}")]
-    Damaged { run: String, detail: String, rest: Rest },
+    Damaged { run: String, detail: String, rest: Rest, is_as_before: bool },
     #[error("the log of run {run} cannot be read while nobody writes it: {} is missing", path.display())]
     NoMirror { run: String, path: PathBuf },
     #[error("cannot open the log of run {run} in {}", path.display())]
@@ -167,28 +186,37 @@ fn described(holder: Option<&Holder>) -> String {
     holder.map_or_else(String::new, |holder| format!(" by {}", holder.since_when()))
 }
 
+/// What is said of a log of which there were events.
+pub(crate) const NO_EVENT: &str = "neither events.jsonl nor a file of the store holds a whole event";
+
+/// What to do where no event of a log is whole.
+pub const PUT_BACK: &str = "put events.jsonl or the folder store back from a backup of that folder, or read an export of the run in again: unstuck import FILE";
+
 impl OpenError {
     /// Returns what to do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NotFound { .. } => "see what there is: unstuck runs".to_owned(),
-            Self::Gone { .. } => "put events.jsonl or the folder store back from a backup of that folder, or read an export of the run in again: unstuck import FILE".to_owned(),
+            Self::Gone { .. } => PUT_BACK.to_owned(),
             Self::Exists { .. } => return None,
+            Self::Lines { .. } => "export it again where it comes from".to_owned(),
             Self::Differs { run, .. } => format!("see what is here: unstuck show {run}"),
             Self::Io { source, .. } => format!("{}, then try again", hint::for_io(source)),
             Self::Locked { run, .. } => format!("look on: unstuck events {run} -f"),
             Self::NewerVersion { .. } => "upgrade unstuck to work with it".to_owned(),
-            Self::Corrupt { run, rest, .. } | Self::Damaged { run, rest, .. } => {
+            Self::Corrupt { run, rest, is_as_before, .. } | Self::Damaged { run, rest, is_as_before, .. } => {
                 let rebuild = format!("unstuck verify {run} --rebuild-store");
-                let keep =
-                    format!("nothing was changed; keep what is good with: unstuck export {run} --salvage");
-                match rest {
+                let next = match rest {
                     Rest::Whole => format!(
-                        "nothing was changed; all events that are known can be read without it, and it is written anew from them by: {rebuild}"
+                        "all events that are known are whole, and the store is written anew from them by: {rebuild}"
                     ),
-                    Rest::Shortened => format!("{keep}    go on without what is lost: {rebuild}"),
-                    Rest::Damaged => keep,
-                }
+                    Rest::Shortened => format!(
+                        "keep what is good with: unstuck export {run} --salvage    go on without what is lost: {rebuild}"
+                    ),
+                    Rest::Nothing => format!("no event of it is whole; {PUT_BACK}"),
+                    Rest::Unread(hint) => hint.clone(),
+                };
+                if *is_as_before { format!("nothing was changed; {next}") } else { next }
             }
             Self::NoMirror { run, .. } => format!("it is written anew by: unstuck verify {run}"),
         })
@@ -199,7 +227,7 @@ impl OpenError {
         move |source| Self::Io { run: run.clone(), path: path.clone(), source }
     }
 
-    fn in_file(folder: &RunFolder) -> impl Fn(InFile) -> Self {
+    pub(crate) fn in_file(folder: &RunFolder) -> impl Fn(InFile) -> Self {
         |InFile { path, source }| Self::Io { run: folder.run().to_string(), path, source }
     }
 
@@ -220,11 +248,27 @@ impl OpenError {
     }
 
     pub(crate) fn corrupt(folder: &RunFolder, at: Seq, detail: String) -> Self {
-        Self::Corrupt { run: folder.run().to_string(), at, detail, rest: Rest::of(folder) }
+        let (run, rest) = (folder.run().to_string(), Rest::of(folder));
+        Self::Corrupt { run, at, detail, rest, is_as_before: true }
+    }
+
+    /// Says whether the files were read, and refused for what is in them.
+    pub(crate) fn is_of_damage(&self) -> bool {
+        matches!(self, Self::Corrupt { .. } | Self::Damaged { .. } | Self::NewerVersion { .. })
+    }
+
+    /// The same, with what there is now for a store that is written anew.
+    pub(crate) fn looked_at_again(mut self, folder: &RunFolder, is_put_back: bool) -> Self {
+        if let Self::Corrupt { rest, is_as_before, .. } | Self::Damaged { rest, is_as_before, .. } = &mut self
+        {
+            (*rest, *is_as_before) = (Rest::of(folder), is_put_back);
+        }
+        self
     }
 
     fn damaged(folder: &RunFolder, detail: String) -> Self {
-        Self::Damaged { run: folder.run().to_string(), detail, rest: Rest::of(folder) }
+        let (run, rest) = (folder.run().to_string(), Rest::of(folder));
+        Self::Damaged { run, detail, rest, is_as_before: true }
     }
 
     pub(crate) fn from_engine(folder: &RunFolder, error: EngineError) -> Self {
@@ -245,33 +289,51 @@ impl OpenError {
     }
 }
 
-/// What a mirror got from the file of the store.
+/// What a mirror got from the files of the store.
 #[derive(Default)]
 pub(crate) struct Completed {
     /// How many events.
     pub(crate) found: u64,
     /// The last event of the mirror now.
     pub(crate) last: Seq,
-    /// The last event of which that file has a record behind a gap.
+    /// The last event of which they have a record behind a gap.
     pub(crate) known: Seq,
 }
 
 impl Completed {
-    /// Says what was added.
-    pub(crate) fn finding(&self) -> Option<Finding> {
+    /// Says what was done. `aside` is where the old mirror is, if it was damaged.
+    pub(crate) fn findings(&self, aside: Option<&Path>) -> Vec<Finding> {
         let from = Seq(self.last.0 + 1 - self.found);
-        (self.found > 0).then_some(Finding::MirrorCompleted { from, to: self.last })
+        let completed = (self.found > 0).then_some(Finding::MirrorCompleted { from, to: self.last });
+        let rebuilt = aside.map(|aside| Finding::MirrorRebuilt { aside: Some(aside.to_owned()) });
+        rebuilt.into_iter().chain(completed).collect()
     }
 }
 
-/// Adds to the mirror what the file of the store has beyond it, unless the mirror ends with a line that is damaged. Made by
-/// whoever holds the lease, and before the engine opens that file: it drops what it cannot read.
-pub(crate) fn complete_mirror(folder: &RunFolder, blobs: &FolderBlobs) -> Result<Completed, OpenError> {
+/// Adds to the mirror what the files of the store have beyond it. Made by whoever holds the lease, and before the engine opens
+/// those files: it drops what it cannot read.
+///
+/// `aside` becomes where the mirror was moved to, if its last line was damaged and the files of the store have that event.
+pub(crate) fn complete_mirror(
+    folder: &RunFolder,
+    blobs: &FolderBlobs,
+    aside: &mut Option<PathBuf>,
+) -> Result<Completed, OpenError> {
     let (path, failed) = (folder.mirror(), OpenError::io(folder));
     let mut completed = Completed::default();
+    mirror::end_last_line(&path).map_err(&failed)?;
     loop {
         let tail = Tail::read(&path).map_err(&failed)?;
-        let Ok(last) = tail.last.transpose() else { return Ok(completed) };
+        let last = match tail.last.transpose() {
+            Ok(last) => last,
+            Err(LineError::Newer(_)) => return Ok(completed),
+            Err(LineError::Damaged(_)) => {
+                if let Some((kept, known)) = merged_anew(folder, blobs)? {
+                    (*aside, completed.known) = (Some(kept), known);
+                }
+                return Ok(completed);
+            }
+        };
         let Beyond { records, known, .. } =
             unmirrored::after(folder, last.as_ref()).map_err(OpenError::in_file(folder))?;
         let here = last.map_or(Seq(0), |last| last.seq);
@@ -290,6 +352,24 @@ pub(crate) fn complete_mirror(folder: &RunFolder, blobs: &FolderBlobs) -> Result
     }
 }
 
+/// Writes a mirror whose last line is damaged anew if the files of the store have what its lines have not. Returns where the
+/// old one is then, and the last event of which there is a trace.
+fn merged_anew(folder: &RunFolder, blobs: &FolderBlobs) -> Result<Option<(PathBuf, Seq)>, OpenError> {
+    let (path, failed) = (folder.mirror(), OpenError::io(folder));
+    let lines = durable::temporary_beside(&path);
+    let mut file = File::create_new(&lines).map_err(&failed)?;
+    let merged = merged::write(folder, blobs, &mut file);
+    let adopted = match &merged {
+        Ok(merged) if merged.found > 0 => durable::set_aside(&path, "damaged")
+            .and_then(|aside| fs::rename(&lines, &path).map(|()| Some((aside, merged.known))))
+            .map_err(&failed),
+        // Whoever reads the lines says what is wrong with them.
+        _ => Ok(None),
+    };
+    let _moved_where_it_is_of_use = fs::remove_file(&lines);
+    adopted
+}
+
 /// How many records are moved between mirror and store at a time.
 const MOVE_BATCH: usize = 1000;
 
@@ -299,6 +379,8 @@ pub(crate) struct Reconciler<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) blobs: &'a FolderBlobs,
     pub(crate) findings: Vec<Finding>,
+    /// Where the mirror was moved to first, if it was.
+    pub(crate) aside: Option<PathBuf>,
 }
 
 /// The good part of a store.
@@ -331,6 +413,9 @@ impl Reconciler<'_> {
         // Of what was dropped above that is said there.
         let known = if seen > verified.last { saved.max(seen) } else { saved };
         let witness = if known > saved { "the file of the store has traces" } else { "a checkpoint knows" };
+        if head.seq == Seq(0) && (known > Seq(0) || self.aside.is_some()) {
+            return Err(self.corrupt(Seq(1), NO_EVENT.to_owned()));
+        }
         let why = format!("{witness} of them, but neither the store nor events.jsonl has them");
         self.findings.extend(Finding::lost(head.seq, known, &why));
         Ok(head)
@@ -364,7 +449,14 @@ impl Reconciler<'_> {
 
     /// Fills an empty store from the mirror, whose chain is checked first, and makes the mirror end there.
     pub(crate) fn fill(&self) -> Result<Head, OpenError> {
-        let end = self.check_mirror(Head::default())?;
+        mirror::end_last_line(&self.folder.mirror()).map_err(OpenError::io(self.folder))?;
+        let mut lines = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.of_lines(error))?;
+        lines.by_ref().try_for_each(|line| line.map(drop)).map_err(|error| self.of_lines(error))?;
+        let end = lines.complete_head();
+        if end.seq == Seq(0) {
+            let detail = "the first batch of events is not whole".to_owned();
+            return Err(OpenError::Lines { at: Seq(1), detail });
+        }
         self.copy_from_mirror(Seq(0), end.seq)?;
         mirror::truncate_after(&self.folder.mirror(), end.seq).map_err(OpenError::io(self.folder))?;
         Ok(end)
@@ -372,11 +464,11 @@ impl Reconciler<'_> {
 
     /// Adds the events of `lines` after `head`, the last that is here. Returns the last that is here then.
     pub(crate) fn extend(&self, head: Head, lines: &Path) -> Result<Head, OpenError> {
-        let records = |path: &Path| mirror::rebuild(path).map_err(|error| self.read(error));
-        let mut here = records(&self.folder.mirror())?;
-        let mut there = records(lines)?;
+        mirror::end_last_line(lines).map_err(OpenError::io(self.folder))?;
+        let mut here = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.read(error))?;
+        let mut there = mirror::rebuild(lines).map_err(|error| self.of_lines(error))?;
         for line in &mut there {
-            let header = line.map_err(|error| self.read(error))?.record.header;
+            let header = line.map_err(|error| self.of_lines(error))?.record.header;
             let known = if header.seq > head.seq { None } else { here.next() };
             let known = known.transpose().map_err(|error| self.read(error))?;
             if known.is_some_and(|known| known.record.header.hash != header.hash) {
@@ -397,12 +489,18 @@ impl Reconciler<'_> {
     /// Writes the mirror anew from the store. The old one, if it is there, is kept aside.
     pub(crate) fn rewrite_mirror(&mut self) -> Result<(), OpenError> {
         let path = self.folder.mirror();
-        let aside = if path.exists() { Some(durable::set_aside(&path, "damaged")) } else { None };
-        let aside = aside.transpose().map_err(OpenError::io(self.folder))?;
+        let aside = path.exists().then(|| self.set_mirror_aside()).transpose()?;
         let last = self.engine.last().map_err(|error| OpenError::from_engine(self.folder, error))?;
         self.extend_mirror(Seq(1), last.unwrap_or_default())?;
         self.findings.push(Finding::MirrorRebuilt { aside });
         Ok(())
+    }
+
+    fn set_mirror_aside(&mut self) -> Result<PathBuf, OpenError> {
+        let aside = durable::set_aside(&self.folder.mirror(), "damaged");
+        let aside = aside.map_err(OpenError::io(self.folder))?;
+        self.aside.get_or_insert_with(|| aside.clone());
+        Ok(aside)
     }
 
     fn verify(&self, checkpoint: Option<&Checkpoint>) -> Result<Verified, OpenError> {
@@ -558,9 +656,9 @@ impl Reconciler<'_> {
         if mirrored.seq > head.seq {
             return mirror::truncate_after(&path, head.seq).map_err(OpenError::io(self.folder));
         }
-        if tail.unfinished > 0 {
+        if tail.unfinished + tail.blank > 0 {
             cut(&path, tail.whole).map_err(OpenError::io(self.folder))?;
-            if mirrored.seq == head.seq {
+            if tail.unfinished > 0 && mirrored.seq == head.seq {
                 self.findings.push(Finding::TailDropped {
                     after: head.seq,
                     known: None,
@@ -620,7 +718,7 @@ impl Reconciler<'_> {
         if good < verified.head.seq || matches!(why, LineError::Newer(_)) {
             return Err(self.damaged_end(verified, why));
         }
-        let aside = durable::set_aside(&path, "damaged").map_err(&failed)?;
+        let aside = self.set_mirror_aside()?;
         fs::copy(&aside, &path).and_then(|_| mirror::truncate_after(&path, good)).map_err(&failed)?;
         let which = match good.next().0 {
             first if first == lines => format!("line {first}"),
@@ -662,6 +760,19 @@ impl Reconciler<'_> {
                     format!("the store ends at event {}, and events.jsonl is damaged: {detail}", head.seq);
                 self.corrupt(at, detail)
             }
+            other => self.read(other),
+        }
+    }
+
+    /// Returns an error of what was to be read in, without the name that its copy has here.
+    fn of_lines(&self, error: ReadError) -> OpenError {
+        let bare = |at: Seq, detail: String| match detail.strip_prefix(&format!("line {at} of ")) {
+            Some(named) => named.split_once(": ").map_or(named, |(_, bare)| bare).to_owned(),
+            None => detail,
+        };
+        match error {
+            ReadError::Corrupt { at, detail } => OpenError::Lines { at, detail: bare(at, detail) },
+            ReadError::Newer { at, detail } => self.read(ReadError::Newer { at, detail: bare(at, detail) }),
             other => self.read(other),
         }
     }

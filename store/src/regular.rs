@@ -2,7 +2,7 @@
 //! socket or device, which may keep whoever opens it waiting for ever, is refused.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::system;
@@ -47,6 +47,13 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > LINE_MAX { Err(too_long("the file")) } else { Ok(bytes) }
 }
 
+/// Reads what follows so many bytes of a file, which is little.
+pub(crate) fn rest_of(mut file: File, after: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(after))?;
+    file.read_to_end(&mut bytes).map(|_| bytes)
+}
+
 /// Reads the first line of a file, with its line feed if it has one.
 ///
 /// # Errors
@@ -64,19 +71,43 @@ pub(crate) fn too_long(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
-fn no_file(seen: &Metadata) -> io::Error {
-    let what = match seen.file_type() {
-        kind if kind.is_symlink() => "a link",
-        kind if kind.is_dir() => "a folder",
-        _ => "a pipe, socket or device",
-    };
-    io::Error::other(NoFile(what))
+/// Makes sure that nothing but a folder, or a link to one, is where a folder must be; it may be missing.
+///
+/// # Errors
+///
+/// What the system says, or what is there instead of a folder.
+pub(crate) fn check_folder(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(seen) if !path.is_dir() => {
+            Err(io::Error::other(InTheWay::OfFolder { path: path.to_owned(), is: what(&seen) }))
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
-/// What is there instead of a file.
+fn no_file(seen: &Metadata) -> io::Error {
+    io::Error::other(InTheWay::OfFile { is: what(seen) })
+}
+
+fn what(seen: &Metadata) -> &'static str {
+    match seen.file_type() {
+        kind if kind.is_symlink() => "a link",
+        kind if kind.is_dir() => "a folder",
+        kind if kind.is_file() => "a file",
+        _ => "a pipe, socket or device",
+    }
+}
+
+/// What is there instead of a file or a folder.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} is where a file of Unstuck must be: move it away")]
-pub(crate) struct NoFile(&'static str);
+pub(crate) enum InTheWay {
+    #[error("{is} is where a file of Unstuck must be: move it away")]
+    OfFile { is: &'static str },
+    /// It may lie above the folder that was asked for.
+    #[error("{} is {is}, and has to be a folder of Unstuck: move it away", path.display())]
+    OfFolder { path: PathBuf, is: &'static str },
+}
 
 /// An error of one of several files.
 #[derive(Debug, thiserror::Error)]

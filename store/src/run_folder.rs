@@ -37,6 +37,11 @@ impl RunFolder {
         self.path.join("store")
     }
 
+    /// Returns the folder in which the database is kept while it is being opened, as it was before.
+    pub(crate) fn store_before(&self) -> PathBuf {
+        self.path.join("store.before")
+    }
+
     /// Returns the file of the database in which the records lie.
     pub fn data_file(&self) -> PathBuf {
         self.store().join("db")
@@ -99,7 +104,7 @@ impl RunFolder {
 
     /// Says whether a run was made here: the file that is written last is there, or there is a line of its log. A run
     /// whose making was cut short is none.
-    pub fn is_made(&self) -> bool {
+    pub(crate) fn is_made(&self) -> bool {
         self.format().exists() || self.has_lines()
     }
 

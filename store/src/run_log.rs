@@ -4,15 +4,17 @@
 //! which never touches the store and so works while the run is live. What opening may find is in
 //! [`opening`].
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::iter;
 use std::mem;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use unstuck_core::event::Event;
 use unstuck_core::id::Seq;
 
+use crate::before::Before;
 use crate::blobs::{BlobStore, FolderBlobs, MemoryBlobs};
 use crate::chain::{self, Head};
 use crate::checkpoint::Checkpoint;
@@ -23,8 +25,9 @@ use crate::event_store::{AppendError, EventStore, Events, Expected, ReadError, R
 use crate::lease::{Lease, Liveness};
 use crate::lines::line_error;
 use crate::memory::MemoryStore;
+use crate::merged::{self, Merged};
 use crate::mirror::{self, MirrorReader, Tail};
-use crate::opening::{self, Completed, Finding, OpenError, Opening, Reconciler};
+use crate::opening::{self, Finding, NO_EVENT, OpenError, Opening, Reconciler};
 use crate::regular::{self, InFile};
 use crate::run_folder::{FORMAT_VERSION, Format, RunFolder};
 use crate::sled_store::SledStore;
@@ -43,7 +46,7 @@ impl RunLog {
     /// Makes the log of a new run.
     pub fn create(folder: &RunFolder) -> Result<Self, OpenError> {
         let failed = OpenError::io(folder);
-        if folder.is_made() {
+        if Self::has_begun(folder) {
             return Err(OpenError::Exists { path: folder.path().to_owned() });
         }
         durable::create_folder(folder.path()).map_err(&failed)?;
@@ -55,6 +58,11 @@ impl RunLog {
         Format::write(folder).map_err(&failed)?;
         let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
         Self::assemble(folder, Arc::new(engine), blobs, lease, Head::default()).map_err(failed)
+    }
+
+    /// Says whether a run was made here, or left a record at least.
+    pub fn has_begun(folder: &RunFolder) -> bool {
+        folder.is_made() || has_records(folder)
     }
 
     /// Makes a log that is gone with the process.
@@ -85,28 +93,39 @@ impl RunLog {
         Ok(ReadLog::of(folder))
     }
 
-    /// Writes the store anew from the mirror and from what the damaged store's own file has beyond it. The old store is kept
+    /// Opens the log of a run of which perhaps nothing but a damaged store is left, to [salvage](ReadLog::salvage) what is whole.
+    pub fn open_to_salvage(folder: &RunFolder) -> Result<ReadLog, OpenError> {
+        check_there(folder).map(|()| ReadLog::of(folder))
+    }
+
+    /// Writes the store anew from all that is whole of the mirror and of the damaged store's own files. What was there is kept
     /// aside, and what is known to be lost is named.
     ///
-    /// The mirror's chain is checked first, in full; nothing is changed if it is damaged itself.
+    /// # Errors
+    ///
+    /// There is no event, or a file cannot be read; nothing is changed then.
     pub fn rebuild_store(folder: &RunFolder) -> Result<(Self, Opening), OpenError> {
         let failed = OpenError::io(folder);
         check_there(folder)?;
         let (lease, _) =
             Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
-        let lost = ReadLog::of(folder).check().map_err(|error| OpenError::from_read(folder, error))?;
-        let Completed { found, known, .. } =
-            opening::complete_mirror(folder, &FolderBlobs::new(folder.blobs()))?;
-        let aside = durable::set_aside(&folder.store(), "damaged").map_err(&failed)?;
+        let lines = durable::temporary_beside(&folder.mirror());
+        let merged = merge_into(folder, &lines)?;
+        let mut findings = Vec::new();
+        let store = folder.store();
+        let aside = store.exists().then(|| durable::set_aside(&store, "damaged"));
+        let aside = aside.transpose().map_err(&failed)?;
+        let Merged { head, found, ends_in_store, .. } = merged;
+        findings.push(Finding::StoreRebuilt { aside, events: head.seq, found, ends_in_store });
+        if let Some(aside) = put_lines(folder, &lines, merged.is_damaged).map_err(&failed)? {
+            findings.push(Finding::MirrorRebuilt { aside: Some(aside) });
+        }
         let log = Self::fill(folder, lease)?;
         if folder.lacks_format() {
             Format::write(folder).map_err(&failed)?;
         }
-        let head = log.head().seq;
-        let rebuilt = Finding::StoreRebuilt { aside, events: head, found };
-        let why = "neither events.jsonl nor the file of the store has them";
-        let lost = Finding::lost(head, lost.known.max(known), why);
-        Ok((log, Opening { findings: [rebuilt].into_iter().chain(lost).collect() }))
+        findings.extend(Finding::behind(&merged));
+        Ok((log, Opening { findings }))
     }
 
     /// Writes the mirror anew from the store, for a run whose mirror is damaged. The old mirror is kept aside.
@@ -115,7 +134,8 @@ impl RunLog {
         let _lease = Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
         let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
         let blobs = FolderBlobs::new(folder.blobs());
-        let mut reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings: Vec::new() };
+        let mut reconciler =
+            Reconciler { folder, engine: &engine, blobs: &blobs, findings: Vec::new(), aside: None };
         reconciler.rewrite_mirror()?;
         Ok(Opening { findings: reconciler.findings })
     }
@@ -125,7 +145,8 @@ impl RunLog {
         let failed = OpenError::io(folder);
         let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
         let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
-        let reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings: Vec::new() };
+        let reconciler =
+            Reconciler { folder, engine: &engine, blobs: &blobs, findings: Vec::new(), aside: None };
         let head = reconciler.fill()?;
         lease.raise_above(head.epoch).map_err(&failed)?;
         Self::assemble(folder, Arc::new(engine), blobs, lease, head).map_err(failed)
@@ -136,23 +157,24 @@ impl RunLog {
         let failed = OpenError::io(folder);
         let is_new = !folder.path().exists();
         // What is left of a run whose log is gone stays.
-        if !is_new && !matches!(check_there(folder), Err(OpenError::Gone { .. })) {
+        if !is_new && !is_gone(folder) {
             return Err(OpenError::Exists { path: folder.path().to_owned() });
         }
         durable::create_folder(folder.path()).map_err(&failed)?;
-        let made = (|| {
-            let mut anew = OpenOptions::new();
-            let file = regular::open_with(anew.write(true).create(true).truncate(true), &folder.mirror());
-            io::copy(lines, &mut file.map_err(&failed)?).map_err(&failed)?;
-            let (lease, _) =
-                Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
-            Self::fill(folder, lease)
-        })();
+        let (lease, _) =
+            Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+        let aside = set_remains_aside(folder).map_err(&failed)?;
+        let made = File::create_new(folder.mirror())
+            .and_then(|mut file| io::copy(lines, &mut file))
+            .map_err(&failed)
+            .and_then(|_| Self::fill(folder, lease));
         if made.is_err() {
             let _best_effort = if is_new {
                 fs::remove_dir_all(folder.path())
             } else {
-                fs::remove_file(folder.mirror()).and_then(|()| fs::remove_dir_all(folder.store()))
+                let _may_not_be_there = fs::remove_dir_all(folder.store());
+                fs::remove_file(folder.mirror())
+                    .and_then(|()| aside.iter().try_for_each(|(was, is)| fs::rename(is, was)))
             };
         }
         let log = made?;
@@ -164,7 +186,8 @@ impl RunLog {
     pub(crate) fn extend_from(folder: &RunFolder, lines: &mut dyn Read) -> Result<(Self, Seq), OpenError> {
         let failed = OpenError::io(folder);
         let (Opened { lease, engine, blobs, head }, _) = Opened::mended(folder)?;
-        let reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings: Vec::new() };
+        let reconciler =
+            Reconciler { folder, engine: &engine, blobs: &blobs, findings: Vec::new(), aside: None };
         let copy = durable::temporary_beside(&folder.mirror());
         let end = File::create_new(&copy)
             .and_then(|mut file| io::copy(lines, &mut file))
@@ -259,25 +282,35 @@ struct Opened {
 }
 
 impl Opened {
-    /// Takes the lease, and brings store and mirror together.
+    /// Takes the lease, and brings store and mirror together. Where that is refused both are what they were, but of a store
+    /// that is too large to be kept meanwhile.
     fn mended(folder: &RunFolder) -> Result<(Self, Vec<Finding>), OpenError> {
-        let failed = OpenError::io(folder);
         check_there(folder)?;
-        let mut findings = Vec::new();
         let (lease, from) =
             Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
-        findings.extend(from.map(|from| Finding::LeaseTakenOver { from }));
-        let aside = Engine::set_unfinished_snapshots_aside(&folder.store()).map_err(&failed)?;
-        findings.extend(aside.into_iter().map(|aside| Finding::Healed { aside }));
-        let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
-        blobs.remove_unfinished().map_err(&failed)?;
-
-        let completed = opening::complete_mirror(folder, &blobs)?;
-        findings.extend(completed.finding());
-        let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
-        let mut reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings };
-        let head = reconciler.reconcile(Checkpoint::load(&folder.checkpoint()).as_ref(), completed.known)?;
-        let mut findings = reconciler.findings;
+        let failed = OpenError::io(folder);
+        let store = folder.store();
+        regular::check_folder(&store).map_err(&failed)?;
+        let unfinished = Engine::set_unfinished_snapshots_aside(&store).map_err(&failed)?;
+        let before = Before::remember(folder).map_err(OpenError::in_file(folder))?;
+        let mut aside = None;
+        let opened = Self::brought_together(folder, &mut aside);
+        let (engine, blobs, head, mended) = match opened {
+            Ok(opened) => opened,
+            Err(error) if error.is_of_damage() => {
+                let is_put_back = before.put_back(aside.as_deref()).map_err(OpenError::in_file(folder))?;
+                return Err(error.looked_at_again(folder, is_put_back));
+            }
+            // Perhaps the files are somebody else's: another one in their place would not be locked.
+            Err(error) => {
+                let _best_effort = before.forget();
+                return Err(error);
+            }
+        };
+        before.forget().map_err(&failed)?;
+        let taken = from.map(|from| Finding::LeaseTakenOver { from }).into_iter();
+        let healed = unfinished.into_iter().map(|aside| Finding::Healed { aside });
+        let mut findings: Vec<_> = taken.chain(healed).chain(mended).collect();
         if folder.lacks_format() {
             Format::write(folder).map_err(&failed)?;
             findings.push(Finding::FormatWritten);
@@ -288,6 +321,50 @@ impl Opened {
         lease.raise_above(head.epoch).map_err(failed)?;
         Ok((Self { lease, engine, blobs, head }, findings))
     }
+
+    /// Opens the database, and makes it and the mirror the same. `aside` becomes where the mirror was moved to, if it was.
+    fn brought_together(
+        folder: &RunFolder,
+        aside: &mut Option<PathBuf>,
+    ) -> Result<(Engine, Arc<FolderBlobs>, Head, Vec<Finding>), OpenError> {
+        let failed = OpenError::io(folder);
+        let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
+        blobs.remove_unfinished().map_err(&failed)?;
+
+        let completed = opening::complete_mirror(folder, &blobs, aside)?;
+        let findings = completed.findings(aside.as_deref());
+        let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
+        let mut reconciler =
+            Reconciler { folder, engine: &engine, blobs: &blobs, findings, aside: aside.take() };
+        let head = reconciler.reconcile(Checkpoint::load(&folder.checkpoint()).as_ref(), completed.known);
+        *aside = reconciler.aside;
+        let findings = reconciler.findings;
+        head.map(|head| (engine, blobs, head, findings))
+    }
+}
+
+/// Writes what is whole of a log to the new file `lines`.
+fn merge_into(folder: &RunFolder, lines: &Path) -> Result<Merged, OpenError> {
+    let failed = OpenError::io(folder);
+    let mut file = File::create_new(lines).map_err(&failed)?;
+    let merged = merged::write(folder, &FolderBlobs::new(folder.blobs()), &mut file)
+        .map_err(|error| OpenError::from_read(folder, error))
+        .and_then(|merged| match merged.head.seq {
+            Seq(0) => Err(OpenError::corrupt(folder, Seq(1), NO_EVENT.to_owned())),
+            _ => file.sync_all().map_err(&failed).map(|()| merged),
+        });
+    if merged.is_err() {
+        let _best_effort = fs::remove_file(lines);
+    }
+    merged
+}
+
+/// Puts new lines in the place of those of the mirror. Those that are damaged are kept; returns where.
+fn put_lines(folder: &RunFolder, lines: &Path, is_damaged: bool) -> io::Result<Option<PathBuf>> {
+    let mirror = folder.mirror();
+    let aside = if is_damaged { Some(durable::set_aside(&mirror, "damaged")?) } else { None };
+    fs::rename(lines, &mirror)?;
+    Ok(aside)
 }
 
 impl EventStore for RunLog {
@@ -331,21 +408,28 @@ impl End {
     }
 }
 
-/// What can be read of a log whose store is damaged: its lines, and the records that continue them in the store's own file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is whole of a log whose store is damaged: lines, and records in the store's own files.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rest {
     /// All events that are known.
     Whole,
     /// The first ones.
     Shortened,
-    /// Those before a line of `events.jsonl` that is damaged itself.
-    Damaged,
+    /// No event.
+    Nothing,
+    /// Nobody can tell before this is done.
+    Unread(String),
 }
 
 impl Rest {
     /// Looks at what there is. Nobody writes it at this moment.
     pub(crate) fn of(folder: &RunFolder) -> Self {
-        ReadLog::of(folder).rest()
+        match merged::write(folder, &FolderBlobs::new(folder.blobs()), &mut io::sink()) {
+            Ok(merged) if merged.head.seq == Seq(0) => Self::Nothing,
+            Ok(merged) if merged.lost().is_some() => Self::Shortened,
+            Ok(_) => Self::Whole,
+            Err(error) => Self::Unread(error.hint().unwrap_or_default()),
+        }
     }
 }
 
@@ -361,27 +445,13 @@ impl ReadLog {
         Self { folder: folder.clone(), blobs: Arc::new(FolderBlobs::new(folder.blobs())) }
     }
 
-    /// Checks that a store can be written anew: the lines of the mirror are whole, and there is an event. Returns what is known
-    /// of the end.
-    fn check(&self) -> Result<End, ReadError> {
-        let end = self.end_of(true)?;
-        if self.folder.mirror().exists() {
-            mirror::read(&self.folder.mirror(), Seq(1))?.try_for_each(|event| event.map(drop))?;
-        }
-        if end.last() == Seq(0) {
-            let detail = "neither events.jsonl nor the file of the store holds an event".to_owned();
-            return Err(ReadError::Corrupt { at: Seq(1), detail });
-        }
-        Ok(end)
-    }
-
-    /// Says what there is for a store that is written anew.
-    fn rest(&self) -> Rest {
-        match self.check() {
-            Ok(end) if end.known > end.last() => Rest::Shortened,
-            Ok(_) => Rest::Whole,
-            Err(_) => Rest::Damaged,
-        }
+    /// Writes the lines of all that is whole, whatever else the log holds. Nobody writes it at this moment.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read, a line is of a newer version, or `out` cannot be written.
+    pub fn salvage(&self, out: &mut dyn Write) -> Result<Merged, ReadError> {
+        merged::write(&self.folder, &self.blobs, out)
     }
 
     /// Returns the events from `from` on, as of now, each checked. What is good comes before an error, and there is
@@ -483,7 +553,7 @@ fn check_there(folder: &RunFolder) -> Result<(), OpenError> {
             return Err(OpenError::NewerVersion { run: run(), detail });
         }
         Some(_) => {}
-        None if folder.is_made() || has_records(folder) => {}
+        None if RunLog::has_begun(folder) => {}
         None if !folder.path().exists() || folder.data_file().exists() => {
             return Err(OpenError::NotFound { path: folder.path().to_owned() });
         }
@@ -493,6 +563,25 @@ fn check_there(folder: &RunFolder) -> Result<(), OpenError> {
         return Ok(());
     }
     Err(OpenError::Gone { run: run(), path: folder.path().to_owned(), left: left_in(folder) })
+}
+
+/// Says whether there is no event of a run any more, whatever is left of it.
+fn is_gone(folder: &RunFolder) -> bool {
+    let has_none = |merged: Merged| merged.head.seq == Seq(0);
+    match check_there(folder) {
+        Ok(()) => ReadLog::of(folder).salvage(&mut io::sink()).is_ok_and(has_none),
+        Err(error) => matches!(error, OpenError::Gone { .. } | OpenError::NotFound { .. }),
+    }
+}
+
+/// Moves what is left of a log that is gone out of the way of one that is read in. Returns what was where, and where it is.
+fn set_remains_aside(folder: &RunFolder) -> io::Result<Vec<(PathBuf, PathBuf)>> {
+    let mirror = folder.mirror();
+    if !folder.has_lines() && mirror.exists() {
+        fs::remove_file(&mirror)?;
+    }
+    let remains = [mirror, folder.store()].into_iter().filter(|path| fs::symlink_metadata(path).is_ok());
+    remains.map(|path| durable::set_aside(&path, "damaged").map(|aside| (path, aside))).collect()
 }
 
 fn has_records(folder: &RunFolder) -> bool {

@@ -11,7 +11,7 @@ use std::io::{self, Read as _};
 use std::path::PathBuf;
 
 use memchr::memmem;
-use unstuck_core::id::Seq;
+use unstuck_core::id::{Digest, Seq};
 
 use crate::chain::Head;
 use crate::envelope::{self, Header, MAGIC, RECORD_MAX, Record, RecordRef};
@@ -21,7 +21,7 @@ use crate::run_folder::RunFolder;
 /// So much of a file is looked at at a time.
 const CHUNK: usize = 1 << 20;
 /// So many records are kept at most; of those behind them only the last number is known.
-const RECORDS_MAX: usize = 10_000;
+pub(crate) const RECORDS_MAX: usize = 10_000;
 
 /// So many records of a batch may be in the mirror that has not all of it.
 const BEGUN_MAX: u64 = 1_000;
@@ -55,18 +55,21 @@ pub(crate) fn after(folder: &RunFolder, last: Option<&Header>) -> Result<Beyond,
 
 /// Whole records of the files.
 #[derive(Default)]
-struct Found {
+pub(crate) struct Found {
     /// By their place; there may be several of which only one is in the chain.
-    records: BTreeMap<Seq, Vec<Record>>,
+    pub(crate) records: BTreeMap<Seq, Vec<Record>>,
+    /// They are after this one.
+    pub(crate) from: Seq,
     /// The place of the last one, whether it was kept or not.
-    last: Seq,
+    pub(crate) last: Seq,
 }
 
 impl Found {
     /// Finds the records after `seq`. Those after the mirror's end that are of an earlier lease were given up before it.
-    fn read(folder: &RunFolder, seq: Seq, end: Head) -> Result<Self, InFile> {
-        let mut found = Self::default();
+    pub(crate) fn read(folder: &RunFolder, seq: Seq, end: Head) -> Result<Self, InFile> {
+        let mut found = Self { from: seq, ..Self::default() };
         let is_kept = |it: &Record| it.header.seq <= end.seq || it.header.epoch >= end.epoch;
+        regular::check_folder(&folder.store()).map_err(InFile::at(folder.path()))?;
         for path in files(folder).map_err(InFile::at(&folder.store()))? {
             let read = match regular::open(&path) {
                 // There is no store yet, or the engine did not need it any more.
@@ -111,10 +114,9 @@ impl Found {
 
     /// Returns the records of a batch up to this one.
     fn begun(&self, mut head: Head) -> Option<Vec<Record>> {
-        let at = |head: Head| self.records.get(&head.seq)?.iter().find(|it| it.header.hash == head.hash);
         let mut batch = Vec::new();
         while head.seq > Seq(0) {
-            let record = at(head)?;
+            let record = self.at(head.seq, head.hash)?;
             if record.header.more == 0 {
                 break;
             }
@@ -125,8 +127,24 @@ impl Found {
         Some(batch)
     }
 
+    fn at(&self, seq: Seq, hash: Digest) -> Option<&Record> {
+        self.records.get(&seq)?.iter().find(|it| it.header.hash == hash)
+    }
+
+    /// Returns the records that lead from `head` to the one of this place and hash, if all are there.
+    pub(crate) fn between(&self, head: Head, mut seq: Seq, mut hash: Digest) -> Option<Vec<Record>> {
+        let mut records = Vec::new();
+        while seq > head.seq {
+            let record = self.at(seq, hash)?;
+            records.push(record.clone());
+            (seq, hash) = (Seq(seq.0 - 1), record.header.prev);
+        }
+        records.reverse();
+        (hash == head.hash).then_some(records)
+    }
+
     /// Returns the records that continue a chain.
-    fn continuing(&self, mut head: Head) -> Vec<Record> {
+    pub(crate) fn continuing(&self, mut head: Head) -> Vec<Record> {
         let mut chain = Vec::new();
         // Where a batch was given up and another one took its place, that one is of a later lease.
         let next = |head: Head| {

@@ -219,6 +219,11 @@ fn a_format_that_is_lost_or_damaged_keeps_nobody_from_the_records_and_is_written
         fs::remove_file(folder.format()).unwrap();
         fs::remove_dir_all(folder.store()).unwrap();
     });
+    // Records are a run too, though nothing else is left.
+    let run = Run::with(5);
+    fs::remove_file(run.folder.format()).unwrap();
+    fs::remove_file(run.folder.mirror()).unwrap();
+    assert!(matches!(RunLog::create(&run.folder), Err(OpenError::Exists { .. })));
     // One whose making was cut short is no run.
     let run = Run::with(0);
     fs::remove_file(run.folder.format()).unwrap();
@@ -453,9 +458,145 @@ fn damaged_lines_at_the_end_that_the_store_does_not_know_are_kept_aside_and_name
         assert_eq!((run.mirror(), fs::read(aside).unwrap()), (good, damaged));
     };
     check(5, "garbage\n", "line 6");
-    check(5, "\n", "line 6");
     check(5, "{\"seq\":6}\ngarbage\n", "one of the lines 6 to 7");
     check(3, "garbage\n", "line 6");
+}
+
+#[test]
+fn lines_on_which_there_is_nothing_are_no_damage() {
+    let check = |blank: &str, at: usize| {
+        let run = Run::with(5);
+        let good = run.mirror();
+        let before = run.mirror_lines(at);
+        run.set_mirror(&[&before, blank.as_bytes(), &good[before.len()..]].concat());
+        let reading = RunLog::open_for_reading(&run.folder).unwrap();
+        assert!(reading.behind().is_none(), "{blank:?} {at}");
+        assert_eq!(reading.read(Seq(1)).unwrap().map(Result::unwrap).count(), 5);
+        let mut exported = Vec::new();
+        exchange::export(&reading, Seq(5), &mut exported).unwrap();
+        assert_eq!(exported, good, "{blank:?} {at}");
+        run.expect(&[], 5);
+        // The store is gone: the lines alone hold them all.
+        fs::remove_dir_all(run.folder.store()).unwrap();
+        run.expect(&["the store had lost its tail: events 1 to 5 were restored from events.jsonl"], 5);
+        let log = run.open().0;
+        run.append(&log, 1);
+        run.holds(&log, 6);
+        let other = Run::new();
+        drop(exchange::import(
+            &mut &[&before, blank.as_bytes(), &good[before.len()..]].concat()[..],
+            &other.folder,
+        ));
+        other.expect(&[], 5);
+    };
+    for blank in ["\n", "\n\n\n", "\r\n", " \t\n"] {
+        for at in [0, 3, 5] {
+            check(blank, at);
+        }
+    }
+}
+
+#[test]
+fn a_last_line_that_lacks_nothing_but_its_end_is_kept() {
+    let run = Run::with(5);
+    let good = run.mirror();
+    fs::remove_dir_all(run.folder.store()).unwrap();
+    run.set_mirror(&good[..good.len() - 1]);
+    run.expect(&["the store had lost its tail: events 1 to 5 were restored from events.jsonl"], 5);
+    assert_eq!(run.mirror(), good);
+    let other = Run::new();
+    drop(exchange::import(&mut &good[..good.len() - 1], &other.folder).unwrap());
+    other.expect(&[], 5);
+}
+
+#[test]
+fn a_store_that_is_refused_is_as_it_was_and_has_what_the_lines_lack() {
+    // Which line is damaged, how many there are, which record is none any more, and how many events that leaves.
+    for (damaged, lines, wiped, kept) in [
+        (Some(3), 9, None, 9),
+        (Some(1), 9, None, 9),
+        (Some(3), 6, None, 9),
+        (Some(3), 9, Some(3), 2),
+        (None, 6, Some(8), 7),
+    ] {
+        let run = Run::with(9);
+        let mut changed = run.mirror_lines(lines);
+        if let Some(line) = damaged {
+            let at = run.mirror_lines(line).len() - 20;
+            changed[at] ^= 1;
+        }
+        run.set_mirror(&changed);
+        let mut bytes = fs::read(run.folder.data_file()).unwrap();
+        for at in memchr::memmem::find_iter(&bytes.clone(), b"UNST") {
+            let seq = u64::from_le_bytes(bytes[at + 18..at + 26].try_into().unwrap());
+            bytes[at + 60] ^= u8::from(Some(seq) == wiped);
+        }
+        // What the engine finds first is not what it wrote, so it takes the file for one that holds nothing.
+        bytes[5] ^= 1;
+        fs::write(run.folder.data_file(), &bytes).unwrap();
+        let case = format!("{damaged:?} {lines} {wiped:?}");
+        if damaged.is_some() {
+            for _ in 0..2 {
+                let hint = run.open_error().hint().unwrap();
+                assert!(hint.starts_with("nothing was changed"), "{case}: {hint}");
+                assert_eq!(hint.contains("what is lost"), wiped.is_some(), "{case}: {hint}");
+                assert!(
+                    run.mirror() == changed && fs::read(run.folder.data_file()).unwrap() == bytes,
+                    "{case}"
+                );
+            }
+        }
+        let mut salvaged = Vec::new();
+        let reading = RunLog::open_to_salvage(&run.folder).unwrap();
+        let merged = reading.salvage(&mut salvaged).unwrap();
+        let lines = salvaged.iter().filter(|byte| **byte == b'\n').count() as u64;
+        assert_eq!(
+            (merged.last(), lines, merged.lost().is_some()),
+            (Seq(kept), kept, wiped.is_some()),
+            "{case}"
+        );
+        let (log, opening) = match RunLog::rebuild_store(&run.folder) {
+            Ok(rebuilt) => rebuilt,
+            Err(error) => panic!("{case}: {error}"),
+        };
+        let lost = opening.findings.iter().any(|it| matches!(it, Finding::TailDropped { .. }));
+        assert_eq!(lost, wiped.is_some(), "{case}: {opening:?}");
+        run.holds(&log, kept);
+        drop(log);
+        run.open();
+    }
+}
+
+#[test]
+fn a_log_without_a_whole_event_is_read_in_again_and_what_was_left_is_kept() {
+    let run = Run::with(5);
+    let good = run.mirror();
+    run.set_mirror(b"garbage\n");
+    run.wipe_store();
+    let hint = run.open_error().hint().unwrap();
+    assert!(hint.ends_with("unstuck import FILE"), "{hint}");
+    let cut = exchange::import(&mut &good[..20], &run.folder).map(drop).unwrap_err();
+    assert!(matches!(cut, OpenError::Lines { at: Seq(1), .. }), "{cut}");
+    assert_eq!(run.mirror(), b"garbage\n", "it is as it was");
+    drop(exchange::import(&mut &good[..], &run.folder).unwrap());
+    run.expect(&[], 5);
+    assert_eq!(fs::read(run.folder.path().join("events.jsonl.damaged-1")).unwrap(), b"garbage\n");
+    assert!(run.folder.path().join("store.damaged-1").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn the_files_of_a_store_that_another_process_has_open_stay_the_same_files() {
+    use std::os::unix::fs::MetadataExt as _;
+    let run = Run::with(5);
+    let inode = || fs::metadata(run.folder.data_file()).unwrap().ino();
+    let (before, mirror) = (inode(), run.mirror());
+    let held = fs::File::open(run.folder.data_file()).unwrap();
+    held.lock().unwrap();
+    assert!(matches!(run.open_error(), OpenError::Locked { .. }));
+    assert!(inode() == before && run.mirror() == mirror);
+    drop(held);
+    run.expect(&[], 5);
 }
 
 #[test]
@@ -470,14 +611,15 @@ fn damage_in_the_middle_stops_with_the_event_and_changes_nothing() {
     );
     assert!(error.hint().unwrap().contains("verify 0123456789ab --rebuild-store"));
     assert_eq!(run.mirror(), before);
-    // Where the mirror lacks events too, there is only what is good of it.
+    // Where the mirror lacks events too, each has what the other one lacks.
     run.set_mirror(&run.mirror_lines(8)[1..]);
-    assert!(run.open_error().hint().unwrap().contains("export 0123456789ab --salvage"));
-    assert!(RunLog::rebuild_store(&run.folder).is_err());
+    assert!(run.open_error().hint().unwrap().contains("all events that are known are whole"));
     let store = fs::read(run.folder.data_file()).unwrap();
     run.set_mirror(b"");
     run.wipe_store();
-    assert!(matches!(RunLog::rebuild_store(&run.folder), Err(OpenError::Corrupt { at: Seq(1), .. })));
+    let none = RunLog::rebuild_store(&run.folder).map(drop).unwrap_err();
+    assert!(matches!(none, OpenError::Corrupt { at: Seq(1), .. }));
+    assert!(none.hint().unwrap().ends_with("unstuck import FILE"));
     fs::write(run.folder.data_file(), store).unwrap();
     run.set_mirror(&before);
     // The mirror still has everything, so the run can be read, and rebuilt on request.
@@ -520,8 +662,8 @@ fn a_store_is_written_anew_from_what_its_own_file_has_beyond_the_mirror_and_the_
         let (log, opening) = RunLog::rebuild_store(&run.folder).unwrap();
         let said: Vec<_> = opening.findings.iter().map(ToString::to_string).collect();
         let from = format!(
-            "events.jsonl, {lines} events, and from what could be read of its own file, events {} to {kept}",
-            lines + 1
+            "events.jsonl, {lines} events, and from what could be read of its own files, {} events",
+            kept - lines as u64
         );
         assert!(said[0].contains(&from), "{case}: {said:?}");
         assert_eq!(said.len(), 1 + usize::from(lost.is_some()), "{case}: {said:?}");
@@ -1047,10 +1189,11 @@ fn an_empty_head_is_that_of_no_event() {
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_the_folder_of_the_store_is_named_and_not_waited_for() {
-    for name in ["db", "conf", "snap.0000000000000001", "blobs/1"] {
+    for name in ["store/db", "store/conf", "store/snap.0000000000000001", "store/blobs/1", "store"] {
         let run = Run::with(3);
-        let path = run.folder.store().join(name);
-        let _may_not_be_there = fs::remove_file(&path);
+        let path = run.folder.path().join(name);
+        let _may_not_be_there =
+            if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let error = run.open_error();
         let said = unstuck_core::error::with_causes(&error);

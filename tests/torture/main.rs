@@ -16,6 +16,7 @@ mod bytes;
 mod calls;
 mod limits;
 mod odd;
+mod pairs;
 mod place;
 mod readers;
 mod sample;

@@ -5,6 +5,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use unstuck_core::error::with_causes;
+use unstuck_core::id::Seq;
+use unstuck_store::event_store::ReadError;
+use unstuck_store::opening::PUT_BACK;
+use unstuck_store::run_log::RunLog;
 use unstuck_store::{exchange, hint};
 
 use crate::args::Global;
@@ -12,7 +16,7 @@ use crate::driving;
 use crate::error::{Error, Result};
 use crate::exit;
 use crate::moment;
-use crate::project::{Project, RunArg};
+use crate::project::{Found, Project, RunArg};
 
 /// Arguments of `unstuck export`.
 #[derive(Debug, clap::Args)]
@@ -33,33 +37,65 @@ pub fn export(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&args.run)?;
     drop(driving::mend(&project, &found));
-    let (good, error) = found.good_events()?;
-    if let (Some(error), false) = (&error, args.salvage) {
-        return Err(found.unreadable(error));
+    // Whoever writes a log has whole lines.
+    if args.salvage && !found.is_live() {
+        return salvage(&found, args);
     }
-    let failed = |error: io::Error| {
-        Error::damaged(format!("cannot write the export: {error}"))
-            .hint(format!("{}, then try again", hint::for_io(&error)))
-    };
-    let mut out: Box<dyn Write> = match &args.output {
-        Some(path) => Box::new(File::create_new(path).map_err(|error| {
-            let is_there = error.kind() == io::ErrorKind::AlreadyExists;
-            let hint = is_there.then(|| format!("remove {}, or name another file", path.display()));
-            Error::usage(format!("cannot write the export to {}: {error}", path.display())).hint_if(hint)
-        })?),
-        None => Box::new(io::stdout().lock()),
-    };
-    let last = moment::last_of(&good);
-    match exchange::export(&found.log()?, last, &mut out) {
+    let (good, error) = found.good_events()?;
+    if let Some(error) = error {
+        return Err(found.unreadable(&error));
+    }
+    let (log, last) = (found.log()?, moment::last_of(&good));
+    let mut out = open(args)?;
+    wrote(exchange::export(&log, last, &mut out), last, &found, args)
+}
+
+/// Writes what is whole of the lines and of the files of the store, and says what is not.
+fn salvage(found: &Found, args: &Args) -> Result {
+    let log = RunLog::open_to_salvage(&found.folder).map_err(|error| found.unopened(&error))?;
+    let merge = |out: &mut dyn Write| log.salvage(out).map_err(|error| found.unreadable(&error));
+    let merged = merge(&mut io::sink())?;
+    let last = merged.last();
+    if last == Seq(0) {
+        let none = format!("nothing of run {} can be kept: no event of it is whole", found.short());
+        return Err(Error::damaged(none).hint(PUT_BACK));
+    }
+    let mut out = open(args)?;
+    let written = log.salvage(&mut out).map(drop).map_err(|error| match error {
+        ReadError::Io { source, .. } => source,
+        other => io::Error::other(other),
+    });
+    if let Some(lost) = merged.lost() {
+        // Whoever reads the lines knows what is wrong with the first that is not good.
+        let why = found.good_events().ok().and_then(|(_, error)| error).unwrap_or(lost);
+        eprintln!("note: kept {last} events; {}", with_causes(&why));
+    }
+    wrote(written, last, found, args)
+}
+
+/// Opens what is written to.
+fn open(args: &Args) -> Result<Box<dyn Write>> {
+    let Some(path) = &args.output else { return Ok(Box::new(io::stdout().lock())) };
+    let file = File::create_new(path).map_err(|error| {
+        let is_there = error.kind() == io::ErrorKind::AlreadyExists;
+        let hint = is_there.then(|| format!("remove {}, or name another file", path.display()));
+        Error::usage(format!("cannot write the export to {}: {error}", path.display())).hint_if(hint)
+    })?;
+    Ok(Box::new(file))
+}
+
+fn wrote(written: io::Result<()>, last: Seq, found: &Found, args: &Args) -> Result {
+    match written {
         // Nobody reads any more.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(exit::OK),
-        result => result.map_err(failed)?,
-    }
-    if let Some(error) = error {
-        eprintln!("note: kept {} events; {}", good.len(), with_causes(&error));
+        Err(error) => {
+            return Err(Error::damaged(format!("cannot write the export: {error}"))
+                .hint(format!("{}, then try again", hint::for_io(&error))));
+        }
+        Ok(()) => {}
     }
     if let Some(path) = &args.output {
-        eprintln!("wrote {} events of run {} to {}", good.len(), found.short(), path.display());
+        eprintln!("wrote {last} events of run {} to {}", found.short(), path.display());
     }
     Ok(exit::OK)
 }

@@ -99,12 +99,10 @@ fn a_run(global: &Global, args: &Args, run: &RunId, mut input: impl Read) -> Res
         let entry = RunEntry { run: run.clone(), started_at: at, workflow, workspace };
         project.runs().record(&entry);
     }
-    if let Some(lines) = lines_of(&args.file).filter(|lines| *lines > log.head().seq.0) {
-        eprintln!(
-            "note: {}: the last batch is not whole: lines {} to {lines} were left out",
-            args.file.display(),
-            log.head().seq.0 + 1
-        );
+    if let Some((first, last)) = left_out(&args.file, log.head().seq) {
+        let lines =
+            if first == last { format!("line {first} was") } else { format!("lines {first} to {last} were") };
+        eprintln!("note: {}: the last batch is not whole: {lines} left out", args.file.display());
     }
     if project::end_of(&folder).is_none() {
         eprintln!("note: it has not ended: the export was cut short, or it was made while the run went on");
@@ -123,22 +121,33 @@ fn a_run(global: &Global, args: &Args, run: &RunId, mut input: impl Read) -> Res
     Ok(exit::OK)
 }
 
-/// Says what is wrong in the words of the file: an event stands on the line of its number.
+/// Says what is wrong in the words of the file.
 fn refused(error: &OpenError, args: &Args) -> Error {
     match error {
-        OpenError::Corrupt { at, detail, .. } => {
-            let detail = detail.replace(&format!("line {at} of events.jsonl: "), "");
-            Error::usage(format!("{}:{at}: {detail}; nothing was imported", args.file.display()))
-                .hint("export it again where it comes from")
+        OpenError::Lines { at, detail } => {
+            let line = filled_lines(&args.file).nth(usize::try_from(at.0 - 1).unwrap_or(usize::MAX));
+            let line = line.unwrap_or(at.0);
+            Error::usage(format!("{}:{line}: {detail}; nothing was imported", args.file.display()))
+                .hint_if(error.hint())
         }
         _ => Error::usage(with_causes(error)).hint_if(error.hint()),
     }
 }
 
-/// Counts the lines of a file, a last one that is not ended included; `None` for standard input.
-fn lines_of(file: &Path) -> Option<u64> {
-    let lines = BufReader::new(File::open(file).ok()?).split(b'\n').map_while(|line| line.ok());
-    u64::try_from(lines.count()).ok()
+/// Returns the first and the last line behind that of the event `last`, if there are any.
+fn left_out(file: &Path, last: Seq) -> Option<(u64, u64)> {
+    let mut behind = filled_lines(file).skip(usize::try_from(last.0).unwrap_or(usize::MAX));
+    let first = behind.next()?;
+    Some((first, behind.last().unwrap_or(first)))
+}
+
+/// Returns the numbers of the lines of a file on which there is something, one that is not ended included: the n-th is that
+/// of event n. None of standard input.
+fn filled_lines(file: &Path) -> impl Iterator<Item = u64> {
+    let file = File::open(file).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()));
+    let lines =
+        file.into_iter().flat_map(|file| BufReader::new(file).split(b'\n').map_while(|line| line.ok()));
+    (1..).zip(lines).filter(|(_, line)| !line.trim_ascii().is_empty()).map(|(number, _)| number)
 }
 
 /// Returns the run that a first line names.

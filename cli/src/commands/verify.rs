@@ -64,6 +64,9 @@ pub fn verify(global: &Global, args: &Args) -> Result {
     });
     let recheck =
         unstuck_replay::recheck(checked, None).map_err(|failed: Failed| failed.explained(&found))?;
+    if recheck.events == 0 && !found.is_live() {
+        return Err(found.never_started());
+    }
     let kept = check_snapshots(&project, &found, imported)?;
     if args.json {
         crate::print_json(&serde_json::json!({

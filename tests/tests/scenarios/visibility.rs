@@ -122,7 +122,7 @@ fn s71_every_end_has_its_exit_status_its_evidence_and_a_next_command() {
     let nowhere = nowhere.with_state(no_folder);
     let ended = nowhere.unstuck(&["run", "x", "--claim", "--with", "true"]).with_status(6);
     assert!(
-        ended.err.contains("Not a directory")
+        ended.err.contains("a file is a file, and has to be a folder")
             && ended.err.contains("next: ")
             && ended.err.contains("--store"),
         "{ended:#?}"

@@ -1,0 +1,199 @@
+//! A store and a mirror as they were before they were opened, to be put back where that is refused.
+//!
+//! The engine writes into its files while it opens them, and what it cannot read it writes over: of a database that is
+//! damaged it leaves less than there was. The mirror is completed before, and may be mended after.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::durable;
+use crate::mirror::Tail;
+use crate::regular::{self, InFile};
+use crate::run_folder::RunFolder;
+
+/// So many bytes of a store are copied at most: some 100,000 events, in less than a tenth of a second.
+const COPY_MAX: u64 = 64 << 20;
+
+/// What may have to be put back.
+pub(crate) struct Before {
+    store: PathBuf,
+    was_there: bool,
+    /// A copy of the store; `None` where there was none, no room for one, or too much of it.
+    copy: Option<PathBuf>,
+    mirror: PathBuf,
+    /// `None` where there was no mirror.
+    lines: Option<Lines>,
+}
+
+/// The end of a mirror.
+struct Lines {
+    /// So long were its lines.
+    whole: u64,
+    /// What followed them.
+    rest: Vec<u8>,
+}
+
+impl Before {
+    /// Remembers what there is.
+    pub(crate) fn remember(folder: &RunFolder) -> Result<Self, InFile> {
+        Self::remember_up_to(folder, COPY_MAX)
+    }
+
+    fn remember_up_to(folder: &RunFolder, most: u64) -> Result<Self, InFile> {
+        let (store, copy, mirror) = (folder.store(), folder.store_before(), folder.mirror());
+        // Of a process that died while it opened the log. It was not synced, so nobody knows whether all of it is there.
+        remove_if_there(fs::remove_dir_all(&copy)).map_err(InFile::at(&copy))?;
+        let lines = Lines::remember(&mirror).map_err(InFile::at(&mirror))?;
+        let was_there = store.is_dir();
+        let mut before = Self { store, was_there, copy: None, mirror, lines };
+        if was_there && size_of(&before.store)? <= most {
+            let copied = copy_folder(&before.store, &copy);
+            before.copy = Some(copy);
+            if let Err(error) = copied {
+                before.forget_copy().map_err(InFile::at(&before.store))?;
+                return if is_out_of_room(&error.source) { Ok(before) } else { Err(error) };
+            }
+        }
+        Ok(before)
+    }
+
+    /// Makes store and mirror what they were, and says whether it did: without a copy of the store, what the mirror got from
+    /// it may be nowhere else by now. `aside` is where the mirror was moved to, if it was. The database is closed.
+    pub(crate) fn put_back(mut self, aside: Option<&Path>) -> Result<bool, InFile> {
+        match &self.copy {
+            None if self.was_there => return Ok(false),
+            Some(copy) => put_folder_back(&self.store, copy).inspect_err(|_| {
+                // What is left under its own name is taken for nothing.
+                let _best_effort = durable::set_aside(copy, "kept");
+            })?,
+            None if self.store.is_dir() => {
+                fs::remove_dir_all(&self.store).map_err(InFile::at(&self.store))?;
+            }
+            None => {}
+        }
+        let mirror = match (aside, &self.lines) {
+            (Some(aside), _) => fs::rename(aside, &self.mirror),
+            (None, Some(lines)) => lines.put_back(&self.mirror),
+            (None, None) => remove_if_there(fs::remove_file(&self.mirror)),
+        };
+        mirror.map_err(InFile::at(&self.mirror))?;
+        self.forget_copy().map_err(InFile::at(&self.store)).map(|()| true)
+    }
+
+    /// Forgets it: the log is open.
+    pub(crate) fn forget(mut self) -> io::Result<()> {
+        self.forget_copy()
+    }
+
+    fn forget_copy(&mut self) -> io::Result<()> {
+        self.copy.take().map_or(Ok(()), |copy| remove_if_there(fs::remove_dir_all(copy)))
+    }
+}
+
+fn is_out_of_room(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+impl Lines {
+    fn remember(mirror: &Path) -> io::Result<Option<Self>> {
+        let whole = Tail::read(mirror)?.whole;
+        match regular::open(mirror) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            file => Ok(Some(Self { whole, rest: regular::rest_of(file?, whole)? })),
+        }
+    }
+
+    fn put_back(&self, mirror: &Path) -> io::Result<()> {
+        let mut file = regular::open_with(fs::OpenOptions::new().append(true), mirror)?;
+        file.set_len(self.whole)?;
+        file.write_all(&self.rest)
+    }
+}
+
+/// Makes a folder hold what its copy does. The folder itself stays: it may be a link to one.
+fn put_folder_back(folder: &Path, copy: &Path) -> Result<(), InFile> {
+    for entry in fs::read_dir(folder).map_err(InFile::at(folder))? {
+        let path = entry.map_err(InFile::at(folder))?.path();
+        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        removed.map_err(InFile::at(&path))?;
+    }
+    copy_folder(copy, folder)
+}
+
+fn remove_if_there(removed: io::Result<()>) -> io::Result<()> {
+    removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+}
+
+/// Returns how many bytes the files of a folder and of those below it hold.
+fn size_of(folder: &Path) -> Result<u64, InFile> {
+    let mut size = 0;
+    for entry in fs::read_dir(folder).map_err(InFile::at(folder))? {
+        let entry = entry.map_err(InFile::at(folder))?;
+        match entry.metadata() {
+            // A database that is just being closed removes files.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            seen if seen.as_ref().is_ok_and(fs::Metadata::is_dir) => size += size_of(&entry.path())?,
+            seen => size += seen.map_err(InFile::at(&entry.path()))?.len(),
+        }
+    }
+    Ok(size)
+}
+
+/// Copies the files of a folder and of those below it.
+fn copy_folder(from: &Path, to: &Path) -> Result<(), InFile> {
+    durable::create_last_folder(to).map_err(InFile::at(to))?;
+    for entry in fs::read_dir(from).map_err(InFile::at(from))? {
+        let entry = entry.map_err(InFile::at(from))?;
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type().map_err(InFile::at(&path))?.is_dir() {
+            copy_folder(&path, &copy)?;
+            continue;
+        }
+        match regular::open(&path) {
+            // A database that is just being closed removes files.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            file => file
+                .and_then(|mut file| io::copy(&mut file, &mut File::create_new(&copy)?).map(drop))
+                .map_err(InFile::at(&path))?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_there_was_is_put_back_but_of_a_store_that_is_too_large() {
+        let check = |most: u64, lines: Option<&str>, is_put_back: bool| {
+            let keep = tempfile::tempdir().unwrap();
+            let folder = RunFolder::new(keep.path(), "0123456789ab".into());
+            let inner = folder.store().join("blobs");
+            fs::create_dir_all(&inner).unwrap();
+            fs::write(folder.data_file(), "records").unwrap();
+            fs::write(inner.join("1"), "page").unwrap();
+            lines.into_iter().for_each(|lines| fs::write(folder.mirror(), lines).unwrap());
+            let before = Before::remember_up_to(&folder, most).unwrap();
+            fs::write(folder.data_file(), "other").unwrap();
+            fs::write(folder.store().join("snap.1"), "new").unwrap();
+            fs::remove_file(inner.join("1")).unwrap();
+            fs::write(folder.mirror(), "more lines\n").unwrap();
+            assert_eq!(before.put_back(None).unwrap(), is_put_back);
+            let read = |path: PathBuf| fs::read_to_string(path).ok();
+            let db = if is_put_back { "records" } else { "other" };
+            assert_eq!(read(folder.data_file()).as_deref(), Some(db));
+            assert_eq!(inner.join("1").exists(), is_put_back);
+            assert_eq!(folder.store().join("snap.1").exists(), !is_put_back);
+            let mirror = if is_put_back { lines } else { Some("more lines\n") };
+            assert_eq!(read(folder.mirror()).as_deref(), mirror);
+            assert!(!folder.store_before().exists());
+        };
+        check(11, None, true);
+        check(11, Some(""), true);
+        check(11, Some("torn"), true);
+        check(10, Some("torn"), false);
+    }
+}

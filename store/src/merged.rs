@@ -1,0 +1,211 @@
+//! All that is whole of a log: the lines of the mirror, and in the place of those that are damaged or missing the records that
+//! lie in the files of the store.
+//!
+//! Each of both has its hash and that of the one before, so what continues the chain is known whichever file it is from.
+
+use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write};
+
+use unstuck_core::id::Seq;
+
+use crate::blobs::FolderBlobs;
+use crate::chain::Head;
+use crate::checkpoint::Checkpoint;
+use crate::envelope::{Header, Record};
+use crate::event_store::ReadError;
+use crate::line::{self, LineError, Scratch};
+use crate::lines::{is_blank, line_error};
+use crate::regular::{self, InFile, LINE_MAX};
+use crate::run_folder::RunFolder;
+use crate::unmirrored::{Found, RECORDS_MAX};
+
+/// What was merged.
+#[derive(Debug, Default)]
+pub struct Merged {
+    /// The last event of the last whole batch.
+    pub(crate) head: Head,
+    /// How many events are from the files of the store.
+    pub(crate) found: u64,
+    /// Whether the last event is one of those: where they end, the file of the store may have been cut.
+    pub(crate) ends_in_store: bool,
+    /// The last event of which there is a trace.
+    pub(crate) known: Seq,
+    /// Whether whole lines of the mirror were passed over.
+    pub(crate) is_damaged: bool,
+    /// How many lines behind the last one that was taken are damaged or cut short, and have no record in their place.
+    pub(crate) behind: u64,
+}
+
+impl Merged {
+    /// Returns the last event.
+    pub fn last(&self) -> Seq {
+        self.head.seq
+    }
+
+    /// Returns the error for what is known to be lost behind the last event, if there is something.
+    pub fn lost(&self) -> Option<ReadError> {
+        let after = self.head.seq;
+        let known = self.known.max(if self.behind > 0 { after.next() } else { after });
+        (after < known).then_some(ReadError::Behind { after, known })
+    }
+}
+
+/// Writes the lines of all events that are whole, up to the first that neither has. Nobody else may be writing the log.
+///
+/// # Errors
+///
+/// A file cannot be read, a line is of a newer version, or `out` cannot be written.
+pub(crate) fn write(
+    folder: &RunFolder,
+    blobs: &FolderBlobs,
+    out: &mut dyn Write,
+) -> Result<Merged, ReadError> {
+    let store = Found::read(folder, Seq(0), Head::default()).map_err(in_file)?;
+    let known = Checkpoint::load(&folder.checkpoint()).map_or(Seq(0), |it| it.seq).max(store.last);
+    let mut merge = Merge {
+        folder,
+        blobs,
+        out: BufWriter::new(out),
+        store,
+        head: Head::default(),
+        batch: Vec::new(),
+        batch_found: 0,
+        merged: Merged { known, ..Merged::default() },
+    };
+    merge.take_lines()?;
+    merge.take_what_follows()?;
+    merge.out.flush().map_err(ReadError::io(folder.path()))?;
+    Ok(merge.merged)
+}
+
+struct Merge<'a> {
+    folder: &'a RunFolder,
+    blobs: &'a FolderBlobs,
+    out: BufWriter<&'a mut dyn Write>,
+    /// Records of the store, the first ones of those that follow some head.
+    store: Found,
+    head: Head,
+    /// The lines of a batch whose end is not there yet, and how many of them are from the store.
+    batch: Vec<u8>,
+    batch_found: u64,
+    merged: Merged,
+}
+
+impl Merge<'_> {
+    /// Takes what continues the chain of the lines of the mirror; one that is not there has none.
+    fn take_lines(&mut self) -> Result<(), ReadError> {
+        let path = self.folder.mirror();
+        let mut mirror = match regular::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            file => BufReader::new(file.map_err(ReadError::io(&path))?),
+        };
+        let (mut line, mut scratch) = (Vec::new(), Scratch::default());
+        loop {
+            line.clear();
+            let read = mirror.by_ref().take(LINE_MAX + 1).read_until(b'\n', &mut line);
+            if read.map_err(ReadError::io(&path))? == 0 {
+                return Ok(());
+            }
+            // The end of the last line may be all that it lacks.
+            let is_ended = line.ends_with(b"\n");
+            let line = line.trim_ascii_end();
+            if is_blank(line) {
+                continue;
+            }
+            match line::check(line, &mut scratch) {
+                Ok((header, _)) => self.take_line(&header, line)?,
+                Err(_) if !is_ended => self.merged.behind += 1,
+                Err(LineError::Damaged(_)) => self.pass_over(),
+                Err(newer) => return Err(line_error(newer, self.head, &path)),
+            }
+        }
+    }
+
+    fn take_line(&mut self, header: &Header, line: &[u8]) -> Result<(), ReadError> {
+        self.merged.known = self.merged.known.max(Seq(header.seq.0 + u64::from(header.more)));
+        if self.head.check_next(header).is_err() {
+            let Some(missing) = self.missing_before(header)? else {
+                self.pass_over();
+                return Ok(());
+            };
+            for record in &missing {
+                self.take_record(record)?;
+            }
+        }
+        self.merged.behind = 0;
+        self.batch.extend_from_slice(line);
+        self.batch.push(b'\n');
+        self.follow(header)
+    }
+
+    fn pass_over(&mut self) {
+        self.merged.is_damaged = true;
+        self.merged.behind += 1;
+    }
+
+    /// Returns the records between the head and a line, if the store has all of them.
+    fn missing_before(&mut self, header: &Header) -> Result<Option<Vec<Record>>, ReadError> {
+        if header.seq <= self.head.seq.next() {
+            return Ok(None);
+        }
+        self.look_from_here(header.seq)?;
+        let missing = self.store.between(self.head, Seq(header.seq.0 - 1), header.prev);
+        Ok(missing.filter(|missing| missing.iter().all(|it| self.line_of(it).is_some())))
+    }
+
+    /// Returns the line of a record, if its payload is there.
+    fn line_of(&self, record: &Record) -> Option<Vec<u8>> {
+        let mut line = Vec::new();
+        line::push_stored(&mut line, &record.as_ref(), self.blobs).ok().map(|()| line)
+    }
+
+    /// Takes what the store has behind the last line that was taken.
+    fn take_what_follows(&mut self) -> Result<(), ReadError> {
+        loop {
+            // Those of an earlier lease than that of the head were given up.
+            self.store = Found::read(self.folder, self.head.seq, self.head).map_err(in_file)?;
+            let (before, records) = (self.head.seq, self.store.continuing(self.head));
+            for record in &records {
+                self.take_record(record)?;
+            }
+            // None, or one whose payload is lost.
+            if records.is_empty() || self.head.seq.0 < before.0 + records.len() as u64 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Looks for more of the store, unless what is at hand reaches up to `seq`.
+    fn look_from_here(&mut self, seq: Seq) -> Result<(), ReadError> {
+        let kept = self.store.records.last_key_value().map_or(Seq(0), |(seq, _)| *seq);
+        if self.store.records.len() >= RECORDS_MAX && kept < seq && self.store.from < self.head.seq {
+            self.store = Found::read(self.folder, self.head.seq, self.head).map_err(in_file)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a record that follows, if its payload is there and so was that of the one before.
+    fn take_record(&mut self, record: &Record) -> Result<(), ReadError> {
+        let follows = self.head.check_next(&record.header).is_ok();
+        let Some(line) = follows.then(|| self.line_of(record)).flatten() else { return Ok(()) };
+        self.batch.extend_from_slice(&line);
+        self.batch_found += 1;
+        self.merged.behind = self.merged.behind.saturating_sub(1);
+        self.follow(&record.header)
+    }
+
+    fn follow(&mut self, header: &Header) -> Result<(), ReadError> {
+        self.head = Head::at(header);
+        if header.more == 0 {
+            self.out.write_all(&self.batch).map_err(ReadError::io(self.folder.path()))?;
+            self.batch.clear();
+            self.merged.ends_in_store = self.batch_found > 0;
+            self.merged.found += std::mem::take(&mut self.batch_found);
+            self.merged.head = self.head;
+        }
+        Ok(())
+    }
+}
+
+fn in_file(InFile { path, source }: InFile) -> ReadError {
+    ReadError::io(&path)(source)
+}
