@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use unstuck_adapters::shell::quoted;
-use unstuck_core::Event;
 use unstuck_core::event::{RunOutcome, RunResumed, RunStarted};
 use unstuck_core::id::{Millis, Seq};
 use unstuck_core::workflow::{Step, Worker};
+use unstuck_core::{Event, Fact, Observation};
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, TakeUp};
 use unstuck_runner::workspace::make_again;
+use unstuck_store::exchange;
 use unstuck_store::run_log::RunLog;
 
 use crate::args::{self, Global};
@@ -22,7 +23,7 @@ use crate::origin::Origins;
 use crate::project::{Found, Project, RunArg};
 use crate::screen::{self, Mode};
 use crate::typed::UNSTUCK;
-use crate::{crew, exit, refused, text, worktrees};
+use crate::{crew, exit, moment, refused, text, worktrees};
 
 /// Arguments of `unstuck resume`.
 #[derive(Debug, clap::Args)]
@@ -167,6 +168,9 @@ pub fn take_up(
 ) -> Result {
     let started = found.started(events)?;
     let before = Story::of(events);
+    if !accept_drift && went_on_unseen(found, events, &before) {
+        return Err(unseen(found, started, events));
+    }
     let driving = &driving.clone().and_secrets(before.state().secrets());
     if !Path::new(&started.workspace).is_dir() {
         let (short, place) = (found.short(), quoted(&started.workspace));
@@ -199,6 +203,25 @@ pub fn take_up(
     driving::drive(driving, Some(project.runs().clone()), branches, &shown, |site| async move {
         site.take_up(log, how, accept_drift).await
     })
+}
+
+/// Says whether a run was read in that had not ended, and did not go on here yet.
+fn went_on_unseen(found: &Found, events: &[Event], story: &Story) -> bool {
+    let imported = exchange::imported_up_to(&found.folder);
+    let goes_on_here = |event: &Event| {
+        event.seq > imported && matches!(event.fact, Fact::Observed(Observation::RunResumed(_)))
+    };
+    imported > Seq(0) && story.outcome.is_none() && !events.iter().any(goes_on_here)
+}
+
+fn unseen(found: &Found, started: &RunStarted, events: &[Event]) -> Error {
+    let (short, place, last) = (found.short(), &started.workspace, moment::last_of(events));
+    Error::usage(format!(
+        "run {short} was read in from an export that had not ended: what it did in {place} after event {last} is not known here"
+    ))
+    .hint(format!(
+        "look at what is there now (git status, git diff); read a longer export in: unstuck import FILE    or go on from event {last} with what is there: unstuck resume {short} --accept-drift"
+    ))
 }
 
 /// Decides what was recorded again, and returns the first event about which something else would be decided.

@@ -708,6 +708,39 @@ fn an_export_that_was_cut_short_is_completed_by_a_longer_one_and_by_no_other() {
 }
 
 #[test]
+fn an_export_that_had_not_ended_goes_on_only_where_that_is_accepted() {
+    let stage = Stage::repository();
+    let go = ["run", "go", "--claim", "--with", &worker("count.sh"), "--iterations", "2"];
+    stage.unstuck(&go).with_status(2);
+    let whole = stage.unstuck(&["export"]).with_status(0).out;
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let is_of = |kind: &str| lines.iter().position(|line| line.contains(kind)).expect("there is one");
+    let file = stage.scratch("run.jsonl");
+    let path = file.to_str().expect("a plain path");
+    let store = format!("sled:{}", stage.scratch("elsewhere").display());
+    let elsewhere = |rest: &[&str]| stage.unstuck(&[&["--store", &store], rest].concat());
+    let cut = is_of("\"type\":\"worker_started\"") + 1;
+    fs::write(&file, lines[..cut].concat()).expect("the scratch folder is ours");
+    elsewhere(&["import", path]).with_status(0).complains("it has not ended");
+    let calls = stage.calls();
+    let refused =
+        elsewhere(&["resume"]).with_status(64).complains(&format!("after event {cut} is not known here"));
+    refused.complains(stage.workspace().to_str().expect("a plain path")).complains("--accept-drift");
+    assert_eq!(stage.calls(), calls, "nobody works before that is accepted");
+    // A longer export says what was done, and that it has ended.
+    fs::write(&file, &whole).expect("the scratch folder is ours");
+    elsewhere(&["import", path]).with_status(0).says("were added");
+    elsewhere(&["resume", "--add-iterations", "1"]).with_status(6).complains("exports hold no snapshots");
+    // Once it was accepted, it is not asked for again.
+    let store = format!("sled:{}", stage.scratch("third").display());
+    let third = |rest: &[&str]| stage.unstuck(&[&["--store", &store], rest].concat());
+    fs::write(&file, lines[..cut].concat()).expect("the scratch folder is ours");
+    third(&["import", path]).with_status(0);
+    third(&["resume", "--accept-drift"]).with_status(2);
+    third(&["resume", "--add-iterations", "1"]).with_status(2);
+}
+
+#[test]
 fn what_keeps_an_export_from_being_read_in_is_told_of_the_file_or_of_the_run_that_is_here() {
     let stage = Stage::repository();
     stage.unstuck(&["run", "go", "--check", "true", "--with", &worker("count.sh")]).with_status(0);
