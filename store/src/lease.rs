@@ -145,6 +145,10 @@ impl Lease {
             identity,
             held: Mutex::new(Held { content: Vec::new(), holder: holder.clone() }),
         };
+        // What is behind what we write would be taken for what another one has written.
+        if lease.file.metadata().map_err(failed)?.len() > FILE_LEN as u64 {
+            lease.file.set_len(FILE_LEN as u64).map_err(failed)?;
+        }
         lease.write(holder).map_err(failed)?;
         lease.file.sync_all().map_err(failed)?;
         Ok((lease, before.filter(|before| !before.released)))
@@ -283,6 +287,19 @@ mod tests {
         fs::write(&path, serde_json::to_vec(&dead).unwrap()).unwrap();
         let (lease, before) = Lease::acquire(&path).unwrap();
         assert_eq!((lease.epoch(), before), (Epoch(5), Some(dead)));
+    }
+
+    #[test]
+    fn what_was_in_the_file_before_is_not_taken_for_another_holder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lease");
+        for before in [&b""[..], b"garbage", &[b'x'; FILE_LEN + 1], &[0; 3 * FILE_LEN]] {
+            fs::write(&path, before).unwrap();
+            let (lease, _) = Lease::acquire(&path).unwrap();
+            lease.check().unwrap();
+            drop(lease);
+            assert!(Lease::holder(&path).unwrap().released);
+        }
     }
 
     #[test]
