@@ -1,8 +1,8 @@
 //! A key of a workflow with another value: `steps.implement.convergence.stall_threshold=3`.
 //!
-//! Keys are those of the workflow file. What a file writes in one place may be further inside in the policy that a run
-//! records, so some names stand for others, and some need not be said. A name with a dot in it stands in quotes:
-//! `steps."build.docs".max_iterations=3`.
+//! Keys are those of the workflow file; whether it has one is known to who reads files, and asked before. What a file writes in
+//! one place may be further inside in the policy that a run records, so some names stand for others, and some need not be
+//! said. A name with a dot in it stands in quotes: `steps."build.docs".max_iterations=3`.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ pub enum ChangeError {
     #[error("{0:?} is not of the form KEY=VALUE, such as steps.implement.max_iterations=3")]
     NotAnAssignment(String),
     /// The workflow has no such key.
-    #[error("the workflow has no key {key}; {}at this place there are: {}", did_you_mean(.nearest), .known.join(", "))]
+    #[error("the workflow has no key {key}; {}{}", did_you_mean(.nearest), at_this_place(.known))]
     UnknownKey {
         /// The key as given.
         key: String,
@@ -36,6 +36,11 @@ pub enum ChangeError {
         /// What could stand there.
         known: Vec<String>,
     },
+    /// A file may have the key, but what a run records of its workflow does not, or not of this one.
+    #[error(
+        "a run does not record {0} by itself, only what came of it, so it cannot be decided again with another value; run it so: unstuck run"
+    )]
+    NotRecorded(String),
     /// A quote that begins a name is not closed, or something follows it that is no dot.
     #[error("{0} has a quote that does not end its name, as in steps.\"a.b\".max_iterations")]
     Unquoted(String),
@@ -71,7 +76,10 @@ pub enum ChangeError {
 const AROUND: [&str; 8] = ["work", "worker", "by", "exit", "agent", "completion", "budget", "branch"];
 
 /// Names of a policy, and what a file calls them.
-const NAMES: [(&str, &str); 7] = [
+const NAMES: [(&str, &str); 10] = [
+    ("completion", "registry_step"),
+    ("max_attempts", "maxAttempts"),
+    ("on_failure", "action"),
     ("conditions", "completion_conditions"),
     ("micro_usd", "max_usd"),
     ("overlays", "stages"),
@@ -80,6 +88,9 @@ const NAMES: [(&str, &str); 7] = [
     ("on_exhausted", "on_iterations_exhausted"),
     ("default_args", "defaultArgs"),
 ];
+
+/// Words of a file that a policy leaves out, and what shows that it has what is below them.
+const BELOW: [(&str, &str); 2] = [("stall", "probe"), ("onFailure", "max_attempts")];
 
 impl std::str::FromStr for Change {
     type Err = ChangeError;
@@ -123,6 +134,11 @@ impl Change {
         Err(self.bad_value(&format!("it is {now} now{form}")))
     }
 
+    /// Returns the change of the key with these names.
+    pub fn of(names: &[&str], value: &str) -> Self {
+        Self { key: joined(names.iter().copied()), value: value.to_owned() }
+    }
+
     /// Returns the key as it was given.
     pub fn key(&self) -> &str {
         &self.key
@@ -160,20 +176,35 @@ impl Change {
             if at == "convergence" && node.is_null() {
                 *node = serde_json::to_value(Convergence::default()).expect("rules are plain data");
             }
-            let known = names(node);
-            let unknown = || ChangeError::UnknownKey {
-                key: self.key.clone(),
-                nearest: nearest_key(&parts, place, &known),
-                known: known.iter().map(|name| quoted(name)).collect(),
+            let known = own_names(node);
+            let unknown = || match known {
+                Some(known) => self.unknown(&parts, place, None, known),
+                None => ChangeError::NotRecorded(self.key.clone()),
             };
-            // A file puts what it says of a silent worker below this word, a policy does not.
-            if part == "stall" && node.get("probe").is_some() {
+            // A file puts what it says of a silent worker, and of a failure, below these words; a policy does not.
+            if BELOW.iter().any(|(word, inner)| *word == part && node.get(inner).is_some()) {
                 continue;
             }
             node = child(node, part).ok_or_else(unknown)?;
             at = part;
         }
         Ok(node)
+    }
+
+    /// Returns the error for a name at a place of the key where only those that are known could stand; another key may be
+    /// meant if none of them differs little.
+    pub fn unknown(
+        &self,
+        parts: &[&str],
+        place: usize,
+        or_meant: Option<Self>,
+        known: Vec<String>,
+    ) -> ChangeError {
+        ChangeError::UnknownKey {
+            key: self.key.clone(),
+            nearest: nearest_key(parts, place, &known).or(or_meant.map(|it| it.key)),
+            known: known.iter().map(|name| quoted(name)).collect(),
+        }
     }
 
     fn is_switch(&self) -> bool {
@@ -219,6 +250,11 @@ fn parts(key: &str) -> Option<Vec<&str>> {
     Some(found)
 }
 
+/// Returns the key with these names.
+fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(quoted).collect::<Vec<_>>().join(".")
+}
+
 /// Returns a name as it stands in a key.
 fn quoted(name: &str) -> String {
     if name.contains('.') { format!("\"{name}\"") } else { name.to_owned() }
@@ -237,12 +273,18 @@ fn nearest_key(parts: &[&str], place: usize, known: &[String]) -> Option<String>
     });
     let (_, length, name) = candidates.min_by_key(|(distance, ..)| *distance)?;
     let (before, after) = (&parts[..place], &parts[place + length..]);
-    let whole = before.iter().copied().chain([name.as_str()]).chain(after.iter().copied());
-    Some(whole.map(quoted).collect::<Vec<_>>().join("."))
+    Some(joined(before.iter().copied().chain([name.as_str()]).chain(after.iter().copied())))
 }
 
 fn did_you_mean(nearest: &Option<String>) -> String {
     nearest.as_ref().map(|key| format!("did you mean {key}? ")).unwrap_or_default()
+}
+
+fn at_this_place(known: &[String]) -> String {
+    match known {
+        [] => "nothing stands at this place".to_owned(),
+        known => format!("at this place there are: {}", known.join(", ")),
+    }
 }
 
 /// Characters of a value that an error shows.
@@ -333,29 +375,12 @@ fn is_around(name: &str, value: &Value) -> bool {
     AROUND.contains(&name) && value.is_object()
 }
 
-/// Returns the names that a key could go on with, as a file writes them.
-fn names(node: &Value) -> Vec<String> {
-    let of_file =
-        |name: &str| NAMES.iter().find(|(it, _)| *it == name).map_or(name, |(_, file)| file).to_owned();
-    match node {
-        Value::Object(map) => {
-            let mut names: Vec<String> = map
-                .iter()
-                .flat_map(
-                    |(name, value)| if is_around(name, value) { names(value) } else { vec![of_file(name)] },
-                )
-                .collect();
-            names.sort_unstable();
-            names.dedup();
-            names
-        }
-        Value::Array(items) => {
-            let named = items.iter().filter_map(|item| item.get("id")?.as_str()).map(str::to_owned);
-            let named: Vec<String> = named.collect();
-            if named.is_empty() { (1..=items.len()).map(|it| it.to_string()).collect() } else { named }
-        }
-        _ => Vec::new(),
-    }
+/// Returns the names that the entries of a list have in a key: their own, or their numbers; `None` of what is no list.
+fn own_names(node: &Value) -> Option<Vec<String>> {
+    let items = node.as_array()?;
+    let named = items.iter().filter_map(|item| item.get("id")?.as_str()).map(str::to_owned);
+    let named: Vec<String> = named.collect();
+    Some(if named.is_empty() { (1..=items.len()).map(|it| it.to_string()).collect() } else { named })
 }
 
 #[cfg(test)]
@@ -440,29 +465,11 @@ mod tests {
 
     #[test]
     fn the_nearest_key_is_named() {
-        check("steps.a.max_iteration=3", "", "did you mean steps.a.max_iterations? ");
-        check("step.a.max_iterations=3", "", "did you mean steps.a.max_iterations? ");
         check(
             "steps.\"build.doc\".max_iterations=3",
             "",
             "did you mean steps.\"build.docs\".max_iterations? ",
         );
-        check(
-            "steps.a.convergence.stall_treshold=3",
-            "",
-            "did you mean steps.a.convergence.stall_threshold? ",
-        );
-        check("steps.a.qwertz=3", "", "has no key steps.a.qwertz; at this place there are: ");
-    }
-
-    #[test]
-    fn so_are_those_of_the_policy_that_a_run_records() {
-        check(
-            "steps.a.check.by.commands.1.gate=no_new_failures",
-            "/steps/0/check/by/commands/0/gate",
-            "no_new",
-        );
-        check("steps.b.work.worker.model=m", "/steps/1/work/worker/model", "m");
     }
 
     #[test]
@@ -472,7 +479,7 @@ mod tests {
             "",
             "no key steps.c.max_iterations; at this place there are: a, b, \"build.docs\"",
         );
-        check("steps.a.nope=3", "", "completion_check, ");
+        check("steps.a.agent=x", "", "does not record steps.a.agent by itself");
         check("steps.a.completion_check.commands.3.gate=pass", "", "there are: 1, 2");
         check("steps.a.convergence.stall_threshold=0", "", "at least 1");
         check("steps.a.convergence.stall_threshold=x", "", "it is 2 now");

@@ -24,6 +24,7 @@ pub use change::{Change, ChangeError};
 pub use describe::{describe, kind, left, sentence_of_end};
 pub use diagnosis::{attempts, diagnosis, failing, named};
 pub use explore::{Contradiction, End, Explored, Letter, Search, Worst, contradictions, explore};
+pub use policy::with_changes;
 pub use recheck::{Decided, Difference, Recheck, recheck};
 pub use seen::{Seen, around, seen, seen_at};
 pub use story::{CommandStory, FailureStory, IterationStory, StepStory, Story};

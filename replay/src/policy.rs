@@ -18,7 +18,7 @@ use crate::change::{Change, ChangeError};
 /// # Errors
 ///
 /// A change cannot be made, or what would have been observed with it was not recorded.
-pub fn with(workflow: &Workflow, changes: &[Change]) -> Result<Workflow, ChangeError> {
+pub fn with_changes(workflow: &Workflow, changes: &[Change]) -> Result<Workflow, ChangeError> {
     let mut now = workflow.clone();
     for change in changes {
         let next = change.apply(&now)?;

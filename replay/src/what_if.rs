@@ -14,7 +14,7 @@ use unstuck_core::{Event, Observation, RunState, scope};
 
 use crate::batches::Batches;
 use crate::change::{Change, ChangeError};
-use crate::policy;
+use crate::policy::with_changes;
 use crate::recheck::{Difference, difference};
 
 /// What another policy would have made of a run.
@@ -162,7 +162,7 @@ fn asks_otherwise(recorded: &RunState, other: &RunState, command: &Observation) 
 
 fn changed(command: &Observation, changes: &[Change]) -> Result<Observation, ChangeError> {
     let Observation::RunStarted(started) = command else { return Ok(command.clone()) };
-    let workflow = policy::with(&started.workflow, changes)?;
+    let workflow = with_changes(&started.workflow, changes)?;
     Ok(Observation::RunStarted(Box::new(RunStarted { workflow, ..(**started).clone() })))
 }
 

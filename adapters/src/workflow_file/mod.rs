@@ -52,7 +52,7 @@ pub use save::save;
 pub use schema::schema;
 pub use secret::secret;
 pub use shape::{nearest, path_within, pattern, segment};
-pub use value::value;
+pub use value::{names_below, samples, value};
 
 /// A workflow that was read, and what is worth saying about its file.
 #[derive(Clone, Debug, PartialEq, Eq)]

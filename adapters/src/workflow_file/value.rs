@@ -3,9 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::complaint::{KeyPath, Place, Report};
-use super::keys::{Kind, Level};
+use super::keys::{Key, Kind, Level};
 use super::node::{self, Node};
 use super::shape;
+use crate::registry::keys::Part;
 
 /// Reads the value of a key: `Ok(None)` where it is what it is written as, and where a file has no such key; a list or a map
 /// is returned as JSON.
@@ -32,15 +33,69 @@ pub fn value(keys: &[&str], text: &str) -> Result<Option<Value>, String> {
     Ok(node.filter(is_nested).map(|node| json(&node)))
 }
 
+/// Returns the names that a file knows below a key: all that may stand there, none below what is no map; `None` where names
+/// are the file's own, or entries of a list.
+pub fn names_below(keys: &[&str]) -> Option<Vec<&'static str>> {
+    match kind_of(keys) {
+        Some(Kind::Map(level) | Kind::TextOr(level)) => Some(keys_of(level).map(|key| key.name).collect()),
+        Some(Kind::Named(_) | Kind::Steps | Kind::List(_) | Kind::Some(_) | Kind::Open | Kind::Texts) => None,
+        _ => Some(Vec::new()),
+    }
+}
+
+/// Returns values that a file may write for a key, at least two that differ where there are two; none for a map with known keys.
+pub fn samples(keys: &[&str]) -> Vec<String> {
+    kind_of(keys).map(samples_of).unwrap_or_default()
+}
+
+fn samples_of(kind: Kind) -> Vec<String> {
+    let texts = |all: &[&str]| all.iter().map(|&it| it.to_owned()).collect();
+    match kind {
+        Kind::Version => texts(&["1"]),
+        Kind::Flag => texts(&["false", "true"]),
+        Kind::Whole(least) => vec![least.to_string(), (least + 1).to_string()],
+        Kind::Span => texts(&["1s", "2s"]),
+        Kind::Usd => texts(&["1", "2"]),
+        Kind::Word(words) => texts(words),
+        Kind::List(item) => texts(&["[]"]).into_iter().chain(listed(*item)).collect(),
+        Kind::Some(item) => listed(*item),
+        Kind::Map(_) | Kind::Named(_) | Kind::Steps | Kind::Open | Kind::Texts => texts(&["{}"]),
+        _ => texts(&["a", "b"]),
+    }
+}
+
+/// Returns lists of one entry; an entry that is a map has the keys that it needs.
+fn listed(item: Kind) -> Vec<String> {
+    let Kind::Map(level) = item else {
+        return samples_of(item).iter().map(|it| format!("[{it}]")).collect();
+    };
+    let needed = level.keys().iter().filter(|key| key.required);
+    let pairs = needed.filter_map(|key| Some(format!("{}: {}", key.name, samples_of(key.kind).pop()?)));
+    vec![format!("[{{{}}}]", pairs.collect::<Vec<_>>().join(", "))]
+}
+
 /// Returns what the value of a key may be; `None` where a file has no such key.
 fn kind_of(keys: &[&str]) -> Option<Kind> {
     keys.iter().try_fold(Kind::Map(Level::Workflow), |kind, key| match kind {
-        Kind::Map(level) | Kind::TextOr(level) => level.key(key).map(|key| key.kind),
+        Kind::Map(level) | Kind::TextOr(level) => {
+            keys_of(level).find(|it| it.name == *key).map(|key| key.kind)
+        }
         Kind::Named(level) => Some(Kind::Map(level)),
         Kind::Steps => Some(Kind::Map(Level::Step)),
         Kind::List(item) | Kind::Some(item) => Some(*item),
+        Kind::Open => Some(Kind::Anything),
+        Kind::Texts => Some(Kind::AnyText),
         _ => None,
     })
+}
+
+/// Returns the keys of a level, and behind the name of a step of the registry those of that.
+fn keys_of(level: Level) -> impl Iterator<Item = &'static Key> {
+    let of_registry = match level {
+        Level::RegistryStep => Level::Registry(Part::Step).keys(),
+        _ => &[],
+    };
+    level.keys().iter().chain(of_registry)
 }
 
 pub(super) fn json(node: &Node) -> Value {
@@ -83,6 +138,7 @@ mod tests {
             ("steps.a.timeout", "soon", "found \"soon\""),
             ("steps.a.description", "1", "Ok(None)"),
             ("steps.a.nope", "1", "Ok(None)"),
+            ("steps.a.registry_step.onFailure.maxAttempts", "x", "an integer of at least 1"),
         ] {
             let keys: Vec<&str> = key.split('.').collect();
             let got = match value(&keys, text) {
@@ -91,6 +147,34 @@ mod tests {
             };
             let got = got.replace("\\\"", "\"");
             assert!(got.contains(want), "{key}={text}: {got}");
+        }
+    }
+    #[test]
+    fn names_are_those_of_the_table_or_of_the_file() {
+        for (key, want) in [
+            ("steps", None),
+            ("steps.a.depends_on", None),
+            ("steps.a.completion_check.commands.1", Some("run gate reports")),
+            ("steps.a.convergence.stages.1", Some("stage append_instructions")),
+            ("steps.a.completion_conditions.1.params", None),
+            ("steps.a.registry_step.onFailure", Some("$schema description action maxAttempts")),
+            ("timeout", Some("")),
+            ("nope", Some("")),
+        ] {
+            let keys: Vec<&str> = key.split('.').collect();
+            assert_eq!(names_below(&keys).map(|it| it.join(" ")).as_deref(), want, "{key}");
+        }
+    }
+
+    #[test]
+    fn samples_are_values_that_a_file_may_write() {
+        for key in Level::Step.keys().iter().chain(Level::Convergence.keys()).map(|key| key.name) {
+            for keys in [["steps", "a", key].as_slice(), &["steps", "a", "convergence", key]] {
+                let is_map = matches!(kind_of(keys), Some(Kind::Map(_)));
+                for sample in samples(keys).iter().filter(|_| !is_map) {
+                    assert!(value(keys, sample).is_ok(), "{keys:?}={sample}: {:?}", value(keys, sample));
+                }
+            }
         }
     }
 }

@@ -1,11 +1,13 @@
 //! `unstuck replay`: decides a recorded run again, and compares.
 
+mod keys;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::Path;
 
-use unstuck_adapters::{checks, workflow_file};
+use unstuck_adapters::checks;
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Iteration, Seq, StepId};
 use unstuck_core::state::StepPhase;
@@ -174,11 +176,19 @@ impl From<ChangeError> for Failed {
     }
 }
 
+/// Reads the changes as the workflow file of the run could have had them.
+fn in_file(found: &Found, changes: &[String]) -> Result<Vec<Change>> {
+    let parsed: std::result::Result<Vec<Change>, ChangeError> = changes.iter().map(|it| it.parse()).collect();
+    let parsed = parsed.map_err(Error::usage)?;
+    let first = found.log()?.read(Seq(1)).and_then(|mut events| events.next().transpose());
+    let first = first.map_err(|error| found.unreadable(&error))?;
+    let workflow = &found.started(first.as_slice())?.workflow;
+    parsed.into_iter().map(|it| keys::in_file(it, workflow).map_err(Error::usage)).collect()
+}
+
 fn what_if(found: &Found, args: &Args) -> Result {
     let changes = &args.what_if;
-    let parsed: std::result::Result<Vec<Change>, ChangeError> =
-        changes.iter().map(|text| as_in_file(text.parse()?)).collect();
-    let parsed = parsed.map_err(Error::usage)?;
+    let parsed = in_file(found, changes)?;
     let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
     let events = events.map(|event| event.map_err(Failed::Read));
     let (blobs, workspace) = (FolderBlobs::new(found.folder.blobs()), Path::new(&found.entry.workspace));
@@ -200,18 +210,6 @@ fn what_if(found: &Found, args: &Args) -> Result {
         print_answer(&answer, &changes.iter().cloned().chain(again).collect::<Vec<_>>());
     }
     Ok(exit::OK)
-}
-
-/// Refuses what a workflow file may not have, and reads a list or a map as one would.
-fn as_in_file(change: Change) -> std::result::Result<Change, ChangeError> {
-    if change.value() == "none" {
-        return Ok(change);
-    }
-    match workflow_file::value(&change.names(), change.value()) {
-        Ok(Some(json)) => Ok(change.written(json.to_string())),
-        Ok(None) => Ok(change),
-        Err(why) => Err(change.bad_value(&why)),
-    }
 }
 
 /// Reads what the commands of a check showed from what was kept of it. Says why where that cannot be done.

@@ -520,7 +520,7 @@ fn s74_a_decision_is_debugged_with_another_policy_and_a_better_reader() {
     let stopped = ask(&["--what-if", "steps.work.convergence.stall_threshold=2"]);
     stopped.says("stage 1 -> 2").says("would have been asked something else").says("then STUCK");
     ask(&["--what-if", "steps.work.max_iterations=3"]).says("then OUT OF ITERATIONS");
-    ask(&["--what-if", "steps.work.check.baseline=off"])
+    ask(&["--what-if", "steps.work.completion_check.baseline=off"])
         .says("end: recorded OUT OF ITERATIONS, then OUT OF ITERATIONS");
     ask(&["--what-if", "steps.work.convergence.allowed_paths=[\"docs/**\"]"])
         .says("scope: undo what was changed");
@@ -542,6 +542,24 @@ fn s74_a_decision_is_debugged_with_another_policy_and_a_better_reader() {
         refused(change, "was not recorded");
     }
     refused("completion_check.commands=[]", "an empty list");
+    // What a policy calls a key, or has besides, is none of a file.
+    let bad = |change: &str, why: &str| {
+        stage.unstuck(&["replay", "--what-if", change]).with_status(64).complains(why);
+    };
+    bad("accepts_unknown=true", "no key accepts_unknown; at this place there are: ");
+    bad("budget.max_usd=1", "no key budget.max_usd; at this place there are: ");
+    bad("max_iterations=3", "did you mean steps.work.max_iterations? ");
+    bad("max_iterations.x=3", "no key max_iterations.x");
+    bad("sentinel.enabled=true", "does not record sentinel.enabled by itself");
+    refused("check.baseline=off", "no key steps.work.check.baseline");
+    refused("max_iterations.x=3", "nothing stands at this place");
+    refused("max_iteration=3", "did you mean steps.work.max_iterations? ");
+    refused("stall_threshold=3", "did you mean steps.work.convergence.stall_threshold? ");
+    refused("convergence.stall_treshold=3", "did you mean steps.work.convergence.stall_threshold? ");
+    refused("convergence.overlays=[]", "no key steps.work.convergence.overlays");
+    // Nothing is named that would be refused, too.
+    let listed = stage.unstuck(&["replay", "--what-if", "steps.work.qwertz=3"]).with_status(64);
+    assert!(!listed.err.contains("timeout") && listed.err.contains("max_retries"), "{listed:?}");
     refused("convergence.allowed_paths=[\"../x\"]", "leads out");
     refused("convergence.stages=2", "expected");
     ask(&["--what-if", "steps.work.convergence.stages=[{stage: 2, append_instructions: less}]"])

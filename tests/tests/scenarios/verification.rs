@@ -759,14 +759,20 @@ fn another_policy_for_conditions_gives_a_recorded_run_another_end() {
     flow(&stage, "cat >/dev/null; date +%N >>src/add.sh", "max_iterations: 9\n");
     stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("came back in 3 iterations in a row");
     let ask = |key: &str| {
-        let change = format!("steps.work.completion.{key}");
+        let change = format!("steps.work.{key}");
         stage.unstuck(&["replay", "--what-if", &change]).with_status(0)
     };
     for (change, says) in [
-        ("max_attempts=2", &["came back in 2 iterations in a row", "would have ended here"][..]),
-        ("max_attempts=4", &["the run would have gone on", "end: recorded NOT COMPLETE, then not known"]),
-        ("on_failure=abort", &["would have ended here", "then NOT COMPLETE"]),
-        ("on_failure=skip", &["then COMPLETE"]),
+        (
+            "registry_step.onFailure.maxAttempts=2",
+            &["came back in 2 iterations in a row", "would have ended here"][..],
+        ),
+        (
+            "registry_step.onFailure.maxAttempts=4",
+            &["the run would have gone on", "end: recorded NOT COMPLETE, then not known"],
+        ),
+        ("registry_step.onFailure.action=abort", &["would have ended here", "then NOT COMPLETE"]),
+        ("registry_step.onFailure.action=skip", &["then COMPLETE"]),
         ("stop_at_first=true", &["then NOT COMPLETE"]),
     ] {
         let found = ask(change);

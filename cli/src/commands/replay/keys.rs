@@ -1,0 +1,74 @@
+//! Which keys a what-if may name: those of a workflow file, and of them those with which a recorded run can be decided again.
+
+use unstuck_adapters::workflow_file::{names_below, samples, value};
+use unstuck_core::workflow::Workflow;
+use unstuck_replay::{Change, ChangeError, with_changes};
+
+/// Returns a change as a file would write it.
+///
+/// # Errors
+///
+/// A file has no such key, or may not have this value.
+pub fn in_file(change: Change, workflow: &Workflow) -> Result<Change, ChangeError> {
+    let names = change.names();
+    for place in 0..names.len() {
+        let (before, name) = (&names[..place], names[place]);
+        if names_below(before).is_some_and(|known| !known.contains(&name)) {
+            let known = below(before, workflow);
+            let can_change = |it: &String| changes(&[before, &[it.as_str()]].concat(), workflow);
+            let known: Vec<String> = known.into_iter().filter(can_change).collect();
+            return Err(change.unknown(&names, place, further_in(&names, place, &known, workflow), known));
+        }
+    }
+    written(change)
+}
+
+/// Reads a list or a map as a file would.
+fn written(change: Change) -> Result<Change, ChangeError> {
+    if change.value() == "none" {
+        return Ok(change);
+    }
+    match value(&change.names(), change.value()) {
+        Ok(Some(json)) => Ok(change.written(json.to_string())),
+        Ok(None) => Ok(change),
+        Err(why) => Err(change.bad_value(&why)),
+    }
+}
+
+/// Returns the key with what stands around the name at this place, where that was left out.
+fn further_in(names: &[&str], place: usize, known: &[String], workflow: &Workflow) -> Option<Change> {
+    let (before, after) = names.split_at(place);
+    let with = |around: &[&str]| [before, around, after].concat().iter().map(ToString::to_string).collect();
+    let around = |name: &String| -> Vec<Vec<String>> {
+        let inner = [before, &[name.as_str()]].concat();
+        let own = if names_below(&inner).is_none() { below(&inner, workflow) } else { Vec::new() };
+        let of_own = own.iter().map(|own| with(&[name, own]));
+        std::iter::once(with(&[name])).chain(of_own).collect()
+    };
+    let as_change = |keys: Vec<String>| {
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        changes(&keys, workflow).then(|| Change::of(&keys, ""))
+    };
+    known.iter().flat_map(around).find_map(as_change)
+}
+
+/// Says whether a recorded run can be decided again with another value of the key, or of one below it.
+fn changes(keys: &[&str], workflow: &Workflow) -> bool {
+    let changes_to = |value: &str| {
+        let change = written(Change::of(keys, value));
+        let changed = change.and_then(|it| with_changes(workflow, &[it]));
+        changed.is_ok_and(|changed| changed != *workflow)
+    };
+    samples(keys).iter().any(|sample| changes_to(sample))
+        || changes_to("none")
+        || below(keys, workflow).iter().any(|name| changes(&[keys, &[name.as_str()]].concat(), workflow))
+}
+
+/// Returns the names that can stand below a key; of a list the first entry stands for all.
+fn below(keys: &[&str], workflow: &Workflow) -> Vec<String> {
+    match names_below(keys) {
+        Some(names) => names.into_iter().map(str::to_owned).collect(),
+        None if keys == ["steps"] => workflow.steps.iter().map(|step| step.id.to_string()).collect(),
+        None => vec!["1".to_owned()],
+    }
+}
