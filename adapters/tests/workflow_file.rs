@@ -150,6 +150,39 @@ mod files {
         a_quote_that_runs_into_a_document_says_where_it_begins: "name: t\nsteps: [a, \"x\n---\n" => expect![[r#"
             flow.yaml:2:12: not valid YAML: the quote that begins here has no end
         "#]];
+        a_tab_before_the_first_line_of_a_block_says_where_the_tab_is: "name: |\n\n\ttext\n" => expect![[r#"
+            flow.yaml:3:1: not valid YAML: a tab cannot be used as indentation; indent with spaces
+        "#]];
+        a_tab_within_a_block_says_where_the_tab_is: "a: \"\\t\"\nname: |\n  text\n\tmore\n" => expect![[r#"
+            flow.yaml:4:1: not valid YAML: a tab cannot be used as indentation; indent with spaces
+        "#]];
+        a_tab_behind_the_indent_of_a_block_is_a_part_of_it: steps(&format!("a: {{{GOOD}}}")) + "description: |\n  text\n  \tmore\n" => expect![[r#"
+            accepted
+        "#]];
+        an_escape_that_there_is_not_says_where_it_is: "name: \"é \\\"\\\\ \\x41 \\u00e9\n  and \\\n  \\w\"\n" => expect![[r#"
+            flow.yaml:3:3: not valid YAML: there is no escape \w; write \\ for a backslash, or use single quotes
+        "#]];
+        an_escape_with_too_few_digits_says_where_it_is: "name: \"\\t\\x4 \"\n" => expect![[r#"
+            flow.yaml:1:10: not valid YAML: there is no escape \x4; write \\ for a backslash, or use single quotes
+        "#]];
+        half_a_pair_of_escapes_says_where_it_is: "name: \"\\uD83D\\uDE00 \\uD83D\"\n" => expect![[r#"
+            flow.yaml:1:21: not valid YAML: there is no escape \uD83D; write \\ for a backslash, or use single quotes
+        "#]];
+        a_character_that_there_is_not_says_where_it_is: "name: \"\\U00110000\"\n" => expect![[r#"
+            flow.yaml:1:8: not valid YAML: there is no escape \U00110000; write \\ for a backslash, or use single quotes
+        "#]];
+        a_list_without_an_end_says_where_it_begins: "name: t\nsteps:\n  a:\n    capabilities: [READ,\n      EDIT\n    worker: CUSTOM\n" => expect![[r#"
+            flow.yaml:4:19: not valid YAML: the bracket that begins here has no end before line 6; close it
+        "#]];
+        a_list_without_an_end_before_a_list_says_where_it_begins: "name: t\nsteps: [a\n- b: c\n" => expect![[r#"
+            flow.yaml:2:8: not valid YAML: the bracket that begins here has no end before line 3; close it
+        "#]];
+        a_map_without_an_end_says_where_it_begins: "name: t\nsteps: {a: b\nversion: \"1\"\n" => expect![[r#"
+            flow.yaml:2:8: not valid YAML: the bracket that begins here has no end before line 3; close it
+        "#]];
+        a_comma_that_is_missing_says_where: "name: t\nsteps: {\n    a: b\n    c: d}\n" => expect![[r#"
+            flow.yaml:4:6: not valid YAML: while parsing a flow mapping, did not find expected ',' or '}'; a bracket is open since line 2; close it, or put a comma between its parts
+        "#]];
         a_second_document_is_refused: step("") + "---\nname: b\n" => expect![[r#"
             flow.yaml:9:1: a second document begins here; a file holds one document
         "#]];
@@ -173,6 +206,21 @@ mod files {
             flow.yaml:6:3: steps.b.instructions: missing; expected the prompt, or the script of a CUSTOM worker
             flow.yaml:6:3: steps.b.worker: missing; expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE, CLIENT; an agent may say it
             flow.yaml:7:5: steps.b.<<: unknown key; there are no merge keys in YAML 1.2; write the keys out
+        "#]];
+        a_problem_of_a_value_with_aliases_is_said_once: steps(&format!("a: &a {{worker: CUSTOM, instructoins: x, capabilities: &c [NOPE]}}\nb: *a\nc: {{{GOOD}, timeout: &t soon, idle_timeout: *t}}\nd: {{worker: CUSTOM, instructions: x, capabilities: *c}}")) => expect![[r#"
+            flow.yaml:5:3: steps.a.instructions: missing; expected the prompt, or the script of a CUSTOM worker
+            flow.yaml:5:26: steps.a.instructoins: unknown key; did you mean "instructions"?
+            flow.yaml:5:61: steps.a.capabilities[0]: found "NOPE"; expected one of READ, EDIT, RUN_TESTS, RUN_COMMANDS, MAILBOX, TASKS
+            flow.yaml:7:74: steps.c.timeout: found "soon": soon without a number; expected a duration such as "90s" or "1h30m"
+        "#]];
+        a_problem_that_only_an_alias_has_is_said_there: steps(&format!("a: &a {{{GOOD}, depends_on: []}}\nb: {{{GOOD}, completion_check: *a, max_iterations: 2}}")) => expect![[r#"
+            flow.yaml:5:65: steps.b.completion_check.depends_on: unknown key; it belongs to a step
+        "#]];
+        what_is_wrong_at_two_places_is_said_twice: steps(&format!("a: &a {{{GOOD}, timeout: soon}}\nb: *a\nc: {{{GOOD}, timeout: soon, timeout: 1, timeout: 2}}")) => expect![[r#"
+            flow.yaml:5:74: steps.a.timeout: found "soon": soon without a number; expected a duration such as "90s" or "1h30m"
+            flow.yaml:7:71: steps.c.timeout: found "soon": soon without a number; expected a duration such as "90s" or "1h30m"
+            flow.yaml:7:77: steps.c.timeout: this key is there twice
+            flow.yaml:7:89: steps.c.timeout: this key is there twice
         "#]];
         an_alias_is_a_copy: steps(&format!("a: &a {{{GOOD}}}\nb: *a")) => expect![[r#"
             accepted

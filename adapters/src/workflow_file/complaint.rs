@@ -1,6 +1,6 @@
 //! What is wrong with a file, and where: complaints, and the report that gathers them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Serialize;
@@ -215,6 +215,8 @@ pub(crate) struct Report {
     warnings: Vec<(Place, Complaint)>,
     /// What is said once, with all the places it concerns.
     notes: BTreeMap<Note, Vec<Place>>,
+    /// The path of each alias, with its file, and that of the value that it stands for.
+    aliases: Aliases,
     dropped: usize,
 }
 
@@ -304,6 +306,12 @@ impl Report {
         self.notes.entry(note).or_default().push(place);
     }
 
+    /// Remembers that what is wrong with the value at `anchor` will be found at `alias` again.
+    pub fn alias(&mut self, source: u32, alias: &KeyPath, anchor: KeyPath) {
+        let file = self.name(source).to_owned();
+        self.aliases.insert((file, alias.as_str().to_owned()), anchor);
+    }
+
     /// Returns how many errors were found.
     pub fn count(&self) -> usize {
         self.errors.len() + self.dropped
@@ -327,7 +335,7 @@ impl Report {
             self.errors.append(&mut self.warnings);
         }
         let dropped = self.dropped;
-        let mut errors = in_order(self.errors);
+        let mut errors = in_order(self.errors, &self.aliases);
         if let (true, Some(last)) = (dropped > 0, errors.last().cloned()) {
             errors.push(Complaint {
                 path: String::new(),
@@ -336,7 +344,7 @@ impl Report {
                 ..last
             });
         }
-        (errors, in_order(self.warnings))
+        (errors, in_order(self.warnings, &self.aliases))
     }
 
     fn complaint(&self, place: Place, path: &str, what: String, help: String) -> Complaint {
@@ -388,15 +396,47 @@ impl Note {
     }
 }
 
-fn in_order(mut found: Vec<(Place, Complaint)>) -> Vec<Complaint> {
-    found.sort_by(|(a, left), (b, right)| (a, &left.path, &left.what).cmp(&(b, &right.path, &right.what)));
-    let mut complaints: Vec<Complaint> = Vec::new();
-    for (_, complaint) in found {
-        if !complaints.contains(&complaint) {
-            complaints.push(complaint);
-        }
+type Aliases = BTreeMap<(String, String), KeyPath>;
+
+/// Returns the complaints in the order of their places; one about a value that has aliases is there once.
+fn in_order(found: Vec<(Place, Complaint)>, aliases: &Aliases) -> Vec<Complaint> {
+    let with_path = found.into_iter().map(|(place, it)| (place, written_at(&it.file, &it.path, aliases), it));
+    let mut found: Vec<(Place, String, Complaint)> = with_path.collect();
+    found.sort_by(|(a, at_a, left), (b, at_b, right)| {
+        let of = |at: &String, it: &Complaint| (*at != it.path, it.path.clone(), it.what.clone());
+        a.cmp(b).then_with(|| of(at_a, left).cmp(&of(at_b, right)))
+    });
+    let (mut said, mut said_here) = (BTreeSet::new(), BTreeSet::new());
+    found.retain(|(_, at, it)| {
+        let sentence = (it.file.clone(), at.clone(), it.what.clone(), it.help.clone());
+        let is_new_here = said_here.insert((it.line, it.column, sentence.clone()));
+        let is_new = said.insert(sentence);
+        if *at == it.path { is_new_here } else { is_new }
+    });
+    found.into_iter().map(|(.., complaint)| complaint).collect()
+}
+
+/// Returns the path at which the value of this path is written out: aliases stand for values before them.
+fn written_at(file: &str, path: &str, aliases: &Aliases) -> String {
+    let mut path = path.to_owned();
+    let ends = |path: &str| -> Vec<usize> {
+        let inner = path.match_indices(['.', '[']).map(|(at, _)| at);
+        inner.chain([path.len()]).collect()
+    };
+    let of_anchor = |path: &str| {
+        let mut found = ends(path).into_iter().rev();
+        found.find_map(|end| {
+            Some(format!(
+                "{}{}",
+                aliases.get(&(file.to_owned(), path[..end].to_owned()))?.as_str(),
+                &path[end..]
+            ))
+        })
+    };
+    while let Some(anchor) = of_anchor(&path) {
+        path = anchor;
     }
-    complaints
+    path
 }
 
 /// Cuts a sentence that quotes a text without end.

@@ -179,7 +179,8 @@ struct Builder<'a> {
     source: u32,
     report: &'a mut Report,
     open: Vec<Open>,
-    anchors: HashMap<usize, Node>,
+    /// The values that have an anchor, and where they are.
+    anchors: HashMap<usize, (Node, KeyPath)>,
     root: Option<Node>,
     aliased: usize,
     documents: usize,
@@ -287,7 +288,7 @@ impl<'a> Builder<'a> {
     }
 
     fn alias(&mut self, place: Place, anchor: usize) -> Flow {
-        let Some(target) = self.anchors.get(&anchor) else {
+        let Some((target, _)) = self.anchors.get(&anchor) else {
             self.complain(place, "an alias to a value that it is part of", "");
             return Flow::Give;
         };
@@ -296,7 +297,8 @@ impl<'a> Builder<'a> {
             self.complain(place, "aliases make this file too large", "write the values out");
             return Flow::Give;
         }
-        if let Some(copy) = self.anchors.get(&anchor).cloned() {
+        if let Some((copy, written)) = self.anchors.get(&anchor).cloned() {
+            self.report.alias(self.source, &self.path(), written);
             self.add(copy, place);
         }
         Flow::Go
@@ -315,7 +317,7 @@ impl<'a> Builder<'a> {
                 self.complain(place, "anchors make this file too large", "write the values out");
                 return Flow::Give;
             }
-            self.anchors.insert(anchor, node.clone());
+            self.anchors.insert(anchor, (node.clone(), self.path()));
         }
         self.add(node, place);
         Flow::Go
