@@ -1102,6 +1102,50 @@ mod catalogs {
     }
 
     #[test]
+    fn an_agent_of_a_catalog_without_agents_says_which() {
+        with(
+            "version: \"1\"\nagents: {}\n",
+            &steps("a: {agent: r, instructions: x}"),
+            &expect![[r#"
+            flow.yaml:5:14: steps.a.agent: there is no such agent; agents.yaml has no agents
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_catalog_is_said_and_not_that_its_agents_are_missing() {
+        let step = steps("a: {agent: r, instructions: x}");
+        with(
+            "version: \"1\"\nagents: [\n",
+            &step,
+            &expect![[r#"
+            agents.yaml:2:9: not valid YAML: unclosed bracket '['
+        "#]],
+        );
+        with(
+            "version: \"1\"\nagents: [r]\n",
+            &step,
+            &expect![[r#"
+            agents.yaml:2:9: agents: found a list; expected a map of names
+        "#]],
+        );
+        with(
+            "version: \"1\"\n",
+            &step,
+            &expect![[r#"
+            agents.yaml:1:1: agents: missing; expected a map of names
+        "#]],
+        );
+        with(
+            "",
+            &step,
+            &expect![[r#"
+            agents.yaml:1:1: the file is empty; expected a map
+        "#]],
+        );
+    }
+
+    #[test]
     fn an_unknown_key_of_a_profile_is_refused() {
         with(
             "version: \"1\"\nagents:\n  r:\n    modle: x\n",

@@ -25,24 +25,33 @@ impl Profile {
 
 /// Profiles by name.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Catalog(BTreeMap<String, Arc<Profile>>);
+pub(super) struct Catalog {
+    profiles: BTreeMap<String, Arc<Profile>>,
+    /// The files that were read.
+    files: Vec<String>,
+    /// One of the files could not be read as a map of profiles, which was complained about: nobody knows all that there are.
+    pub is_partial: bool,
+}
 
 impl Catalog {
     pub fn get(&self, name: &str) -> Option<Arc<Profile>> {
-        self.0.get(name).cloned()
+        self.profiles.get(name).cloned()
     }
 
     /// Says which profiles there are, for a name that is none of them.
     pub fn help(&self, name: &str) -> String {
-        if self.0.is_empty() {
+        if self.files.is_empty() {
             return "there is no agent catalog; pass one with --agents".to_owned();
         }
-        match nearest(name, self.0.keys().map(String::as_str)) {
+        if self.profiles.is_empty() {
+            return format!("{} has no agents", self.files.join(", "));
+        }
+        match nearest(name, self.profiles.keys().map(String::as_str)) {
             Some(near) => format!("did you mean {}?", quoted(near)),
             None => {
                 format!(
                     "the catalog has {}",
-                    self.0.keys().take(20).map(|name| named(name)).collect::<Vec<_>>().join(", ")
+                    self.profiles.keys().take(20).map(|name| named(name)).collect::<Vec<_>>().join(", ")
                 )
             }
         }
@@ -52,12 +61,15 @@ impl Catalog {
     pub fn add(&mut self, root: &Node, report: &mut Report) {
         let top = KeyPath::default();
         check_map(Level::Catalog, root, root.place, &top, report);
-        let agents = root.entry("agents").map(|entry| entry.value.entries()).unwrap_or_default();
+        self.files.push(report.name(root.place.source).to_owned());
+        let agents = root.entry("agents").map(|entry| &entry.value);
+        self.is_partial |= !agents.is_some_and(|agents| matches!(agents.kind, Kind::Map(_)));
+        let agents = agents.map(Node::entries).unwrap_or_default();
         for entry in agents {
             let path = top.key("agents").key(&entry.key);
             check_servers(&View::new(&entry.value, entry.place, path.clone()), report);
             let profile = Profile { node: entry.value.clone(), place: entry.place, path };
-            self.0.insert(entry.key.clone(), Arc::new(profile));
+            self.profiles.insert(entry.key.clone(), Arc::new(profile));
         }
     }
 }

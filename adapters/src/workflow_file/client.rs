@@ -123,7 +123,7 @@ impl Loader<'_> {
             named?.0
         };
         let found = known.get(&name).map(|client| Box::new(Client::clone(client)));
-        if found.is_none() {
+        if found.is_none() && !known.is_empty() {
             let path = task.own.path.key("client");
             self.report.error(task.place("client"), &path, unknown(&name), near(&name, known));
         }
@@ -138,6 +138,8 @@ impl Loader<'_> {
         for (index, name) in names.iter().enumerate() {
             match known.get(name) {
                 Some(client) => chain.push(in_place_of(first, client)),
+                // Files that describe clients and cannot be read were complained about.
+                None if known.is_empty() => {}
                 None => {
                     let place = task.own.value_place("fallback");
                     self.report.error(place, &path.index(index), unknown(name), near(name, known));

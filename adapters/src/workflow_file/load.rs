@@ -132,6 +132,7 @@ impl<'a> Loader<'a> {
                 Err(error) => {
                     let what = format!("cannot read the agent catalog: {}", reason(&error));
                     self.report.unreadable(shown(file, self.options), what);
+                    catalog.is_partial = true;
                 }
             }
         }
@@ -149,15 +150,18 @@ impl<'a> Loader<'a> {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
                     let what = format!("cannot read the agent catalog: {}", reason(&error));
-                    return self.report.unreadable(shown(&file, self.options), what);
+                    self.report.unreadable(shown(&file, self.options), what);
+                    catalog.is_partial = true;
+                    return;
                 }
             }
         }
     }
 
     fn add_catalog(&mut self, bytes: &[u8], path: &Path, catalog: &mut Catalog) {
-        if let Some(root) = self.tree(bytes, path) {
-            catalog.add(&root, &mut self.report);
+        match self.tree(bytes, path) {
+            Some(root) => catalog.add(&root, &mut self.report),
+            None => catalog.is_partial = true,
         }
     }
 }

@@ -365,7 +365,7 @@ impl Loader<'_> {
     fn task<'v>(&mut self, own: &'v View<'v>, scope: &Scope) -> Task<'v> {
         let name = own.text("agent").filter(|name| !name.trim().is_empty());
         let profile = name.and_then(|name| scope.catalog.get(name));
-        if let (Some(name), None) = (name, &profile) {
+        if let (Some(name), None, false) = (name, &profile, scope.catalog.is_partial) {
             let path = own.path.key("agent");
             self.report.error(
                 own.value_place("agent"),
