@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::workflow_file::{self, Complaint, Disk, Files as _};
 use unstuck_adapters::{clients, own_paths, test_command, validators};
+use unstuck_core::client::Client;
 use unstuck_core::completion::{self, Condition};
 use unstuck_core::workflow::{Work, WorkerKind, Workflow};
 
@@ -77,7 +78,8 @@ fn holds_no_secret(workflow: &Workflow, redactor: &Redactor, files: &Files<'_>) 
     let of_workers = workflow.everybody().into_iter().map(|(step, worker)| {
         let script = (worker.kind == WorkerKind::Custom).then_some(&worker.instructions);
         let words = script.into_iter().chain(&worker.command).chain(&worker.wrap).chain(&worker.default_args);
-        (step, words.chain([&worker.workspace]).cloned().collect::<Vec<String>>())
+        let words = words.chain([&worker.workspace]).cloned();
+        (step, words.chain(worker.client.iter().flat_map(|it| said_by(it))).collect::<Vec<String>>())
     });
     let of_validators = workflow.steps.iter().map(|step| {
         let conditions = step.completion.iter().flat_map(|it| &it.conditions);
@@ -105,6 +107,20 @@ fn holds_no_secret(workflow: &Workflow, redactor: &Redactor, files: &Files<'_>) 
     Ok(())
 }
 
+/// Returns all that the description of a client adds to its command line and to its environment.
+fn said_by(client: &Client) -> Vec<String> {
+    fn texts(value: &serde_json::Value) -> Vec<String> {
+        match value {
+            serde_json::Value::String(text) => vec![text.clone()],
+            serde_json::Value::Array(items) => items.iter().flat_map(texts).collect(),
+            serde_json::Value::Object(map) => map.values().flat_map(texts).collect(),
+            _ => Vec::new(),
+        }
+    }
+    let launch = serde_json::to_value(&client.launch).expect("a description is plain data");
+    [client.program.clone()].into_iter().chain(texts(&launch)).collect()
+}
+
 /// The files that a workflow was read from.
 struct Files<'a> {
     file: Option<&'a Path>,
@@ -115,15 +131,25 @@ struct Files<'a> {
 impl Files<'_> {
     /// Returns where one of them holds a secret in what is executed.
     fn secret(&self, executed: &[String], redactor: &Redactor, what: &str) -> Option<Complaint> {
-        let file = self.file?;
         let executed: Vec<&str> = executed.iter().map(|it| it.trim()).collect();
-        let catalogs = ["agents.yaml", "agents.yml"].map(|name| file.with_file_name(name));
-        let all = [file.to_owned()].into_iter().chain(called(self.workflow, file)).chain(catalogs);
-        all.into_iter().find_map(|path| {
+        let described = workflow_file::described_clients(self.workspace).unwrap_or_default();
+        let all = self.file.map(|file| self.of_workflow(file)).unwrap_or_default().into_iter();
+        all.chain(described.into_iter().map(|it| it.file)).find_map(|path| {
             let bytes = Disk.read(&path).ok()?;
             let name = path.strip_prefix(self.workspace).unwrap_or(&path).display().to_string();
             workflow_file::secret(name, &bytes, &executed, redactor, what)
         })
+    }
+
+    /// Returns the file of the workflow with all that it leads to.
+    fn of_workflow(&self, file: &Path) -> Vec<PathBuf> {
+        let workflows = [file.to_owned()].into_iter().chain(called(self.workflow, file));
+        let with_registry = workflows.flat_map(|path| {
+            let named = Disk.read(&path).ok().and_then(|bytes| workflow_file::named_registry(&bytes));
+            [Some(path), named.map(|registry| self.workspace.join(registry))]
+        });
+        let catalogs = ["agents.yaml", "agents.yml"].map(|name| file.with_file_name(name));
+        with_registry.flatten().chain(catalogs).collect()
     }
 }
 

@@ -50,7 +50,7 @@ pub use quick::{QuickOptions, quick};
 pub use reference::reference;
 pub use save::save;
 pub use schema::schema;
-pub use secret::secret;
+pub use secret::{named_registry, secret};
 pub use shape::{nearest, path_within, pattern, segment};
 pub use value::{names_below, samples, value};
 

@@ -2,6 +2,7 @@
 
 use super::complaint::{Complaint, Report};
 use super::node::{self, Kind, Node};
+use super::toml;
 use crate::redact::Redactor;
 
 /// Returns a complaint about the first text of a file that is part of what would be `executed` and holds a secret.
@@ -16,7 +17,8 @@ pub fn secret(
     what: &str,
 ) -> Option<Complaint> {
     let text = str::from_utf8(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)).ok()?;
-    let root = node::parse(0, text, &mut Report::default())?;
+    let parse = if file.ends_with(".toml") { toml::parse } else { node::parse };
+    let root = parse(0, text, &mut Report::default())?;
     let is_secret = |held: &str| redactor.redact_text(held).1 > 0;
     let is_whole = |held: &str| executed.contains(&held.trim());
     let is_part = |held: &str| executed.iter().any(|it| it.contains(held.trim()) || held.contains(it));
@@ -34,6 +36,13 @@ pub fn secret(
     let from_one = |at: usize| u32::try_from(at + 1).unwrap_or(u32::MAX);
     let (line, column, path, what) = (from_one(line), from_one(column), String::new(), what.to_owned());
     Some(Complaint { file, line, column, path, what, help: None, excerpt })
+}
+
+/// Returns the steps registry that a workflow file names, as it names it.
+pub fn named_registry(bytes: &[u8]) -> Option<String> {
+    let text = str::from_utf8(bytes).ok()?;
+    let root = node::parse(0, text, &mut Report::default())?;
+    root.entry("steps_registry")?.value.text().map(str::to_owned)
 }
 
 /// Returns the first text that is sought, and where it begins.

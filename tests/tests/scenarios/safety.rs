@@ -3,9 +3,10 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::stage::{Stage, holds, wait_until, worker};
+use crate::verification;
 
 #[test]
 fn s67_a_worker_that_empties_its_workspace_does_not_reach_the_record() {
@@ -118,6 +119,41 @@ fn s69_a_secret_in_a_script_is_told_with_its_place_and_without_its_value() {
         let refused = refused.complains("instructions: curl -H [redacted:API_KEY] x");
         assert!(!refused.err.contains("supersecret99"), "{}", refused.err);
     }
+}
+
+#[test]
+fn s69_a_secret_in_the_description_of_a_client_or_a_validator_is_told_with_its_place() {
+    let stage = Stage::repository().with_variable("API_KEY", "supersecret99");
+    let refuses = |words: &[&str], place: &str, line: &str| {
+        let refused = stage.unstuck(words).with_status(64).complains(place).complains(line);
+        assert!(!refused.err.contains("supersecret99"), "{}", refused.err);
+    };
+    let run = ["run", "do it", "--claim", "--with", "house", "--yes"];
+    let env =
+        "workers:\n  house:\n    like: gemini\n    program: cat\n    launch: {env: {A: supersecret99}}\n";
+    for (launch, place) in [
+        ("      args:\n      - --token=supersecret99\n", ".unstuck/workers.yaml:7:17: step work"),
+        ("      env: {A: supersecret99}\n", ".unstuck/workers.yaml:6:16: step work"),
+    ] {
+        let file = format!("workers:\n  house:\n    like: gemini\n    program: cat\n    launch:\n{launch}");
+        stage.write(".unstuck/workers.yaml", file);
+        refuses(&run, place, "[redacted:API_KEY]");
+    }
+    fs::remove_file(stage.workspace().join(".unstuck/workers.yaml")).expect("it is there");
+    let toml = "[workers.house]\nlike = \"gemini\"\nprogram = \"cat\"\nlaunch.args = [\"supersecret99\"]\n";
+    stage.write(".unstuck/workers.toml", toml);
+    refuses(&run, ".unstuck/workers.toml:4:17: step work", "launch.args = [\"[redacted:API_KEY]\"]");
+    fs::remove_file(stage.workspace().join(".unstuck/workers.toml")).expect("it is there");
+    let head = |more: &str| format!("name: t\nversion: \"1\"\ntimeout: 1m\n{more}steps:\n  a:\n");
+    let by = "    worker: CLIENT\n    client: house\n    instructions: x\n    capabilities: [READ]\n";
+    stage.write("flow.yaml", head(env) + by);
+    refuses(&["run", "flow.yaml", "--yes"], "flow.yaml:8:23: step a", "[redacted:API_KEY]");
+    let validators =
+        json!({"v": {"type": "command", "command": "echo supersecret99", "successWhen": "exitCode:0"}});
+    verification::registry(&stage, &validators, &json!({}));
+    let script = "    worker: CUSTOM\n    instructions: x\n    capabilities: [READ]\n    max_iterations: 2\n    completion_conditions: [v]\n";
+    stage.write("flow.yaml", head("steps_registry: .agent/fixer/steps_registry.json\n") + script);
+    refuses(&["run", "flow.yaml"], ".agent/fixer/steps_registry.json:", "[redacted:API_KEY]");
 }
 
 #[test]

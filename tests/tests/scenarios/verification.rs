@@ -21,7 +21,7 @@ fn flow(stage: &Stage, worker: &str, more: &str) {
 }
 
 /// Writes a registry with these validators, all of them conditions of one step, and a template for each pattern.
-fn registry(stage: &Stage, validators: &Value, end: &Value) {
+pub fn registry(stage: &Stage, validators: &Value, end: &Value) {
     let named = validators.as_object().expect("validators have names");
     let patterns: Value = named
         .keys()
