@@ -14,6 +14,7 @@ use unstuck_runner::branch_lock::BranchLock;
 use unstuck_store::hint;
 
 use crate::error::{Error, Result};
+use crate::variables;
 
 /// What a person asks of branches.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -121,9 +122,9 @@ impl BranchArgs {
         rules: Option<&BranchRules>,
         recorded: Option<&Recorded>,
     ) -> Result<Branches> {
-        let listed = variable("PROTECTED_BRANCHES");
+        let listed = variables::text("PROTECTED_BRANCHES")?;
         let protected = Protected::resolve(self.protected_branches.as_deref(), listed.as_deref());
-        let allow_protected = self.allow_protected_branch || flag("ALLOW_PROTECTED_BRANCH");
+        let allow_protected = self.allow_protected_branch || variables::flag("ALLOW_PROTECTED_BRANCH")?;
         let mut branches = Branches { protected, allow_protected, ..Branches::default() };
         let now = branch::facts(workspace).map_err(|error| unread(workspace, &error))?;
         let Some(now) = now else { return Ok(branches) };
@@ -178,10 +179,15 @@ impl BranchArgs {
 
 /// Returns the option that `unstuck run FILE` needs on the branch that a workspace is on; nothing where it needs none.
 pub fn needed(workspace: &Path) -> &'static str {
-    let protected = Protected::resolve(None, variable("PROTECTED_BRANCHES").as_deref());
+    let listed = variables::text("PROTECTED_BRANCHES").ok().flatten();
+    let protected = Protected::resolve(None, listed.as_deref());
     let on = branch::facts(workspace).ok().flatten().and_then(|facts| facts.branch);
     let is_free = on.is_none_or(|on| branch::protected_match(&on, &protected.patterns).is_none());
-    if is_free || flag("ALLOW_PROTECTED_BRANCH") { "" } else { " --allow-protected-branch" }
+    if is_free || variables::flag("ALLOW_PROTECTED_BRANCH").unwrap_or_default() {
+        ""
+    } else {
+        " --allow-protected-branch"
+    }
 }
 
 fn may_start(now: &GitFacts, rules: &BranchRules, branches: &Branches) -> Result<()> {
@@ -211,7 +217,7 @@ fn may_go_on(now: &GitFacts, recorded: &Recorded, branches: &Branches) -> Result
     if !recorded.accepts {
         return Err(Error::usage(format!("the run works on branch {was}, but the workspace is on {on}"))
             .hint(format!(
-                "{}or go on where it is: resume --accept-drift",
+                "{}or go on where it is: unstuck resume --accept-drift",
                 back.map_or_else(String::new, |it| it + "    ")
             )));
     }
@@ -225,22 +231,4 @@ fn may_go_on(now: &GitFacts, recorded: &Recorded, branches: &Branches) -> Result
         ))),
         _ => Ok(()),
     }
-}
-
-/// Reads a variable under any of its prefixes. Where two of them say something else, the first one counts, which is ours.
-pub fn variable(suffix: &str) -> Option<String> {
-    let named = unstuck_adapters::environment::PREFIXES.iter().filter_map(|prefix| {
-        let name = format!("{prefix}{suffix}");
-        std::env::var(&name).ok().map(|value| (name, value))
-    });
-    let mut named = named.collect::<Vec<_>>().into_iter();
-    let (first, value) = named.next()?;
-    if let Some((other, _)) = named.find(|(_, other)| *other != value) {
-        tracing::warn!("{first} and {other} differ; {first} counts");
-    }
-    Some(value)
-}
-
-fn flag(suffix: &str) -> bool {
-    variable(suffix).is_some_and(|value| matches!(value.to_lowercase().as_str(), "1" | "true" | "yes" | "on"))
 }

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use clap::builder::BoolishValueParser;
 use tokio::sync::watch;
 use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_adapters::process::Spec;
@@ -50,12 +51,12 @@ pub struct Driving {
     #[arg(skip)]
     summary_file: OnceLock<Arc<SummaryFile>>,
     /// Also take the values of these variables for secrets, from six bytes on; the run remembers their names.
-    #[arg(long = "secret", value_name = "NAME", env = "UNSTUCK_SECRETS", value_delimiter = ',')]
+    #[arg(long = "secret", value_name = "NAME", env = "UNSTUCK_SECRETS", value_delimiter = ',', value_parser = variable_name)]
     pub secrets: Vec<String>,
     /// Share the baseline with other runs that are given this, where the commands and the files are the same.
     ///
     /// What else they depend on, such as tools, services and ignored folders, is taken to be the same, too.
-    #[arg(long, env = "UNSTUCK_REUSE_BASELINE")]
+    #[arg(long, env = "UNSTUCK_REUSE_BASELINE", value_parser = BoolishValueParser::new())]
     reuse_baseline: bool,
     /// What is asked of branches.
     #[command(flatten)]
@@ -238,6 +239,17 @@ fn site(
         grace: Spec::GRACE,
         parent: None,
         parent_mark: None,
+    }
+}
+
+/// Reads the name of a variable; what is none would protect nothing.
+fn variable_name(text: &str) -> std::result::Result<String, String> {
+    let name = text.trim();
+    match name.find(|c: char| c.is_whitespace() || c == '=') {
+        Some(_) => {
+            Err("expected names of variables, with commas between (--secret or UNSTUCK_SECRETS)".to_owned())
+        }
+        None => Ok(name.to_owned()),
     }
 }
 

@@ -38,6 +38,7 @@ mod summary_file;
 mod system;
 mod text;
 mod typed;
+mod variables;
 mod version;
 mod worktrees;
 
@@ -137,10 +138,17 @@ fn log_to_stderr(verbose: bool) {
     use tracing_subscriber::EnvFilter;
     let level = if verbose { "info" } else { "warn" };
     // The engine says on its own what opening says better.
-    let filter = EnvFilter::try_from_env("UNSTUCK_LOG")
-        .unwrap_or_else(|_| EnvFilter::new(format!("{level},sled=off")));
+    let said = std::env::var_os("UNSTUCK_LOG").filter(|it| !it.is_empty());
+    let given = said.as_ref().map(|said| EnvFilter::try_new(said.to_str().unwrap_or("=")));
+    let is_unread = given.as_ref().is_some_and(Result::is_err);
+    let filter = given.and_then(Result::ok).unwrap_or_else(|| EnvFilter::new(format!("{level},sled=off")));
     let colours = io::stderr().is_terminal() && text::may_be_coloured();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| outlet::Log);
     // Where standard error is gone, there is nowhere to say that either.
     log.with_ansi(colours).with_target(false).log_internal_errors(false).init();
+    if let Some(said) = said.filter(|_| is_unread) {
+        tracing::warn!(
+            "the variable UNSTUCK_LOG is {said:?}, which is no filter; such as: export UNSTUCK_LOG=debug"
+        );
+    }
 }

@@ -48,7 +48,7 @@ pub fn check(global: &Global, args: &Args) -> Result {
     }
     let Some(file) = &args.file else { return Err(Error::usage("no workflow file is named")) };
     let workspace = project::directory(global)?;
-    let options: Options = args.reading.options(&workspace, None);
+    let options: Options = args.reading.options(&workspace, None)?;
     let loaded = workflow_file::load(&workspace.join(file), &options).map_err(|why| {
         if args.json {
             crate::print_json(&Problems { problems: &why.complaints });

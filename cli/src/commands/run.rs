@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::project::{self, Project};
 use crate::screen::{self, Mode};
 use crate::typed::UNSTUCK;
-use crate::{crew, programs, refused, text, version, worktrees};
+use crate::{crew, programs, refused, text, variables, version, worktrees};
 
 mod goal;
 
@@ -222,16 +222,16 @@ pub struct Reading {
 
 impl Reading {
     /// Returns what the reader of workflow files wants to know.
-    pub fn options(&self, workspace: &Path, iterations: Option<u32>) -> Options {
-        let depth = branches::variable("MAX_SUBWORKFLOW_DEPTH").and_then(|text| text.parse().ok());
-        Options {
+    pub fn options(&self, workspace: &Path, iterations: Option<u32>) -> Result<Options> {
+        let depth = variables::parsed("MAX_SUBWORKFLOW_DEPTH", "a whole number", "5")?;
+        Ok(Options {
             workspace: workspace.to_owned(),
             agents_files: self.agents.clone(),
-            agents_env: branches::variable("AGENTS_FILE"),
+            agents_env: variables::text("AGENTS_FILE")?,
             strict: self.strict,
             max_subworkflow_depth: depth.unwrap_or(Options::DEFAULT_MAX_SUBWORKFLOW_DEPTH),
             max_iterations: iterations,
-        }
+        })
     }
 }
 
@@ -467,7 +467,7 @@ fn from_file(workspace: &Path, args: &Args) -> Result<RunStarted> {
     if !file.exists() {
         return Err(no_such_file(&args.what));
     }
-    let loaded = load(Path::new(&args.what), &file, &args.reading.options(workspace, args.iterations))?;
+    let loaded = load(Path::new(&args.what), &file, &args.reading.options(workspace, args.iterations)?)?;
     Ok(RunStarted {
         warnings: loaded.warnings.iter().map(ToString::to_string).collect(),
         workflow_digest: Some(loaded.digest),

@@ -9,7 +9,7 @@ use serde_json::json;
 use unstuck_adapters::decision_file;
 
 use crate::error::{Error, Result};
-use crate::{branches, exit};
+use crate::{exit, variables};
 
 /// Arguments of `unstuck verdict`.
 #[derive(Debug, clap::Args)]
@@ -98,7 +98,8 @@ pub fn verdict(args: &Args) -> Result {
     }
     let decision = args.decision.to_possible_value().expect("no verdict is hidden");
     let mut verdict = json!({ "decision": decision.get_name(), "reasons": args.reasons, "fingerprints": args.fingerprints });
-    if let Some(id) = args.check_id.clone().or_else(|| branches::variable("COMPLETION_CHECK_ID")) {
+    let of_check = || variables::text("COMPLETION_CHECK_ID");
+    if let Some(id) = args.check_id.clone().map_or_else(of_check, |id| Ok(Some(id)))? {
         verdict["check_id"] = json!(id);
     }
     if is_blocked {

@@ -567,3 +567,41 @@ fn small_mistakes_at_the_keyboard_are_answered_with_what_to_do() {
     let unheard = stage.unstuck_unheard(&["completions", "bash"]).with_status(0);
     assert!(!unheard.err.contains("panicked"), "{unheard:?}");
 }
+
+#[test]
+fn a_variable_that_says_nothing_is_named_and_never_without_effect() {
+    for (name, value, says) in [
+        (
+            "UNSTUCK_MAX_SUBWORKFLOW_DEPTH",
+            "x",
+            "UNSTUCK_MAX_SUBWORKFLOW_DEPTH is \"x\"; expected a whole number",
+        ),
+        ("ROBOPPI_MAX_SUBWORKFLOW_DEPTH", "-1", "ROBOPPI_MAX_SUBWORKFLOW_DEPTH is \"-1\""),
+        ("UNSTUCK_ALLOW_PROTECTED_BRANCH", "perhaps", "is \"perhaps\"; expected true or false"),
+        ("UNSTUCK_REUSE_BASELINE", "perhaps", "'perhaps' for '--reuse-baseline'"),
+        ("UNSTUCK_SECRETS", "A B", "expected names of variables"),
+        ("UNSTUCK_AGENTS_FILE", "nope.yaml", "nope.yaml: cannot read the agent catalog"),
+        ("UNSTUCK_STORE", "nope", "names no store"),
+    ] {
+        let stage = Stage::repository().with_variable(name, value);
+        stage.workflow("", "worker: CUSTOM\ncapabilities: [READ]\ninstructions: 'true'");
+        stage.unstuck(&["run", "flow.yaml"]).with_status(64).complains(says);
+    }
+    let stage = Stage::repository().with_variable("UNSTUCK_LOG", "a=b=c");
+    stage.unstuck(&["runs"]).with_status(0).complains("which is no filter");
+    for (name, value) in [
+        ("UNSTUCK_MAX_SUBWORKFLOW_DEPTH", " 3 "),
+        ("UNSTUCK_MAX_SUBWORKFLOW_DEPTH", ""),
+        ("UNSTUCK_ALLOW_PROTECTED_BRANCH", "off"),
+        ("UNSTUCK_REUSE_BASELINE", "yes"),
+        ("UNSTUCK_SECRETS", "A, B"),
+        ("UNSTUCK_LOG", "debug"),
+        ("UNSTUCK_LOG", ""),
+        ("UNSTUCK_OF_SOMEBODY_ELSE", "x"),
+    ] {
+        let stage = Stage::repository().with_variable(name, value);
+        stage.workflow("", "worker: CUSTOM\ncapabilities: [READ]\ninstructions: 'true'");
+        let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+        assert!(!ended.err.contains(name), "{ended:?}");
+    }
+}
