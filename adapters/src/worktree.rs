@@ -295,6 +295,39 @@ fn leave_out_own_output(workspace: &Path, files: &mut BTreeMap<String, String>) 
     Ok(())
 }
 
+/// A branch of a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// Its name.
+    pub name: String,
+    /// Where git says that it is checked out, whether or not that is still there.
+    pub checkout: Option<PathBuf>,
+    /// HEAD has all its commits.
+    pub is_merged: bool,
+}
+
+/// Returns the branches of a repository whose names begin with `prefix`, which ends with a slash; none without one.
+///
+/// # Errors
+///
+/// Git cannot be run.
+pub fn branches(workspace: &Path, prefix: &str) -> io::Result<Vec<Branch>> {
+    let names = format!("refs/heads/{prefix}");
+    let list = |format: &str, more: &str| {
+        let listed = git(workspace, ["for-each-ref", format, more, &names])?;
+        let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+        io::Result::Ok(if listed.status.success() { text } else { String::new() })
+    };
+    let merged = list("--format=%(refname:lstrip=2)", "--merged=HEAD")?;
+    let all = list("--format=%(refname:lstrip=2)%09%(worktreepath)", "--count=10000")?;
+    let read = all.lines().filter_map(|line| line.split_once('\t')).map(|(name, checkout)| Branch {
+        name: name.to_owned(),
+        checkout: (!checkout.is_empty()).then(|| checkout.into()),
+        is_merged: merged.lines().any(|it| it == name),
+    });
+    Ok(read.collect())
+}
+
 /// Removes a checkout in which everything is committed, and its branch if that is merged.
 ///
 /// # Errors

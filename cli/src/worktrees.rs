@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use unstuck_adapters::ignored;
-use unstuck_adapters::worktree::{self, Worktree};
+use unstuck_adapters::worktree::{self, Branch, Worktree};
 use unstuck_core::error::with_causes;
 use unstuck_core::id::RunId;
 use unstuck_store::state_dir::Project as Runs;
@@ -20,8 +20,22 @@ fn folder(runs: &Runs) -> PathBuf {
     runs.path().join(FOLDER)
 }
 
+/// How the names of their branches begin.
+const BRANCHES: &str = "unstuck/";
+/// How long the ids of runs are.
+const ID_LENGTH: usize = 12;
+
 fn branch(run: &RunId) -> String {
-    format!("unstuck/{run}")
+    format!("{BRANCHES}{run}")
+}
+
+/// Returns the branches of a repository that were made for runs, by their names.
+pub fn branches_of_runs(workspace: &Path) -> Vec<Branch> {
+    let mut all = worktree::branches(workspace, BRANCHES).unwrap_or_default();
+    // A person may have branches that begin so, too.
+    let is_run = |name: &str| name.len() == ID_LENGTH && name.bytes().all(|it| it.is_ascii_hexdigit());
+    all.retain(|branch| branch.name.strip_prefix(BRANCHES).is_some_and(is_run));
+    all
 }
 
 /// Returns the branch of the checkout that was made for a run, if it works in that.

@@ -1,13 +1,15 @@
 //! `unstuck doctor`: what is installed, locked, left over and unhealthy, and the command that mends it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use std::{fs, io};
 
 use serde::Serialize;
 use unstuck_adapters::process;
 use unstuck_adapters::shell::quoted;
 use unstuck_adapters::snapshot::{self, Options, Snapshots};
-use unstuck_adapters::worktree::{self, Part};
+use unstuck_adapters::worktree::{self, Branch, Part};
 use unstuck_core::error::with_causes;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Digest, RunId};
@@ -208,6 +210,8 @@ fn of_project(global: &Global, project: &Project) -> Result<Vec<Finding>> {
             .iter()
             .filter_map(|(run, root)| of_worktree(project.runs(), &found, run, root)),
     );
+    findings.extend(of_branches(&worktrees::branches_of_runs(&directory)));
+    findings.extend(of_workspaces(&found));
     if findings.len() == before {
         findings.push(Finding::ok(
             "runs",
@@ -341,6 +345,61 @@ fn of_worktree(runs: &Runs, found: &[Found], run: &RunId, root: &Path) -> Option
             format!("ls {place}"),
         ),
     })
+}
+
+/// What is left in the repository of checkouts that are gone.
+fn of_branches(all: &[Branch]) -> Vec<Finding> {
+    let names = |of: &[&Branch]| of.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(" ");
+    let is_gone = |it: &&Branch| it.checkout.as_ref().is_none_or(|checkout| !checkout.exists());
+    let (merged, unmerged): (Vec<&Branch>, Vec<&Branch>) =
+        all.iter().filter(is_gone).partition(|it| it.is_merged);
+    let prunable = all.iter().filter(is_gone).filter_map(|it| it.checkout.as_ref()).map(|checkout| {
+        let what = format!("git takes {} for a checkout, which is gone", checkout.display());
+        Finding::weak("worktree", what, "git worktree prune")
+    });
+    // What is still taken for a checkout keeps its branch.
+    let prune =
+        if all.iter().any(|it| is_gone(&it) && it.checkout.is_some()) { "git worktree prune; " } else { "" };
+    let left = |of: &[&Branch], has: &str| {
+        let branches = if of.len() == 1 { "a branch" } else { "branches" };
+        format!("{branches} of runs with no checkout, {has}: {}", names(of))
+    };
+    let merged = (!merged.is_empty()).then(|| {
+        let mend = format!("{prune}git branch -d {}", names(&merged));
+        Finding::weak("branches", left(&merged, "merged into HEAD"), mend)
+    });
+    let unmerged = unmerged.first().map(|first| {
+        let first = &first.name;
+        let mend = format!(
+            "git log HEAD..{first}    git merge {first}    or without it: {prune}git branch -D {first}"
+        );
+        Finding::weak("branches", left(&unmerged, "with commits that HEAD has not"), mend)
+    });
+    prunable.chain(merged).chain(unmerged).collect()
+}
+
+/// What keeps runs that could go on from their workspace.
+fn of_workspaces(found: &[Found]) -> Vec<Finding> {
+    let mut places: BTreeMap<&str, Vec<&Found>> = BTreeMap::new();
+    for found in found.iter().filter(|it| project::end_of(&it.folder) != Some(RunOutcome::Complete)) {
+        places.entry(&found.entry.workspace).or_default().push(found);
+    }
+    let unreadable = places.into_iter().filter_map(|(place, runs)| {
+        let error = fs::read_dir(place).err()?;
+        let (short, place) = (runs[0].short(), quoted(place));
+        let others = match runs.len() - 1 {
+            0 => String::new(),
+            more => format!(", and of {more} more"),
+        };
+        let what = format!("{place}, the workspace of run {short}{others}, cannot be read: {error}");
+        let mend = match error.kind() {
+            io::ErrorKind::NotFound => format!("move it back, or forget the run: {UNSTUCK} gc {short} --yes"),
+            io::ErrorKind::PermissionDenied => format!("chmod u+rwx {place}"),
+            _ => format!("ls -ld {place}"),
+        };
+        Some(Finding::weak("workspace", what, mend))
+    });
+    unreadable.collect()
 }
 
 /// Says that not all stores were opened.

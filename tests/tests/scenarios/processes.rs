@@ -99,6 +99,59 @@ fn a_worktree_goes_with_its_run_unless_something_in_it_is_in_no_commit() {
 }
 
 #[test]
+fn doctor_names_what_checkouts_leave_in_the_repository_and_the_command_that_removes_it() {
+    let stage = Stage::repository();
+    let run = |with: &str| {
+        stage.unstuck(&["run", "x", "--with", with, "--check", "true", "--worktree"]);
+        let branches = stage.git(&[
+            "for-each-ref",
+            "--sort=-committerdate",
+            "--format=%(refname:short)",
+            "refs/heads/unstuck/",
+        ]);
+        let path = stage.git(&["worktree", "list", "--porcelain"]);
+        let path =
+            path.lines().filter_map(|it| it.strip_prefix("worktree ")).next_back().expect("a checkout");
+        (branches, path.to_owned())
+    };
+    stage.git(&["branch", "unstuck/mine"]);
+    let doctor = || stage.unstuck(&["doctor", "--json"]).out;
+    let (_, path) = run("git commit -qm done --allow-empty");
+    assert!(!doctor().contains("\"branches\""), "{}", doctor());
+    // Removed by hand: git still knows it.
+    std::fs::remove_dir_all(&path).expect("it is ours");
+    let told = doctor();
+    assert!(
+        told.contains("git worktree prune") && told.contains("with commits that HEAD has not: unstuck/"),
+        "{told}"
+    );
+    stage.git(&["worktree", "prune"]);
+    let told = doctor();
+    assert!(!told.contains("worktree prune") && told.contains("git branch -D unstuck/"), "{told}");
+    let (_, path) = run("true");
+    stage.git(&["worktree", "remove", "--force", &path]);
+    let told = doctor();
+    let merged =
+        told.split("git branch -d ").nth(1).and_then(|it| it.split('"').next()).expect("it is named");
+    stage.git(&["branch", "-d", merged]);
+    assert!(!doctor().contains("git branch -d ") && !told.contains("unstuck/mine"), "{told}");
+}
+
+#[test]
+fn doctor_names_a_workspace_that_cannot_be_read() {
+    let stage = Stage::repository();
+    stage.write("sub/a", "a\n");
+    stage
+        .unstuck(&["-C", "sub", "run", "x", "--with", "true", "--check", "false", "--iterations", "1"])
+        .with_status(2);
+    assert!(!stage.unstuck(&["doctor"]).out.contains("cannot be read"));
+    std::fs::remove_dir_all(stage.workspace().join("sub")).expect("it is ours");
+    stage.unstuck(&["doctor"]).says("cannot be read").says("unstuck gc ");
+    stage.write("sub", "a file\n");
+    stage.unstuck(&["doctor"]).says("cannot be read").says("ls -ld ");
+}
+
+#[test]
 fn a_worktree_is_made_and_removed_with_the_filters_of_the_user_and_without_those_of_the_repository() {
     for (users, here, shown) in [
         // The one of the repository may have been planted.
