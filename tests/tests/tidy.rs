@@ -3,6 +3,12 @@
 //! A rule is a function from the files to findings; a finding says where and why. To allow an
 //! exception, add it to the table of its rule, with the reason.
 
+#[path = "tidy/manifests.rs"]
+mod cargo;
+#[path = "tidy/links.rs"]
+mod pointers;
+
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -59,15 +65,16 @@ fn each_rule_notices_what_it_is_about() {
         (
             arrows,
             "core/Cargo.toml",
-            "[dependencies]\nunstuck-store.workspace = true\n",
+            "[package]\nname = \"unstuck-core\"\n[dependencies]\nunstuck-store.workspace = true\n",
             "unstuck-core uses unstuck-store",
         ),
         (
             arrows,
             "replay/Cargo.toml",
-            "[dev-dependencies]\nunstuck-adapters = {}\n",
+            "[package]\nname = \"unstuck-replay\"\n[dev-dependencies]\nunstuck-adapters = {}\n",
             "unstuck-replay uses unstuck-adapters",
         ),
+        (arrows, "new/Cargo.toml", "[package]\nname = \"unstuck-new\"\n", "unstuck-new is not in the list"),
         (
             versions_at_the_root,
             "core/Cargo.toml",
@@ -75,12 +82,46 @@ fn each_rule_notices_what_it_is_about() {
             "serde has a version of its own",
         ),
         (
+            versions_at_the_root,
+            "core/Cargo.toml",
+            "[dependencies.serde] # workspace = true\nversion = \"1\"\n",
+            "serde has a version of its own",
+        ),
+        (
             pins,
             "Cargo.toml",
-            "sled = { version = \"0.34.7\" }\nbincode = \"=1.3.3\"\n",
+            "[workspace.dependencies]\nsled = { version = \"0.34.7\" }\nbincode = \"=1.3.3\"\n",
             "sled is not pinned to =0.34.7",
         ),
+        (pins, "README.md", "", "Cargo.toml is not there"),
+        (bans_of_core, "README.md", "", "core/clippy.toml is not there"),
+        (fuzz_targets, "README.md", "", "fuzz/Cargo.toml is not there"),
         (bans_of_core, "core/clippy.toml", "", "does not ban std::time::SystemTime::now"),
+        (
+            bans_of_core,
+            "core/clippy.toml",
+            "disallowed-methods = [\n# { path = \"std::fs::read\", reason = \"x\" },\n{ path = \"std::fs::write\" }]\n",
+            "does not ban std::fs::read",
+        ),
+        (
+            bans_of_core,
+            "core/clippy.toml",
+            "disallowed-methods = [{ path = \"std::fs::write\" }]\n",
+            "does not ban std::fs::write",
+        ),
+        (
+            bans_of_core,
+            "core/clippy.toml",
+            "disallowed-macros = [{ path = \"std::print\", reason = \"x\" }]\n",
+            "bans std::print, which is not in the list",
+        ),
+        (links, "docs/x.md", "## Here\n[that](#there)\n", "docs/x.md has no heading #there"),
+        (
+            links,
+            "docs/x.md",
+            "[that](../README.md#no-such-heading)\n",
+            "README.md has no heading #no-such-heading",
+        ),
         (module_docs, "core/src/x.rs", "use std::fmt;\n", "no module doc"),
         (links, "docs/x.md", "see [that](no/such/file.md)\n", "no/such/file.md is not there"),
         (pages, "core/src/x.rs", "//! See docs/no-such.md.\n", "docs/no-such.md is not there"),
@@ -91,6 +132,22 @@ fn each_rule_notices_what_it_is_about() {
         (machine_paths, "docs/x.md", &home, "path of a machine"),
         (pinned_variants, "store/src/wire/v9.rs", "pub enum Next {\n", "the variants of Next are not in"),
     ];
+    for table in [
+        "[dependencies.unstuck-store]\nworkspace = true\n",
+        "[dependencies]\nfoo = { package = \"unstuck-store\", path = \"../store\" }\n",
+        "[dependencies.foo]\npath = \"../store\"\npackage = 'unstuck-store'\n",
+        "[dependencies]\n\"unstuck-store\" = { workspace = true }\n",
+        "[build-dependencies]\nunstuck-store.workspace = true\n",
+        "[dev_dependencies]\nunstuck-store = { path = \"../store\" }\n",
+        "[target.'cfg(unix)'.dependencies]\nunstuck-store.workspace = true\n",
+        "[target.x86_64-unknown-linux-gnu.dev-dependencies.foo]\npackage = \"unstuck-store\"\n",
+        "dependencies = { unstuck-store = { workspace = true } }\n",
+    ] {
+        let (top, below) = if table.starts_with('[') { ("", table) } else { (table, "") };
+        let text = format!("{top}[package]\nname = \"unstuck-core\"\n{below}");
+        let found = arrows(&[File { name: "core/Cargo.toml".to_owned(), text }]);
+        assert!(found.iter().any(|it| it.what == "unstuck-core uses unstuck-store"), "{table}");
+    }
     for (rule, name, text, expected) in cases {
         let found = rule(&[File { name: (*name).to_owned(), text: (*text).to_owned() }]);
         assert!(found.iter().any(|finding| finding.what.contains(expected)), "{name}: {expected}");
@@ -107,81 +164,147 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("unstuck-runner", &["unstuck-core", "unstuck-store", "unstuck-adapters"]),
     ("unstuck-replay", &["unstuck-core", "unstuck-store"]),
     ("unstuck", &["unstuck-core", "unstuck-store", "unstuck-adapters", "unstuck-runner", "unstuck-replay"]),
+    (
+        "unstuck-tests",
+        &["unstuck-core", "unstuck-store", "unstuck-adapters", "unstuck-runner", "unstuck-replay"],
+    ),
 ];
 
 fn arrows(files: &[File]) -> Vec<Finding> {
-    let mut found = Vec::new();
+    let (mut found, names) = (Vec::new(), renamed(files));
     for file in manifests(files) {
-        let folder = file.name.split('/').next().unwrap_or_default();
-        let package = if folder == "cli" { "unstuck".to_owned() } else { format!("unstuck-{folder}") };
-        let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == package) else { continue };
-        for (line, dependency) in dependencies(file) {
-            if dependency.name.starts_with("unstuck") && !allowed.contains(&dependency.name) {
-                found.push(finding(file, line, format!("{package} uses {}", dependency.name)));
-            }
-        }
+        let package = cargo::package(file).unwrap_or_default();
+        let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == package) else {
+            found.push(finding(file, 1, format!("{package} is not in the list")));
+            continue;
+        };
+        // A crate that names itself asks for its own features in tests.
+        let may_use = |name: &str| !name.starts_with("unstuck") || name == package || allowed.contains(&name);
+        let used = cargo::dependencies(file, &names).into_iter().filter(|it| !may_use(&it.package));
+        found.extend(used.map(|it| finding(file, it.line, format!("{package} uses {}", it.package))));
     }
     found
 }
 
 fn versions_at_the_root(files: &[File]) -> Vec<Finding> {
-    let mut found = Vec::new();
-    for file in manifests(files) {
-        for (line, dependency) in dependencies(file) {
-            let inherits = dependency.text.contains("workspace = true");
-            if !inherits {
-                found.push(finding(file, line, format!("{} has a version of its own", dependency.name)));
-            }
-        }
-    }
-    found
+    let names = renamed(files);
+    let own = manifests(files).flat_map(|file| {
+        let own = cargo::dependencies(file, &names).into_iter().filter(|it| !it.inherits);
+        own.map(move |it| finding(file, it.line, format!("{} has a version of its own", it.package)))
+    });
+    own.collect()
 }
 
 fn pins(files: &[File]) -> Vec<Finding> {
     const PINS: &[(&str, &str)] = &[("sled", "=0.34.7"), ("bincode", "=1.3.3")];
-    let Some(root) = files.iter().find(|file| file.name == "Cargo.toml") else { return Vec::new() };
-    let is_pinned = |(name, version): &(&str, &str)| {
-        let mut lines = root.text.lines();
-        lines.any(|line| line.starts_with(&format!("{name} =")) && line.contains(&format!("\"{version}\"")))
+    let root = match named(files, "Cargo.toml") {
+        Ok(root) => root,
+        Err(missing) => return vec![missing],
+    };
+    let all = cargo::of_workspace(root);
+    let is_pinned = |(name, version): &&(&str, &str)| {
+        all.iter().any(|it| it.package == *name && it.version.as_deref() == Some(*version))
     };
     let unpinned = PINS.iter().filter(|pin| !is_pinned(pin));
     unpinned.map(|(name, version)| finding(root, 1, format!("{name} is not pinned to {version}"))).collect()
 }
 
+/// All that the core may not use.
+const BANS: &[&str] = &[
+    "std::time::SystemTime::now",
+    "std::time::Instant::now",
+    "std::time::SystemTime::elapsed",
+    "std::time::Instant::elapsed",
+    "std::env::var",
+    "std::env::var_os",
+    "std::env::vars",
+    "std::env::vars_os",
+    "std::env::args",
+    "std::env::args_os",
+    "std::env::current_dir",
+    "std::env::current_exe",
+    "std::env::temp_dir",
+    "std::env::home_dir",
+    "std::env::set_var",
+    "std::env::remove_var",
+    "std::env::set_current_dir",
+    "std::fs::read",
+    "std::fs::read_to_string",
+    "std::fs::read_dir",
+    "std::fs::read_link",
+    "std::fs::metadata",
+    "std::fs::symlink_metadata",
+    "std::fs::exists",
+    "std::fs::canonicalize",
+    "std::fs::File::open",
+    "std::fs::File::options",
+    "std::fs::OpenOptions::new",
+    "std::fs::write",
+    "std::fs::copy",
+    "std::fs::rename",
+    "std::fs::hard_link",
+    "std::fs::create_dir",
+    "std::fs::create_dir_all",
+    "std::fs::remove_file",
+    "std::fs::remove_dir",
+    "std::fs::remove_dir_all",
+    "std::fs::set_permissions",
+    "std::fs::DirBuilder::new",
+    "std::fs::File::create",
+    "std::fs::File::create_new",
+    "std::path::Path::exists",
+    "std::path::Path::try_exists",
+    "std::path::Path::is_file",
+    "std::path::Path::is_dir",
+    "std::path::Path::is_symlink",
+    "std::path::Path::metadata",
+    "std::path::Path::symlink_metadata",
+    "std::path::Path::canonicalize",
+    "std::path::Path::read_dir",
+    "std::path::Path::read_link",
+    "std::net::TcpStream::connect",
+    "std::net::TcpStream::connect_timeout",
+    "std::net::TcpListener::bind",
+    "std::net::UdpSocket::bind",
+    "std::net::ToSocketAddrs::to_socket_addrs",
+    "std::io::stdin",
+    "std::process::Command::new",
+    "std::process::exit",
+    "std::process::abort",
+    "std::thread::spawn",
+    "std::thread::scope",
+    "std::thread::Builder::new",
+    "std::thread::sleep",
+    "std::thread::park",
+    "std::thread::available_parallelism",
+    "std::process::id",
+    "std::hash::RandomState::new",
+    "uuid::Uuid::new_v4",
+    "uuid::Uuid::now_v7",
+    "std::collections::HashMap",
+    "std::collections::HashSet",
+    "std::hash::RandomState",
+    "std::hash::DefaultHasher",
+    "std::time::SystemTime",
+    "std::time::Instant",
+    "std::fs::File",
+    "std::fs::OpenOptions",
+    "std::net::TcpStream",
+    "std::net::TcpListener",
+    "std::net::UdpSocket",
+];
+
 fn bans_of_core(files: &[File]) -> Vec<Finding> {
-    const BANS: &[&str] = &[
-        "std::time::SystemTime::now",
-        "std::time::Instant::now",
-        "std::env::var",
-        "std::env::vars_os",
-        "std::env::args_os",
-        "std::env::current_dir",
-        "std::fs::read",
-        "std::fs::write",
-        "std::fs::metadata",
-        "std::fs::symlink_metadata",
-        "std::fs::read_dir",
-        "std::fs::canonicalize",
-        "std::fs::File::open",
-        "std::fs::OpenOptions::new",
-        "std::path::Path::exists",
-        "std::path::Path::is_file",
-        "std::path::Path::is_dir",
-        "std::net::TcpStream::connect",
-        "std::net::TcpListener::bind",
-        "std::net::UdpSocket::bind",
-        "std::process::Command::new",
-        "std::process::exit",
-        "std::thread::spawn",
-        "std::thread::sleep",
-        "uuid::Uuid::new_v4",
-        "uuid::Uuid::now_v7",
-        "std::collections::HashMap",
-        "std::collections::HashSet",
-    ];
-    let Some(file) = files.iter().find(|file| file.name == "core/clippy.toml") else { return Vec::new() };
-    let missing = BANS.iter().filter(|path| !file.text.contains(&format!("\"{path}\"")));
-    missing.map(|path| finding(file, 1, format!("does not ban {path}"))).collect()
+    let file = match named(files, "core/clippy.toml") {
+        Ok(file) => file,
+        Err(missing) => return vec![missing],
+    };
+    let bans = cargo::bans(file);
+    let missing = BANS.iter().filter(|path| !bans.iter().any(|it| it == *path));
+    let missing = missing.map(|path| format!("does not ban {path}"));
+    let unlisted = bans.iter().filter(|path| !BANS.contains(&path.as_str()));
+    let unlisted = unlisted.map(|path| format!("bans {path}, which is not in the list"));
+    missing.chain(unlisted).map(|what| finding(file, 1, what)).collect()
 }
 
 fn module_docs(files: &[File]) -> Vec<Finding> {
@@ -192,11 +315,18 @@ fn module_docs(files: &[File]) -> Vec<Finding> {
 fn links(files: &[File]) -> Vec<Finding> {
     let mut found = Vec::new();
     for file in files.iter().filter(|file| file.name.ends_with(".md")) {
-        for (line, target) in relative_links(&file.text) {
-            let path = target.split('#').next().unwrap_or_default();
+        for (line, target) in pointers::relative(&file.text) {
+            let (path, anchor) = target.split_once('#').unwrap_or((&target, ""));
             let folder = Path::new(&file.name).parent().unwrap_or(Path::new(""));
-            if !path.is_empty() && !root().join(folder).join(path).exists() {
+            let page = root().join(folder).join(path);
+            if !path.is_empty() && !page.exists() {
                 found.push(finding(file, line, format!("{path} is not there")));
+            } else if !anchor.is_empty() && (path.is_empty() || path.ends_with(".md")) {
+                let text = if path.is_empty() { Ok(file.text.clone()) } else { fs::read_to_string(page) };
+                let name = if path.is_empty() { &file.name } else { path };
+                if !pointers::anchors(&text.unwrap_or_default()).iter().any(|it| it == anchor) {
+                    found.push(finding(file, line, format!("{name} has no heading #{anchor}")));
+                }
             }
         }
     }
@@ -309,7 +439,10 @@ fn has_word(text: &str, word: &str) -> bool {
 }
 
 fn fuzz_targets(files: &[File]) -> Vec<Finding> {
-    let Some(manifest) = files.iter().find(|file| file.name == "fuzz/Cargo.toml") else { return Vec::new() };
+    let manifest = match named(files, "fuzz/Cargo.toml") {
+        Ok(manifest) => manifest,
+        Err(missing) => return vec![missing],
+    };
     let mut found = Vec::new();
     for (name, _) in unstuck_tests::fuzz_targets::TARGETS {
         let body = format!("fuzz/fuzz_targets/{name}.rs");
@@ -374,46 +507,15 @@ fn manifests(files: &[File]) -> impl Iterator<Item = &File> {
     })
 }
 
-struct Dependency<'a> {
-    name: &'a str,
-    text: &'a str,
+/// Returns the file with this name, or says that it is not there: a rule about it would hold of nothing.
+fn named<'a>(files: &'a [File], name: &str) -> Result<&'a File, Finding> {
+    let missing = || Finding { name: name.to_owned(), line: 1, what: format!("{name} is not there") };
+    files.iter().find(|file| file.name == name).ok_or_else(missing)
 }
 
-/// Returns every dependency of a manifest, of whatever kind, with its line.
-fn dependencies(file: &File) -> Vec<(usize, Dependency<'_>)> {
-    let mut found = Vec::new();
-    let mut in_dependencies = false;
-    for (line, text) in numbered(&file.text) {
-        if text.starts_with('[') {
-            in_dependencies = text.trim_end_matches(']').ends_with("dependencies");
-            continue;
-        }
-        let name = text.split(['=', '.', ' ']).next().unwrap_or_default();
-        if in_dependencies && !name.is_empty() && !name.starts_with('#') {
-            found.push((line, Dependency { name, text }));
-        }
-    }
-    found
-}
-
-/// Returns the targets of links that stay in the repository, outside of code.
-fn relative_links(text: &str) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    let mut in_code = false;
-    for (line, text) in numbered(text) {
-        in_code ^= text.trim_start().starts_with("```");
-        if in_code {
-            continue;
-        }
-        let prose: String = text.split('`').step_by(2).collect();
-        for part in prose.split("](").skip(1) {
-            let target = part.split([')', ' ']).next().unwrap_or_default();
-            if !target.contains("://") && !target.starts_with("mailto:") {
-                found.push((line, target.to_owned()));
-            }
-        }
-    }
-    found
+/// Returns the names that the root gives to packages that are called otherwise.
+fn renamed(files: &[File]) -> BTreeMap<String, String> {
+    named(files, "Cargo.toml").map(cargo::renamed).unwrap_or_default()
 }
 
 fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
