@@ -126,7 +126,8 @@ fn print_state(state: &RunState) {
             StepPhase::Ended(end) => unstuck_replay::sentence_of_end(end),
         };
         let bound = step.check.as_ref().map(|_| format!(" of {}", state.max_iterations(step, at)));
-        println!("  {:<12} iteration {}{}: {phase}", step.id, at.iteration, bound.unwrap_or_default());
+        let stands = format!("iteration {}{}: {phase}", at.iteration, bound.unwrap_or_default());
+        println!("  {:<12} {}", step.id, text::wrap(&stands, text::width(), 15));
     }
     match state.outcome() {
         Some(outcome) => println!("  run          {}", text::painted(outcome)),
