@@ -41,54 +41,54 @@ fn capabilities_become_what_a_client_may_do() {
     check(
         &with(&[]),
         expect![[r#"
-        claude -p --output-format stream-json --verbose --permission-mode plan
-        codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false -s read-only -
-        opencode run --format json --agent plan
-        gemini --output-format stream-json --skip-trust --approval-mode plan
-        qwen --output-format stream-json --approval-mode plan
-        pi -p --mode json --tools read,grep,find,ls
-        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md --dry-run
-        goose run -i - --output-format stream-json -q
-    "#]],
+            claude -p --output-format stream-json --verbose --permission-mode plan
+            codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false -s read-only -
+            opencode run --format json --agent plan
+            gemini --output-format stream-json --skip-trust --approval-mode plan
+            qwen --output-format stream-json --approval-mode plan
+            pi -p --mode json --tools read,grep,find,ls
+            aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-show-release-notes --no-detect-urls --no-auto-commits --chat-history-file /calls/1/aider.chat.history.md --input-history-file /calls/1/aider.input.history --message-file /calls/1/prompt.md --dry-run
+            goose run -i - --output-format stream-json -q
+        "#]],
     );
     check(
         &with(&[Read, Edit]),
         expect![[r#"
-        claude -p --output-format stream-json --verbose --permission-mode acceptEdits
-        codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false -s workspace-write -
-        opencode run --format json
-        gemini --output-format stream-json --skip-trust --approval-mode auto_edit
-        qwen --output-format stream-json --approval-mode auto-edit
-        pi -p --mode json --tools read,grep,find,ls,edit,write
-        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md
-        goose run -i - --output-format stream-json -q
-    "#]],
+            claude -p --output-format stream-json --verbose --permission-mode acceptEdits
+            codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false -s workspace-write -
+            opencode run --format json
+            gemini --output-format stream-json --skip-trust --approval-mode auto_edit
+            qwen --output-format stream-json --approval-mode auto-edit
+            pi -p --mode json --tools read,grep,find,ls,edit,write
+            aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-show-release-notes --no-detect-urls --no-auto-commits --chat-history-file /calls/1/aider.chat.history.md --input-history-file /calls/1/aider.input.history --message-file /calls/1/prompt.md
+            goose run -i - --output-format stream-json -q
+        "#]],
     );
     check(
         &with(&[Read, Edit, RunTests]),
         expect![[r#"
-        claude -p --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools Bash(npm test:*),Bash(bun test:*),Bash(jest:*),Bash(pytest:*),Bash(cargo test:*),Bash(go test:*),Bash(make test:*)
-        codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false -s workspace-write -
-        opencode run --format json
-        gemini --output-format stream-json --skip-trust --approval-mode auto_edit --allowed-tools run_shell_command(npm test),run_shell_command(bun test),run_shell_command(jest),run_shell_command(pytest),run_shell_command(cargo test),run_shell_command(go test),run_shell_command(make test)
-        qwen --output-format stream-json --approval-mode auto-edit
-        pi -p --mode json --tools read,grep,find,ls,edit,write
-        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md
-        goose run -i - --output-format stream-json -q
-    "#]],
+            claude -p --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools Bash(npm test:*),Bash(bun test:*),Bash(jest:*),Bash(pytest:*),Bash(cargo test:*),Bash(go test:*),Bash(make test:*)
+            codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false -s workspace-write -
+            opencode run --format json
+            gemini --output-format stream-json --skip-trust --approval-mode auto_edit --allowed-tools run_shell_command(npm test),run_shell_command(bun test),run_shell_command(jest),run_shell_command(pytest),run_shell_command(cargo test),run_shell_command(go test),run_shell_command(make test)
+            qwen --output-format stream-json --approval-mode auto-edit
+            pi -p --mode json --tools read,grep,find,ls,edit,write
+            aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-show-release-notes --no-detect-urls --no-auto-commits --chat-history-file /calls/1/aider.chat.history.md --input-history-file /calls/1/aider.input.history --message-file /calls/1/prompt.md
+            goose run -i - --output-format stream-json -q
+        "#]],
     );
     check(
         &with(&[Read, Edit, RunTests, RunCommands]),
         expect![[r#"
-        claude -p --output-format stream-json --verbose --dangerously-skip-permissions
-        codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox -
-        opencode run --format json --auto
-        gemini --output-format stream-json --skip-trust --approval-mode yolo
-        qwen --output-format stream-json --approval-mode yolo
-        pi -p --mode json
-        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md
-        goose run -i - --output-format stream-json -q
-    "#]],
+            claude -p --output-format stream-json --verbose --dangerously-skip-permissions
+            codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox -
+            opencode run --format json --auto
+            gemini --output-format stream-json --skip-trust --approval-mode yolo
+            qwen --output-format stream-json --approval-mode yolo
+            pi -p --mode json
+            aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-show-release-notes --no-detect-urls --no-auto-commits --chat-history-file /calls/1/aider.chat.history.md --input-history-file /calls/1/aider.input.history --message-file /calls/1/prompt.md
+            goose run -i - --output-format stream-json -q
+        "#]],
     );
 }
 
@@ -96,11 +96,15 @@ fn capabilities_become_what_a_client_may_do() {
 fn what_a_client_may_do_is_said_with_the_tests_that_it_may_run() {
     let words = |client: &str, capabilities| clients::find(client).unwrap().launch.words(capabilities);
     for (client, capabilities, expected) in [
-        ("claude", &[Read, Edit][..], "may edit in the workspace, and run no commands"),
+        (
+            "claude",
+            &[Read, Edit][..],
+            "may edit in the workspace, and run no commands but those for files (touch, mv, rm and the like)",
+        ),
         (
             "claude",
             &[Read, Edit, RunTests],
-            "may edit in the workspace, and run no commands; but may run tests",
+            "may edit in the workspace, and run no commands but those for files (touch, mv, rm and the like); but may run tests",
         ),
         ("gemini", &[Read, Edit, RunTests], "may edit, and run no commands; but may run tests"),
         ("qwen", &[Read, Edit, RunTests], "may edit, and run no commands"),
@@ -129,55 +133,55 @@ fn what_is_asked_for_is_passed_on_or_named() {
     check(
         &asked,
         expect![[r#"
-        claude -p --output-format stream-json --verbose --model m1 --max-turns 30 --max-budget-usd 2.5 --dangerously-skip-permissions --json-schema {}   not: a variant of the model
-        codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false -m m1 -c model_reasoning_effort="xhigh" --dangerously-bypass-approvals-and-sandbox --output-schema /calls/1/schema.json -   not: a bound of turns, a bound of money
-        opencode run --format json -m m1 --variant high --auto   not: a bound of turns, a bound of money, a schema of the answer
-        gemini --output-format stream-json --skip-trust -m m1 --approval-mode yolo   not: a variant of the model, a bound of turns, a bound of money, a schema of the answer
-        qwen --output-format stream-json -m m1 --max-session-turns 30 --approval-mode yolo --json-schema {}   not: a variant of the model, a bound of money
-        pi -p --mode json --model m1   not: a variant of the model, a bound of turns, a bound of money, a schema of the answer
-        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md --model m1   not: a variant of the model, a bound of turns, a bound of money, a schema of the answer
-        goose run -i - --output-format stream-json -q --model m1 --max-turns 30   not: a variant of the model, a bound of money, a schema of the answer
-    "#]],
+            claude -p --output-format stream-json --verbose --model m1 --max-turns 30 --max-budget-usd 2.5 --dangerously-skip-permissions --json-schema {}   not: a variant of the model
+            codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false -m m1 -c model_reasoning_effort="xhigh" --dangerously-bypass-approvals-and-sandbox --output-schema /calls/1/schema.json -   not: a bound of turns, a bound of money
+            opencode run --format json -m m1 --variant high --auto   not: a bound of turns, a bound of money, a schema of the answer
+            gemini --output-format stream-json --skip-trust -m m1 --approval-mode yolo   not: a variant of the model, a bound of turns, a bound of money, a schema of the answer
+            qwen --output-format stream-json -m m1 --max-session-turns 30 --approval-mode yolo --json-schema {}   not: a variant of the model, a bound of money
+            pi -p --mode json --model m1   not: a variant of the model, a bound of turns, a bound of money, a schema of the answer
+            aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-show-release-notes --no-detect-urls --no-auto-commits --chat-history-file /calls/1/aider.chat.history.md --input-history-file /calls/1/aider.input.history --message-file /calls/1/prompt.md --model m1   not: a variant of the model, a bound of turns, a bound of money, a schema of the answer
+            goose run -i - --output-format stream-json -q --model m1 --max-turns 30   not: a variant of the model, a bound of money, a schema of the answer
+        "#]],
     );
     check(
         &Request { session: Session::New(Some("U")), capabilities: all, ..REQUEST },
         expect![[r#"
-        claude -p --output-format stream-json --verbose --dangerously-skip-permissions --session-id U
-        codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox -
-        opencode run --format json --auto
-        gemini --output-format stream-json --skip-trust --approval-mode yolo --session-id U
-        qwen --output-format stream-json --approval-mode yolo --session-id U
-        pi -p --mode json
-        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md
-        goose run -i - --output-format stream-json -q
-    "#]],
+            claude -p --output-format stream-json --verbose --dangerously-skip-permissions --session-id U
+            codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox -
+            opencode run --format json --auto
+            gemini --output-format stream-json --skip-trust --approval-mode yolo --session-id U
+            qwen --output-format stream-json --approval-mode yolo --session-id U
+            pi -p --mode json
+            aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-show-release-notes --no-detect-urls --no-auto-commits --chat-history-file /calls/1/aider.chat.history.md --input-history-file /calls/1/aider.input.history --message-file /calls/1/prompt.md
+            goose run -i - --output-format stream-json -q
+        "#]],
     );
     check(
         &Request { session: Session::Continued("S"), capabilities: all, ..REQUEST },
         expect![[r#"
-        claude -p --output-format stream-json --verbose --dangerously-skip-permissions --resume S
-        codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox resume S -
-        opencode run --format json --auto --session S
-        gemini --output-format stream-json --skip-trust --approval-mode yolo --resume S
-        qwen --output-format stream-json --approval-mode yolo --resume S
-        pi -p --mode json --session S
-        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md   not: to go on with a conversation
-        goose run -i - --output-format stream-json -q   not: to go on with a conversation
-    "#]],
+            claude -p --output-format stream-json --verbose --dangerously-skip-permissions --resume S
+            codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox resume S -
+            opencode run --format json --auto --session S
+            gemini --output-format stream-json --skip-trust --approval-mode yolo --resume S
+            qwen --output-format stream-json --approval-mode yolo --resume S
+            pi -p --mode json --session S
+            aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-show-release-notes --no-detect-urls --no-auto-commits --chat-history-file /calls/1/aider.chat.history.md --input-history-file /calls/1/aider.input.history --message-file /calls/1/prompt.md   not: to go on with a conversation
+            goose run -i - --output-format stream-json -q   not: to go on with a conversation
+        "#]],
     );
     let extra = ["--x".to_owned(), "${model}".to_owned()];
     check(
         &Request { extra: &extra, isolated: true, capabilities: all, ..REQUEST },
         expect![[r#"
-        claude -p --output-format stream-json --verbose --dangerously-skip-permissions --strict-mcp-config --x ${model}
-        codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox --ignore-user-config --x ${model} -
-        opencode run --format json --auto --x ${model}
-        gemini --output-format stream-json --skip-trust --approval-mode yolo --x ${model}
-        qwen --output-format stream-json --approval-mode yolo --x ${model}
-        pi -p --mode json --x ${model}
-        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md --x ${model}   not: a configuration of its own
-        goose run -i - --output-format stream-json -q --x ${model}   not: a configuration of its own
-    "#]],
+            claude -p --output-format stream-json --verbose --dangerously-skip-permissions --strict-mcp-config --x ${model}
+            codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox --ignore-user-config --x ${model} -
+            opencode run --format json --auto --x ${model}
+            gemini --output-format stream-json --skip-trust --approval-mode yolo --x ${model}
+            qwen --output-format stream-json --approval-mode yolo --x ${model}
+            pi -p --mode json --x ${model}
+            aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-show-release-notes --no-detect-urls --no-auto-commits --chat-history-file /calls/1/aider.chat.history.md --input-history-file /calls/1/aider.input.history --message-file /calls/1/prompt.md --x ${model}   not: a configuration of its own
+            goose run -i - --output-format stream-json -q --x ${model}   not: a configuration of its own
+        "#]],
     );
 }
 

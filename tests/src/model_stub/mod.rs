@@ -44,6 +44,8 @@ pub struct ModelStub {
 #[derive(Debug)]
 struct Desk {
     script: Vec<Turn>,
+    /// Whoever offers no tool asks for something beside the work, such as a title, and is answered in a word.
+    has_tools: bool,
     asked: Mutex<Vec<Value>>,
 }
 
@@ -54,10 +56,19 @@ impl ModelStub {
     ///
     /// If the machine has no port left.
     pub fn start(script: Vec<Turn>) -> Self {
+        Self::start_with(script, true)
+    }
+
+    /// The same for a client that has no tools: all that it asks is of its work.
+    pub fn start_without_tools(script: Vec<Turn>) -> Self {
+        Self::start_with(script, false)
+    }
+
+    fn start_with(script: Vec<Turn>, has_tools: bool) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a thread");
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let desk = Arc::new(Desk { script, asked: Mutex::default() });
+        let desk = Arc::new(Desk { script, has_tools, asked: Mutex::default() });
         runtime.spawn(listen(listener, Arc::clone(&desk)));
         Self { address, desk, _runtime: runtime }
     }
@@ -113,7 +124,8 @@ async fn answer(to: &mut BufReader<TcpStream>, request: &Request, desk: &Desk) -
         };
     };
     let offered = protocol.tools(&request.body);
-    let turn = if offered.is_empty() { Turn::say("Fine.") } else { desk.turn(&request.body) };
+    let turn =
+        if desk.has_tools && offered.is_empty() { Turn::say("Fine.") } else { desk.turn(&request.body) };
     let part = match turn.act {
         Act::Fault(Fault::Status { status, retry_after }) => {
             let wait = retry_after.map(|seconds| ("retry-after", seconds.to_string()));

@@ -98,8 +98,8 @@ fn each_client_is_called_in_its_own_way_and_read_the_same() {
         "--output-format stream-json --skip-trust -m scripted/one --approval-mode yolo --session-id SESSION";
     const QWEN: &str =
         "--output-format stream-json -m scripted/one --approval-mode yolo --session-id SESSION";
-    const AIDER: &str = "--yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings \
-                         --no-auto-commits --message-file FILE --model scripted/one";
+    const AIDER: &str = "--yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-show-release-notes --no-detect-urls \
+                         --no-auto-commits --chat-history-file FILE --input-history-file FILE --message-file FILE --model scripted/one";
     const IN_FULL: &str = "its own session, 200 100 20 tokens of the call";
     for (client, argv, numbers, cost) in [
         ("claude", CLAUDE, IN_FULL, "300000 of the call"),

@@ -37,7 +37,11 @@ impl RealClient {
             return None;
         }
         let stage = Stage::repository().with_deadline(DEADLINE);
-        let stub = ModelStub::start(script(&stage.workspace()));
+        let script = script(&stage.workspace());
+        let stub = match name {
+            "aider" => ModelStub::start_without_tools(script),
+            _ => ModelStub::start(script),
+        };
         let (model, variables) = set_up(name, &stub.url(), &stage.scratch("client"));
         let stage = variables.iter().fold(stage, |stage, (name, value)| stage.with_variable(name, value));
         Some(Self { name, model, stage, stub })
@@ -45,10 +49,15 @@ impl RealClient {
 
     /// Writes a workflow in which this client works, with these keys besides: of the workflow, and of its step.
     pub fn workflow(&self, top: &str, rest: &str) {
+        self.workflow_with("READ, EDIT, RUN_COMMANDS", top, rest);
+    }
+
+    /// The same with other capabilities.
+    pub fn workflow_with(&self, capabilities: &str, top: &str, rest: &str) {
         let Self { name, model, .. } = self;
         let work = format!(
             "worker: CLIENT\nclient: {name}\nmodel: {model}\ninstructions: Make tests/run.sh pass.\n\
-             capabilities: [READ, EDIT, RUN_COMMANDS]\nmax_iterations: 3\n{rest}"
+             capabilities: [{capabilities}]\nmax_iterations: 3\n{rest}"
         );
         self.stage.workflow(top, &work);
     }
@@ -122,6 +131,10 @@ fn set_up(name: &str, url: &str, home: &Path) -> (&'static str, Vec<(&'static st
             file("models.json", pi(url).to_string());
             ("stub/stub-model", vec![("PI_CODING_AGENT_DIR", folder), ("STUB_KEY", "key".to_owned())])
         }
+        "aider" => (
+            "openai/stub-model",
+            vec![("OPENAI_API_BASE", format!("{url}/v1")), ("OPENAI_API_KEY", "key".to_owned())],
+        ),
         _ => panic!("nobody knows how {name} is pointed at a model"),
     }
 }

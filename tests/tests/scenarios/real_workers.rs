@@ -60,11 +60,56 @@ macro_rules! clients {
             fn gets_over_a_connection_that_breaks() {
                 super::gets_over_a_connection_that_breaks(NAME);
             }
+
+            #[test]
+            fn gets_over_an_overload() {
+                super::gets_over_an_overload(NAME);
+            }
+
+            #[test]
+            fn does_what_its_rights_allow() {
+                super::does_what_its_rights_allow(NAME);
+            }
+
+            #[test]
+            fn leaves_nothing_running() {
+                super::leaves_nothing_running(NAME);
+            }
         })*
     };
 }
 
 clients!(claude, codex, opencode, gemini, qwen, pi);
+
+/// It has neither tools nor conversations: its edits are words.
+mod aider {
+    const NAME: &str = "aider";
+
+    #[test]
+    fn mends_a_file_by_words() {
+        super::mends_a_file_by_words(NAME);
+    }
+
+    #[test]
+    fn is_not_called_again_and_again_with_a_bad_key() {
+        super::is_not_called_again_and_again_with_a_bad_key(NAME);
+    }
+
+    #[test]
+    fn waits_for_a_limit_to_pass() {
+        super::waits_for_a_limit_to_pass(NAME);
+    }
+
+    #[test]
+    fn goes_on_after_a_crash() {
+        super::goes_on_after_a_crash(NAME);
+    }
+
+    #[test]
+    fn gets_over_an_overload() {
+        super::gets_over_an_overload(NAME);
+    }
+}
 
 fn mends_a_file(client: &'static str) {
     let script = |workspace: &Path| {
@@ -85,6 +130,30 @@ fn mends_a_file(client: &'static str) {
     it.stage.verify();
 }
 
+fn mends_a_file_by_words(client: &'static str) {
+    let Some(it) = RealClient::new(client, |_| mend(client)) else { return };
+    it.workflow("", CHECK);
+    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
+    let readings = readings(&it);
+    assert_eq!((readings.len(), &readings[0]["end"]), (1, &json!("done")), "{readings:#?}");
+    assert_eq!(readings[0]["files"], json!(["src/add.sh"]), "{readings:#?}");
+    it.stage.verify();
+}
+
+/// What a model answers that mends the file.
+fn mend(client: &str) -> Vec<Turn> {
+    match client {
+        // It asks again once it has taken the file that is named into the conversation.
+        "aider" => vec![Turn::say(&format!("Mended.\n\nsrc/add.sh\n```\n{MENDED}```\n")); 2],
+        _ => vec![Turn::run(MEND), Turn::say("Mended.")],
+    }
+}
+
+/// A fault, and then what mends the file.
+fn mend_behind(client: &str, fault: Fault) -> Vec<Turn> {
+    [vec![Turn::fail(fault)], mend(client)].concat()
+}
+
 fn is_not_called_again_and_again_with_a_bad_key(client: &'static str) {
     let refused = Fault::Status { status: 401, retry_after: None };
     let Some(it) = RealClient::new(client, |_| vec![Turn::fail(refused)]) else { return };
@@ -96,25 +165,22 @@ fn is_not_called_again_and_again_with_a_bad_key(client: &'static str) {
 }
 
 fn waits_for_a_limit_to_pass(client: &'static str) {
-    let limited = Turn::fail(Fault::Status { status: 429, retry_after: Some(1) });
-    let script = vec![limited, Turn::run(MEND), Turn::say("Mended.")];
-    let Some(it) = RealClient::new(client, |_| script) else { return };
+    let limited = Fault::Status { status: 429, retry_after: Some(1) };
+    let Some(it) = RealClient::new(client, |_| mend_behind(client, limited)) else { return };
     it.workflow("", CHECK);
     run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
     assert_eq!(it.stage.verdict()["iteration"], 1);
 }
 
 fn goes_on_after_a_crash(client: &'static str) {
-    let silent = Turn::fail(Fault::Silence);
-    let script = vec![silent, Turn::run(MEND), Turn::say("Mended.")];
-    let Some(it) = RealClient::new(client, |_| script) else { return };
+    let Some(it) = RealClient::new(client, |_| mend_behind(client, Fault::Silence)) else { return };
     it.workflow("", CHECK);
     let live = it.stage.start(&["run", "flow.yaml", "--yes"]);
     wait_until("the client has asked", || it.stub.asked().len() == 1);
     live.crash();
     run(&it, &["resume"]).with_status(0);
     assert_eq!(it.stage.verdict()["iteration"], 1);
-    assert_eq!(it.stub.asked().len(), 3);
+    assert_eq!(it.stub.asked().len(), 1 + mend(client).len());
     it.stage.leaves_nothing_running();
     it.stage.verify();
 }
@@ -154,11 +220,60 @@ fn answers_in_the_form_that_is_asked_for(client: &'static str) {
 }
 
 fn gets_over_a_connection_that_breaks(client: &'static str) {
-    let script = vec![Turn::fail(Fault::Cut), Turn::run(MEND), Turn::say("Mended.")];
-    let Some(it) = RealClient::new(client, |_| script) else { return };
+    let Some(it) = RealClient::new(client, |_| mend_behind(client, Fault::Cut)) else { return };
     it.workflow("", CHECK);
     run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
     assert_eq!(it.stage.verdict()["iteration"], 1, "what the network does is no iteration");
+}
+
+fn gets_over_an_overload(client: &'static str) {
+    let overloaded = Fault::Status { status: 503, retry_after: None };
+    let Some(it) = RealClient::new(client, |_| mend_behind(client, overloaded)) else { return };
+    it.workflow("", CHECK);
+    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
+    assert_eq!(it.stage.verdict()["iteration"], 1, "what the service does is no iteration");
+}
+
+fn leaves_nothing_running(client: &'static str) {
+    let command = format!("(setsid sleep 600 >/dev/null 2>&1 &); {MEND}");
+    let Some(it) = RealClient::new(client, |_| vec![Turn::run(&command), Turn::say("Mended.")]) else {
+        return;
+    };
+    it.workflow("", CHECK);
+    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
+}
+
+/// What a client does of what its model asks for: each leaves a file behind, of that name.
+fn does_what_its_rights_allow(client: &'static str) {
+    const RIGHTS: [&str; 4] =
+        ["READ", "READ, EDIT", "READ, EDIT, RUN_TESTS", "READ, EDIT, RUN_TESTS, RUN_COMMANDS"];
+    let done = |rights: &str| {
+        let script = |workspace: &Path| {
+            let written = workspace.join("written").display().to_string();
+            let commands = ["touch touched", "make test", "sh -c 'touch ran'"].map(Turn::run);
+            [[Turn::write(&written, "x\n")].as_slice(), &commands, &[Turn::say("Done.")]].concat()
+        };
+        let it = RealClient::new(client, script)?;
+        it.stage.write("Makefile", "test:\n\ttouch tested\n");
+        it.workflow_with(rights, "", "completion_check: {commands: [\"true\"]}");
+        run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
+        let there = |file: &&str| it.stage.workspace().join(file).exists();
+        Some(["written", "touched", "tested", "ran"].into_iter().filter(there).collect::<Vec<_>>().join(" "))
+    };
+    let Some(seen) = RIGHTS.iter().map(|rights| done(rights)).collect::<Option<Vec<String>>>() else {
+        return;
+    };
+    let all = "written touched tested ran";
+    let expected = match client {
+        // Commands for files are edits to it.
+        "claude" => ["", "written touched", "written touched tested", all],
+        "codex" => ["", all, all, all],
+        "gemini" => ["", "written", "written tested", all],
+        // Its plan agent has no tool for edits.
+        "opencode" => ["touched tested ran", all, all, all],
+        _ => ["", "written", "written", all],
+    };
+    assert_eq!(seen, expected);
 }
 
 /// Writes a registry whose step asks for an answer with a status.
