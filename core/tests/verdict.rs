@@ -1703,6 +1703,49 @@ fn a_sentence_below_that_denies_it_takes_a_complete_back() {
 }
 
 #[test]
+fn what_is_said_right_below_takes_a_complete_back() {
+    for line in [
+        "PS: the build is broken.",
+        "Let me now fix the remaining test.",
+        "Scratch that: two tests fail.",
+        "lint: ❌",
+        "Blocked by: login",
+        "It is NOT complete, lint fails",
+    ] {
+        check(answer, "incomplete marker", &[&format!("COMPLETE\n\n{line}")]);
+    }
+    for line in [
+        "PS: the build was broken before.",
+        "Let me know if anything is missing.",
+        "Let me add that the tests are green.",
+        "lint: ✅",
+        "Blocked by: nothing",
+        "Previously it was NOT complete.",
+        "Hold on to the old API until v2.",
+    ] {
+        check(answer, "complete marker", &[&format!("COMPLETE\n\n{line}")]);
+    }
+    check(
+        answer,
+        "incomplete output-json",
+        &[
+            r#"{"decision":"complete","checks":[{"name":"lint","passed":false}]}"#,
+            r#"{"decision":"complete","results":[{"status":"passed"},{"status":"failed"}]}"#,
+            r#"{"decision":"complete","reason":"NOT complete, lint fails"}"#,
+        ],
+    );
+    check(
+        answer,
+        "complete output-json",
+        &[
+            r#"{"decision":"complete","checks":[{"name":"lint","passed":true}]}"#,
+            r#"{"decision":"complete","history":[{"passed":false},{"passed":true}]}"#,
+            r#"{"decision":"complete","checks":[{"name":"fails without a file","exit":0}]}"#,
+        ],
+    );
+}
+
+#[test]
 fn what_tools_print_of_failures_below_takes_a_complete_back() {
     check(
         answer,

@@ -216,13 +216,22 @@ fn says_no(name: &str, value: &Value) -> bool {
     }
 }
 
-/// `"tests": {"failed": 2}`: counts what failed of something.
+/// `"tests": {"failed": 2}`, `"checks": [{"passed": false}]`: counts or names what failed of something.
 fn counts_failures(name: &str, value: &Value) -> bool {
-    const COUNTED: &[&str] = &["tests", "checks", "counts", "stats", "test_results", "results", "totals"];
-    let Value::Object(members) = value else { return false };
+    const COUNTED: &[&str] = &[
+        "tests", "checks", "counts", "stats", "test_results", "results", "totals", "criteria", "requirements",
+    ];
     let is_bad = |name: &str| matches!(sense_of(name), Some(Sense::Bad | Sense::Open));
+    let failed = |item: &Value| match item {
+        Value::Object(members) => members.iter().any(|(name, value)| says_no(name, value)),
+        _ => false,
+    };
     COUNTED.iter().any(|key| is_key(name, key))
-        && members.iter().any(|(name, value)| is_bad(name) && is_something(value))
+        && match value {
+            Value::Object(members) => members.iter().any(|(name, value)| is_bad(name) && is_something(value)),
+            Value::List(items) => items.iter().any(failed),
+            _ => false,
+        }
 }
 
 /// `"reason": "INCOMPLETE: 2 tests fail"`: one of the reasons says that it is not complete.

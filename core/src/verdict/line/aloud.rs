@@ -8,8 +8,10 @@ use crate::verdict::sense::is_nothing;
 use crate::verdict::text::{is_cjk, is_in, words};
 
 /// Words that a verdict in capitals may be said with.
-const OPEN_WORDS: &[&str] =
-    &["INCOMPLETE", "NOT COMPLETE", "NOT_COMPLETE", "NOT COMPLETED", "NOT DONE", "NOT PASSED", "UNFINISHED"];
+const OPEN_WORDS: &[&str] = &[
+    "INCOMPLETE", "NOT COMPLETE", "NOT_COMPLETE", "NOT COMPLETED", "NOT DONE", "NOT PASSED", "UNFINISHED",
+    "NOT complete", "NOT done", "NOT finished",
+];
 
 /// Those that programs print, too; they have to end what they are said in.
 const FAIL_WORDS: &[&str] = &["FAIL", "FAILED", "FAILURE", "REJECTED", "BLOCKED", "NEEDS_WORK", "NEEDS WORK"];

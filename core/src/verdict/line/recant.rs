@@ -162,7 +162,8 @@ fn retracts(line: &str) -> bool {
     const ABOVE: &[&str] = &["above", "that", "this"];
     const WORDS_MAX: usize = 8;
     let (core, _) = plain(line);
-    let said: Vec<String> = words(core).take(WORDS_MAX + 1).collect();
+    let beginning = core.split([':', '.', '!', ';', '—', '–']).next().unwrap_or_default();
+    let said: Vec<String> = words(beginning).take(WORDS_MAX + 1).collect();
     if WHOLE.contains(&said.join(" ").as_str()) {
         return true;
     }
@@ -184,8 +185,15 @@ pub(in crate::verdict) fn reports_failure(line: &str) -> bool {
         "task", "tasks", "item", "items",
     ];
     let (core, _) = plain(line);
+    // "PS: the build is broken."
+    let (label, behind) = core.split_once(':').unwrap_or_default();
+    let is_led = !label.is_empty() && words(label).all(|word| is_lead(&word));
+    let core = if is_led { behind } else { core };
     let sentence = core.split(['.', '!', ';', ':', '(']).next().unwrap_or_default();
     let said: Vec<String> = words(sentence).take(WORDS_MAX + 1).collect();
+    if goes_on_working(&said) {
+        return true;
+    }
     if said.len() > WORDS_MAX || said.len() < 2 {
         return false;
     }
@@ -201,6 +209,23 @@ pub(in crate::verdict) fn reports_failure(line: &str) -> bool {
     let [.., before, last] = said.as_slice() else { return false };
     let is_left = last != "open" || said.iter().any(|word| is_in(word, ITEMS));
     is_in(last, FAILS) || is_in(last, STATES) && is_in(before, BEING) && is_left
+}
+
+/// `Let me now fix the remaining test`: announces more work.
+fn goes_on_working(said: &[String]) -> bool {
+    const BEGINNINGS: &[&[&str]] = &[&["let", "me"], &["now", "i", "will"], &["now", "i'll"]];
+    const TURNS: &[&str] = &["now", "also", "next", "first", "just", "quickly"];
+    const WORK: &[&str] = &[
+        "fix", "finish", "implement", "address", "resolve", "complete", "write", "add", "continue", "debug",
+        "investigate", "mend", "correct",
+    ];
+    let begins = |beginning: &&&[&str]| {
+        said.len() > beginning.len() && said.iter().zip(**beginning).all(|(a, b)| a == b)
+    };
+    let rest = BEGINNINGS.iter().find(begins).map(|beginning| &said[beginning.len()..]);
+    let mut rest = rest.into_iter().flatten().skip_while(|word| is_in(word, TURNS));
+    // "Let me add that all tests pass."
+    rest.next().is_some_and(|word| is_in(word, WORK)) && rest.next().is_none_or(|word| word != "that")
 }
 
 /// Tells of the line right below a COMPLETE whether it is a condition and nothing else: `if CI passes`, `(pending review)`.
@@ -228,6 +253,9 @@ fn says_no_behind_label(line: &str) -> bool {
     let is_alone = words(value).count() == 1;
     match sense_of(label) {
         Some(Sense::Good) => words::says_no(value) || is_crossed(value) || (is_alone && number == Some(0)),
+        Some(Sense::Bad) if words(label).next().is_some_and(|first| first == "blocked") => {
+            !is_nothing(value) && !affirms(value) && !is_settled(value)
+        }
         Some(Sense::Bad) => {
             words::is_assent(value)
                 || number.is_some_and(|number| number > 0) && words(value).count() <= 2 && !is_settled(value)
@@ -235,6 +263,8 @@ fn says_no_behind_label(line: &str) -> bool {
         Some(Sense::Open) => !is_nothing(value) && !affirms(value) && !is_settled(value),
         // "Overall: not complete", "Caveat: two tests fail".
         None if words(label).all(|word| is_lead(&word)) => is_word_alone(value) || counts_failures(value),
+        // "lint: ❌".
+        None if is_crossed(value) => true,
         None => false,
     }
 }
