@@ -16,7 +16,7 @@ use crate::checkpoint::Checkpoint;
 use crate::durable;
 use crate::engine::{Engine, EngineError};
 use crate::envelope::RecordRef;
-use crate::event_store::ReadError;
+use crate::event_store::{ReadError, span};
 use crate::hint;
 use crate::lease::{AcquireError, Holder};
 use crate::line::{self, LineError, Rebuilt};
@@ -101,19 +101,18 @@ impl fmt::Display for Finding {
                 write!(f, "an unfinished snapshot of the store was set aside as {}", aside.display())
             }
             Self::TailRestored { from, to } => {
-                write!(
-                    f,
-                    "the store had lost its tail: events {from} to {to} were restored from events.jsonl"
-                )
+                let which = named(*from, *to, ["was", "were"]);
+                write!(f, "the store had lost its tail: {which} restored from events.jsonl")
             }
             Self::TailDropped { after, known: Some(known), why, .. } => {
-                write!(f, "events {} to {known} are lost: {why}", after.next())
+                write!(f, "{} lost: {why}", named(after.next(), *known, ["is", "are"]))
             }
             Self::TailDropped { after, known: None, why, .. } => {
                 write!(f, "what was written after event {after} is lost: {why}")
             }
             Self::MirrorCompleted { from, to } => {
-                write!(f, "events.jsonl was behind: events {from} to {to} were added to it")
+                let which = named(*from, *to, ["was", "were"]);
+                write!(f, "events.jsonl was behind: {which} added to it")
             }
             Self::MirrorRebuilt { aside: Some(aside) } => {
                 write!(f, "events.jsonl was damaged and was written anew; the old one is {}", aside.display())
@@ -137,6 +136,11 @@ impl fmt::Display for Finding {
             }
         }
     }
+}
+
+/// `event 3 was`, `events 3 to 5 were`.
+fn named(from: Seq, to: Seq, [one, more]: [&str; 2]) -> String {
+    format!("{} {}", span(from, to), if from == to { one } else { more })
 }
 
 fn events_of(count: u64) -> String {

@@ -137,6 +137,11 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
+/// `event 3 was`, `events 3 to 5 were`.
+fn were(from: u64, to: u64) -> String {
+    if from == to { format!("event {from} was") } else { format!("events {from} to {to} were") }
+}
+
 #[test]
 fn a_closed_run_opens_clean() {
     Run::with(5).expect(&[], 5);
@@ -247,10 +252,8 @@ fn a_store_that_lost_its_tail_is_restored_from_the_mirror() {
         run.copy_store(&copy);
         run.append(&run.open().0, all - kept);
         run.put_store_back(&copy);
-        let restored = format!(
-            "the store had lost its tail: events {} to {all} were restored from events.jsonl",
-            kept + 1
-        );
+        let restored =
+            format!("the store had lost its tail: {} restored from events.jsonl", were(kept + 1, all));
         run.expect(&[&restored], all);
     }
 }
@@ -278,7 +281,7 @@ fn a_mirror_that_is_behind_missing_or_torn_is_completed() {
     for kept in [0, 1, 4] {
         let run = Run::with(5);
         run.set_mirror(&run.mirror_lines(kept));
-        let completed = format!("events.jsonl was behind: events {} to 5 were added to it", kept + 1);
+        let completed = format!("events.jsonl was behind: {} added to it", were(kept as u64 + 1, 5));
         run.expect(&[&completed], 5);
     }
     let run = Run::with(5);
@@ -288,7 +291,7 @@ fn a_mirror_that_is_behind_missing_or_torn_is_completed() {
     let run = Run::with(5);
     let mirror = run.mirror();
     run.set_mirror(&mirror[..mirror.len() - 30]);
-    run.expect(&["events.jsonl was behind: events 5 to 5 were added to it"], 5);
+    run.expect(&["events.jsonl was behind: event 5 was added to it"], 5);
     assert_eq!(run.mirror(), mirror);
 }
 
@@ -448,10 +451,8 @@ fn damaged_lines_at_the_end_that_the_store_does_not_know_are_kept_aside_and_name
              the file as it was is {}",
             aside.display()
         );
-        let restored = format!(
-            "the store had lost its tail: events {} to 5 were restored from events.jsonl",
-            stored + 1
-        );
+        let restored =
+            format!("the store had lost its tail: {} restored from events.jsonl", were(stored + 1, 5));
         let said = [lost, restored];
         let said: Vec<_> = said.iter().take(if stored < 5 { 2 } else { 1 }).map(String::as_str).collect();
         run.expect(&said, 5);
@@ -816,14 +817,14 @@ fn a_payload_that_cannot_be_stored_stops_the_log() {
 fn a_last_record_that_is_not_whole_is_restored_or_dropped_and_said_so() {
     let run = Run::with(6);
     run.change_record(6, |record| record.payload[8] ^= 1);
-    run.expect(&["the store had lost its tail: events 6 to 6 were restored from events.jsonl"], 6);
+    run.expect(&["the store had lost its tail: event 6 was restored from events.jsonl"], 6);
 
     // The engine moves its values about: where an older place in its file still has the record, that counts.
     let run = Run::with(6);
     run.change_record(6, |record| record.payload[8] ^= 1);
     run.set_mirror(&run.mirror_lines(5));
-    let restored = "the store had lost its tail: events 6 to 6 were restored from events.jsonl";
-    run.expect(&["events.jsonl was behind: events 6 to 6 were added to it", restored], 6);
+    let restored = "the store had lost its tail: event 6 was restored from events.jsonl";
+    run.expect(&["events.jsonl was behind: event 6 was added to it", restored], 6);
 
     let run = Run::with(5);
     run.tamper(|db| {
@@ -831,8 +832,7 @@ fn a_last_record_that_is_not_whole_is_restored_or_dropped_and_said_so() {
         bytes[18] = 6;
         db.insert(6_u64.to_be_bytes(), bytes).unwrap();
     });
-    let dropped =
-        "events 6 to 6 are lost: the last record is not whole (its content does not match its hash)";
+    let dropped = "event 6 is lost: the last record is not whole (its content does not match its hash)";
     run.expect(&[dropped], 5);
     assert!(run.folder.path().join("dropped-6").exists());
 }
@@ -863,7 +863,7 @@ fn a_batch_without_its_end_is_not_kept() {
         let value = db.get(4_u64.to_be_bytes()).unwrap().unwrap();
         db.insert(4_u64.to_be_bytes(), &value[..value.len() / 3 * 2]).unwrap();
     });
-    run.expect(&["the store had lost its tail: events 6 to 6 were restored from events.jsonl"], 6);
+    run.expect(&["the store had lost its tail: event 6 was restored from events.jsonl"], 6);
     let mut begun = Vec::new();
     run.tamper(|db| begun = db.get(4_u64.to_be_bytes()).unwrap().unwrap().to_vec());
     run.put_store_back(&copy_of_three);
