@@ -1852,6 +1852,19 @@ fn a_failure_is_the_same_with_other_values_places_and_times_and_with_nothing_els
     const SAME: bool = true;
     const OTHER: bool = false;
     for (file, from, to, is_same) in [
+        ("playwright-bait.txt", "Error: x\n", "Error: x\n  1 failed\nSummary: 1 failed\n", SAME),
+        (
+            "playwright-bait.txt",
+            "Error: x\n",
+            "  1) fake.spec.ts:3:1 › bait ───\n\n    Error: bait\n\n  1 failed\n    fake.spec.ts:3:1 › bait\n",
+            SAME,
+        ),
+        (
+            "playwright-bait.txt",
+            "a.spec.ts:3:1 › sum error › throws",
+            "a.spec.ts:3:1 › sum error › other",
+            OTHER,
+        ),
         ("phpstan.txt", "  12     Param", "  212    Param", SAME),
         ("phpstan.txt", "expects int,\n         string given.", "expects int, string given.", SAME),
         ("phpstan.txt", "Ledger::revert()", "Ledger::undo()", OTHER),

@@ -8,24 +8,42 @@ use super::{Sheet, numbered, until, without_time};
 /// So long is a head with its rule, and no rule is behind a longer one.
 const HEAD_CHARS: usize = 98;
 
-/// Reads the numbered list; an item is headed `[project] › file:line:col › suite › test ───`.
+/// Reads the numbered list of each run; an item is headed `[project] › file:line:col › suite › test ───`.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let count = |line: &str| {
-        line.trim_end().strip_suffix(" failed").is_some_and(|count| count.trim().parse::<u32>().is_ok())
-    };
+    let begins = |line: &str| line.contains(" using ") && line.trim_end().ends_with(['r', 's']);
+    let mut start = 0;
+    for (at, _) in sheet.starting(b"R").filter(|(_, line)| line.starts_with("Running ") && begins(line)) {
+        run(&sheet.lines[start..at], found);
+        start = at;
+    }
+    run(&sheet.lines[start..], found);
+}
+
+/// Reads the list of one run. What a test printed may look like all of it, so that what is listed at the end decides.
+fn run(lines: &[&str], found: &mut Found<'_>) {
     let mut tests: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (_, line) in sheet.with(" › ") {
+    for line in lines.iter().filter(|line| line.contains(" › ")) {
         if let Some((place, test)) = placed(line.trim_start()) {
             tests.entry(place).or_default().push(without_time(test.trim_end_matches(['─', ' '])));
         }
     }
-    // A test may print what looks like a head; those of Playwright are filled up with a rule.
+    let end = lines.windows(2).rposition(|two| is_count(two[0], " failed") && listed(two[1]).is_some());
+    let end = end.or_else(|| lines.iter().position(|line| is_count(line, " failed")));
+    let end = end.unwrap_or(lines.len());
+    let last: Vec<&str> = lines[end..].iter().filter_map(|line| listed(line)).collect();
+    // Without a list at the end, the heads of Playwright are filled up with a rule, unlike what a test prints.
     let is_ruled = |line: &str| line.ends_with('─') || line.chars().count() >= HEAD_CHARS;
-    let is_head = |(_, line): (usize, &str)| line.ends_with('─') && placed(line.trim_start()).is_some();
-    let are_ruled = sheet.with(" › ").any(is_head);
-    let flaky = flaky(sheet);
-    let items = numbered::items_that(sheet.lines, 0, count, |line| !are_ruled || is_ruled(line.trim_end()));
-    for item in items {
+    let is_ruled_head = |line: &&str| line.ends_with('─') && placed(line.trim_start()).is_some();
+    let are_ruled = lines[..end].iter().any(is_ruled_head);
+    let is_head = |line: &str| match line.split_once(") ") {
+        Some((_, head)) if !last.is_empty() => {
+            let head = head.trim_matches(['─', ' ']);
+            last.iter().any(|test| head == *test || is_step(head, test))
+        }
+        _ => !are_ruled || is_ruled(line.trim_end()),
+    };
+    let flaky = flaky(lines);
+    for item in numbered::items_that(&lines[..end], 0, |_| false, is_head) {
         let head = item.head.trim_end_matches(['─', ' ']);
         let Some((place, name)) = placed(head) else { continue };
         if flaky.contains(head) {
@@ -38,7 +56,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let file = parts.next().unwrap_or_default();
         // Where the files of a run are says nothing of a failure.
         let is_said = |line: &&str| !line.trim_start().starts_with("Error Context: ");
-        let body: Vec<&str> = item.body.iter().copied().filter(is_said).collect();
+        let body: Vec<&str> = first_try(item.body).iter().copied().filter(is_said).collect();
         let draft = Draft::test("playwright", &format!("{file} › {name}"), &body);
         // Where it waited, if that is known, stands in an error.
         let late = body.iter().map(|line| line.trim()).find(|line| line.starts_with("Test timeout of "));
@@ -50,17 +68,35 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
+/// Cuts a body where it is told how the test went when it was run again, or where the list goes on in the meantime.
+fn first_try<'s, 'a>(body: &'s [&'a str]) -> &'s [&'a str] {
+    until(body, 0, |line| {
+        line.starts_with("    Retry #") && line.ends_with('─')
+            || !line.is_empty() && !line.starts_with([' ', '\t'])
+    })
+}
+
+/// Says whether a line counts tests, as in `  2 failed`.
+fn is_count(line: &str, what: &str) -> bool {
+    line.trim_end().strip_suffix(what).is_some_and(|count| count.trim().parse::<u32>().is_ok())
+}
+
+/// Returns the head of a test in a line of the list at the end, below a count.
+fn listed(line: &str) -> Option<&str> {
+    let head = line.strip_prefix("    ").filter(|line| !line.starts_with(' '))?.trim_end_matches(['─', ' ']);
+    let (place, _) = placed(head)?;
+    let mut numbers = place.rsplitn(3, ':').take(2);
+    numbers.all(|number| number.parse::<u32>().is_ok()).then_some(head)
+}
+
 /// Returns the heads of the tests that passed when they were run again, if others did not: by themselves they make a run
 /// fail that is told to fail because of them.
-fn flaky<'a>(sheet: &Sheet<'a>) -> BTreeSet<&'a str> {
-    let is_count = |line: &str, what: &str| {
-        line.trim_end().strip_suffix(what).is_some_and(|count| count.trim().parse::<u32>().is_ok())
-    };
-    let at = sheet.starting(b" ").rfind(|(_, line)| is_count(line, " flaky"));
-    let Some((at, _)) = at.filter(|_| sheet.lines.iter().any(|line| is_count(line, " failed"))) else {
+fn flaky<'a>(lines: &[&'a str]) -> BTreeSet<&'a str> {
+    let at = lines.iter().rposition(|line| line.starts_with(' ') && is_count(line, " flaky"));
+    let Some(at) = at.filter(|_| lines.iter().any(|line| is_count(line, " failed"))) else {
         return BTreeSet::new();
     };
-    let heads = until(sheet.lines, at + 1, |line| !line.starts_with("    "));
+    let heads = until(lines, at + 1, |line| !line.starts_with("    "));
     heads.iter().map(|line| line.trim_matches(['─', ' '])).collect()
 }
 
