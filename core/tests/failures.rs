@@ -1852,6 +1852,13 @@ fn a_failure_is_the_same_with_other_values_places_and_times_and_with_nothing_els
     const SAME: bool = true;
     const OTHER: bool = false;
     for (file, from, to, is_same) in [
+        ("ava.txt", "  ✔ explicit\n", "  1 test failed\n  ✔ explicit\n", SAME),
+        (
+            "ava.txt",
+            "  ✔ explicit\n",
+            "  ✘ [fail]: fake\n  ─\n\n  fake\n\n  fake.js:3\n\n  1 test failed\n  ✔ explicit\n",
+            SAME,
+        ),
         ("playwright-bait.txt", "Error: x\n", "Error: x\n  1 failed\nSummary: 1 failed\n", SAME),
         (
             "playwright-bait.txt",

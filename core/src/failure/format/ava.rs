@@ -10,22 +10,38 @@ use super::{Sheet, until};
 
 const TOOL: &str = "ava";
 
-/// Reads the blocks behind the line `─`, of the tests that the list before it marks.
+/// Reads the blocks behind the line `─` of each run, of the tests that the list before it marks.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    static SOURCE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\s*\d+:(?: |$)").expect("well formed"));
     let lines = sheet.lines;
-    let is_rule = |(_, line): &(usize, &str)| line.trim_ascii() == "─";
-    let Some((rule, _)) = sheet.beginning(&["─".as_bytes()[0]]).find(is_rule) else { return };
-    let above = || sheet.marked().take_while(|(at, _)| *at < rule).map(|(_, line)| line);
-    let marked: BTreeSet<&str> = above().filter_map(failed).collect();
-    let mut at = rule + 1;
+    let firsts = ["─".as_bytes()[0]];
+    let rules = sheet.beginning(&firsts).filter(|(_, line)| line.trim_ascii() == "─");
+    let rules: Vec<usize> = rules.map(|(at, _)| at).collect();
+    let (mut start, mut next) = (0, 0);
+    while let Some(&rule) = rules.get(next) {
+        let end = rules.get(next + 1).copied();
+        let below = &lines[rule + 1..end.unwrap_or(lines.len())];
+        // Where the list goes on below it, a test has printed the line.
+        if end.is_some() && below.iter().any(|line| is_listed(line)) {
+            next += 1;
+            continue;
+        }
+        run(&lines[start..rule], below, found);
+        start = end.map_or(lines.len(), |end| end + 1);
+        next += 2;
+    }
+}
+
+/// Reads the list of one run, and the blocks below it.
+fn run(list: &[&str], lines: &[&str], found: &mut Found<'_>) {
+    static SOURCE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\s*\d+:(?: |$)").expect("well formed"));
+    let marked: BTreeSet<&str> = list.iter().filter_map(|line| failed(line)).collect();
+    let mut at = 0;
     while at < lines.len() {
         let Some(name) = title(lines[at], &marked) else {
             at += 1;
             continue;
         };
-        let len =
-            lines[at + 1..].iter().position(|line| line.trim() == "─" || title(line, &marked).is_some());
+        let len = lines[at + 1..].iter().position(|line| title(line, &marked).is_some());
         let end = at + 1 + len.unwrap_or(lines.len() - at - 1);
         // The place comes first, with some source around it, cut at the width of the terminal.
         let place = lines[at + 1..end].iter().map(|line| line.trim()).find(|line| !line.is_empty());
@@ -43,11 +59,16 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         found.push(draft.headed(name));
         at = end;
     }
-    let mut told = uncaught(&lines[..rule], found);
-    files(&lines[..rule], &mut told, found);
-    for line in above().filter(|line| line.contains("uncaught exception")) {
+    let mut told = uncaught(list, found);
+    files(list, &mut told, found);
+    for line in list.iter().filter(|line| line.contains("uncaught exception")) {
         found.push(Draft::process(TOOL, "uncaught", &[line]));
     }
+}
+
+/// Says whether a line is of the list of tests: `  ✔ name`, `  ✘ [fail]: name`.
+fn is_listed(line: &str) -> bool {
+    line.strip_prefix("  ").is_some_and(|line| line.starts_with("✔ ") || failed(line).is_some())
 }
 
 /// Reads what is said of a file as a whole: its process has ended before its tests did, or there are no tests in it. `told` are
