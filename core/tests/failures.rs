@@ -240,6 +240,7 @@ samples! {
     "qunit-bait.txt"
     "rails.txt"
     "rebar3-eunit.txt"
+    "robot-dotted.txt"
     "robot.txt"
     "rollup.txt"
     "rspec-bait.jsonl"
@@ -1859,6 +1860,10 @@ fn a_failure_is_the_same_with_other_values_places_and_times_and_with_nothing_els
             "  ✘ [fail]: fake\n  ─\n\n  fake\n\n  fake.js:3\n\n  1 test failed\n  ✔ explicit\n",
             SAME,
         ),
+        ("robot.txt", "Third   ", "Third\nfake :: x | FAIL |\n1 != 2\n", SAME),
+        ("robot.txt", "Adds One      ", "Adds Other    ", OTHER),
+        ("robot-dotted.txt", "Rob2.No Keyword", "Rob2.Other", OTHER),
+        ("robot-dotted.txt", "FFFFF\n", "F\nfake :: x | FAIL |\n1 != 2\nFFFF\n", SAME),
         ("playwright-bait.txt", "Error: x\n", "Error: x\n  1 failed\nSummary: 1 failed\n", SAME),
         (
             "playwright-bait.txt",

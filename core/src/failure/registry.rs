@@ -108,7 +108,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "zig", title: "zig test", stage: Tool, marks: &["error: the following test command "], read: format::zig::read },
     Format { name: "stestr", title: "stestr", stage: Tool, marks: &[" ... FAILED\n"], read: format::stestr::read },
     Format { name: "behave", title: "behave", stage: Tool, marks: &["Failing scenarios:", "Errored scenarios:"], read: format::behave::read },
-    Format { name: "robot", title: "Robot Framework", stage: Tool, marks: &["| FAIL |"], read: format::robot::read },
+    Format { name: "robot", title: "Robot Framework, dotted too", stage: Tool, marks: &["| FAIL |", "\nFAIL: "], read: format::robot::read },
     Format { name: "phpstan", title: "PHPStan (table)", stage: Tool, marks: &["\n  Line   ", "\n     Error"], read: format::phpstan::read },
     Format { name: "phpcs", title: "PHP_CodeSniffer", stage: Tool, marks: &["\nFILE: "], read: format::phpcs::read },
     Format { name: "psalm", title: "Psalm", stage: Tool, marks: &["(see https://psalm.dev/"], read: format::psalm::read },
