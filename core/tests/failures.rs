@@ -280,6 +280,7 @@ samples! {
     "terraform-plain.txt"
     "terraform-test.txt"
     "terraform.txt"
+    "test-unit-line.txt"
     "test-unit-verbose.txt"
     "test-unit.txt"
     "testthat-summary.txt"

@@ -48,10 +48,12 @@ fn test_unit(lines: &[&str], found: &mut Found<'_>) {
 }
 
 /// Reads what test-unit tells of a failure: `Failure: test_adds(CartTest)`, the place, the source text around it, and the
-/// message, which stands before the place where the test has one of its own. Says whether it is one.
+/// message, which stands before the place where the test has one of its own, and behind the name where it is one line.
+/// Says whether it is one.
 fn of_test_unit(head: &str, block: &[&str], found: &mut Found<'_>) -> bool {
     static HEAD: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^(?P<how>Failure|Error): (?P<test>test.*)\((?P<class>[^()]+)\):?$").expect("well formed")
+        Regex::new(r"^(?P<how>Failure|Error): (?P<test>test.*?)\((?P<class>[^()]+)\)(?:: (?P<told>\S.*)|:?)$")
+            .expect("well formed")
     });
     static PLACE: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^(?P<file>\S[^:]*):(?P<line>\d+):in [`']").expect("well formed"));
@@ -62,6 +64,7 @@ fn of_test_unit(head: &str, block: &[&str], found: &mut Found<'_>) -> bool {
     let place = place.map_or(String::new(), |place| format!(" [{}:{}]:", &place["file"], &place["line"]));
     let title = format!("{}#{}{place}", &head["class"], &head["test"]);
     let told = until(block, 0, |line| line == "diff:").iter().copied();
+    let told = head.name("told").map(|told| told.as_str()).into_iter().chain(told);
     let told = told.filter(|line| !SOURCE.is_match(line) && !PLACE.is_match(line)).map(str::trim);
     let body: Vec<&str> = std::iter::once(title.as_str()).chain(told).collect();
     failed(&head["how"], &body, found);
