@@ -8,8 +8,10 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::folder::{self, FOLDER, Folder, LINK, TYPE};
+use crate::folder::{self, FILE, FOLDER, Folder, LINK, TYPE};
 use crate::shell;
+
+pub use crate::folder::is_reached_without_links;
 
 /// Where a folder of ours is, or is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,6 +143,12 @@ pub(crate) fn put(folder: &Folder, name: &[u8], content: &[u8]) -> io::Result<()
     let (temporary, mut file) = create_beside(folder)?;
     let written = file.write_all(content).and_then(|()| folder.own_like(folder, &temporary));
     drop(file);
+    // A file that loses its name to another one makes some systems wait for the disk; one that changes places with it, not.
+    let is_file = || folder.look(name).is_ok_and(|seen| seen.is(FILE));
+    if written.is_ok() && is_file() && folder.exchange(&temporary, name).is_ok() {
+        let _may_be_gone = folder.remove_file(&temporary);
+        return Ok(());
+    }
     place(folder, &temporary, name, written)
 }
 

@@ -37,12 +37,13 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use unstuck_adapters::blocking::beside;
 use unstuck_adapters::process::Stop;
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{Lost, RunInterrupted, RunOutcome, Suspended};
 use unstuck_core::id::{Millis, StepId};
 use unstuck_core::state::StepPhase;
-use unstuck_core::{Effect, Event, Observation, Rejection, RunState};
+use unstuck_core::{Due, Effect, Event, Observation, Rejection, RunState};
 use unstuck_store::chain::Head;
 use unstuck_store::event_store::{AppendError, EventStore as _, Expected};
 use unstuck_store::run_log::RunLog;
@@ -98,6 +99,13 @@ const CHECKPOINT_EVERY: usize = 10_000;
 /// Clocks differ by a little; less than this is no suspension.
 const SUSPENDED_MIN: Millis = Millis::from_secs(5);
 
+/// Events that were decided together.
+struct Batch {
+    events: Vec<Event>,
+    /// What is in the log before them.
+    expected: Expected,
+}
+
 /// Drives one run.
 pub struct Runner<W> {
     log: Arc<RunLog>,
@@ -105,6 +113,8 @@ pub struct Runner<W> {
     since_checkpoint: usize,
     world: Arc<W>,
     state: RunState,
+    /// What led to this state and is not in the log yet.
+    unwritten: Option<Batch>,
     clock: Clock,
     /// The suspensions of the machine that are recorded, in all.
     suspended: Millis,
@@ -134,6 +144,7 @@ impl<W: World> Runner<W> {
             since_checkpoint,
             world,
             state,
+            unwritten: None,
             clock,
             suspended,
             interrupts,
@@ -166,11 +177,13 @@ impl<W: World> Runner<W> {
     async fn until_ended(&mut self) -> Result<RunOutcome, Error> {
         loop {
             if let Some(outcome) = self.state.outcome() {
+                self.write()?;
                 return Ok(outcome);
             }
             self.begin_what_is_due()?;
+            self.write()?;
             if let Some(command) = self.next_command().await {
-                self.record(command)?;
+                self.decide(command)?;
             }
         }
     }
@@ -199,21 +212,34 @@ impl<W: World> Runner<W> {
             Effect::RunWorker(due) => (due, false),
             Effect::RunCheck(due) => (due, true),
             Effect::Stop(step) => {
+                self.write()?;
                 if let Some(stop) = self.stops.get(&step) {
                     stop.send_if_modified(|now| std::mem::replace(now, Stop::Stop.max(*now)) != *now);
                 }
                 return Ok(());
             }
         };
-        let (started, prepared) = self
-            .world
-            .prepare(&self.state, &due, is_check)
-            .map_err(|source| Error::Prepare { step: due.step.clone(), place: self.place(), source })?;
+        let (started, prepared) = self.prepare(&due, is_check)?;
         self.record(started)?;
         let (stop, stopped) = watch::channel(Stop::Run);
         self.stops.insert(due.step, stop);
         self.in_flight.spawn(Arc::clone(&self.world).perform(prepared, stopped, self.tell.clone()));
         Ok(())
+    }
+
+    /// Prepares an effect, while what it is owed by is written: both wait for the disk. What is recorded comes first all the
+    /// same, and nothing is begun before.
+    fn prepare(&mut self, due: &Due, is_check: bool) -> Result<(Observation, W::Prepared), Error> {
+        let prepare = || self.world.prepare(&self.state, due, is_check);
+        let prepared = match self.unwritten.take() {
+            Some(batch) => {
+                let (written, prepared) = beside(|| batch.write(&self.log), prepare);
+                self.written(&batch, written)?;
+                prepared
+            }
+            None => prepare(),
+        };
+        prepared.map_err(|source| Error::Prepare { step: due.step.clone(), place: self.place(), source })
     }
 
     /// Waits for the first thing to happen; `None` if it asks for no decision.
@@ -251,12 +277,18 @@ impl<W: World> Runner<W> {
     ///
     /// When the state does not admit the command, or the store does not take the batch.
     pub fn record(&mut self, command: Observation) -> Result<(), Error> {
+        self.decide(command)?;
+        self.write()
+    }
+
+    /// The same, but for the last batch, which is written with what it owes, or [next](Self::write).
+    fn decide(&mut self, command: Observation) -> Result<(), Error> {
         if !matches!(command, Observation::Suspended(_))
             && let Some(suspension) = self.suspension()
         {
-            self.append(suspension)?;
+            self.fold(suspension)?;
         }
-        self.append(command)
+        self.fold(command)
     }
 
     /// Returns what there is to record of the machine having been suspended while this run was under way.
@@ -266,17 +298,32 @@ impl<W: World> Runner<W> {
         (length >= SUSPENDED_MIN && self.state.admits(&suspension).is_ok()).then_some(suspension)
     }
 
-    fn append(&mut self, command: Observation) -> Result<(), Error> {
+    fn fold(&mut self, command: Observation) -> Result<(), Error> {
+        self.write()?;
         if let Observation::Suspended(event) = &command {
             self.suspended = self.suspended.plus(event.length);
         }
         let command = self.world.redact(command);
-        let batch = self.state.decide(command, self.clock.now())?;
-        let head = self.log.append(&batch, Expected::Exactly(self.state.version()))?;
-        self.state = batch.iter().fold(std::mem::take(&mut self.state), RunState::evolve);
-        self.world.recorded(&batch, &self.state);
-        self.head = Some(head);
-        self.since_checkpoint += batch.len();
+        let events = self.state.decide(command, self.clock.now())?;
+        let expected = Expected::Exactly(self.state.version());
+        self.state = events.iter().fold(std::mem::take(&mut self.state), RunState::evolve);
+        self.unwritten = Some(Batch { events, expected });
+        Ok(())
+    }
+
+    /// Writes what was decided, if that is not in the log yet.
+    fn write(&mut self) -> Result<(), Error> {
+        let Some(batch) = self.unwritten.take() else { return Ok(()) };
+        let written = batch.write(&self.log);
+        self.written(&batch, written)
+    }
+
+    fn written(&mut self, batch: &Batch, written: Result<Head, AppendError>) -> Result<(), Error> {
+        // No checkpoint is of a state that the log does not lead to.
+        self.head = written.as_ref().ok().copied();
+        written?;
+        self.world.recorded(&batch.events, &self.state);
+        self.since_checkpoint += batch.events.len();
         if self.since_checkpoint >= CHECKPOINT_EVERY {
             self.save_checkpoint();
         }
@@ -325,6 +372,12 @@ impl<W: World> Runner<W> {
         for stop in self.stops.values() {
             stop.send_replace(how);
         }
+    }
+}
+
+impl Batch {
+    fn write(&self, log: &RunLog) -> Result<Head, AppendError> {
+        log.append(&self.events, self.expected)
     }
 }
 

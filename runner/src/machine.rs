@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use unstuck_adapters::blocking::beside;
 use unstuck_adapters::branch::Protected;
 use unstuck_adapters::context;
 use unstuck_adapters::environment::{BranchFacts, ParentFacts};
@@ -248,6 +249,11 @@ impl Machine {
         let of_run = state.started().map_or_else(Vec::new, |it| snapshots::of_run(&self.workspace, it));
         let of_verdicts = PathBuf::from(OWN_FOLDER);
         of_run.into_iter().chain([of_verdicts]).map(|path| self.workspace.join(path)).collect()
+    }
+
+    /// Keeps a text without its secrets, while something else is done.
+    pub(crate) fn put_beside<T>(&self, text: &[u8], meanwhile: impl FnOnce() -> T) -> (io::Result<Blob>, T) {
+        if text.is_empty() { (self.put(text), meanwhile()) } else { beside(|| self.put(text), meanwhile) }
     }
 
     /// Keeps a text without its secrets.

@@ -83,21 +83,7 @@ pub(crate) fn prepare(
     let id = check.as_ref().map(|(_, id)| id);
     let (text, registry) = text(world, state, step, at, inquiry, id);
     let mut notes = Vec::new();
-    let (aside, looked) = match world.led_away() {
-        why @ Some(_) => (Aside { kept: None, in_the_way: why }, Looked::default()),
-        None => {
-            // Before anybody looks: a folder that is made for a verdict is nobody's change either.
-            let decides = !diagnoses && matches!(inquiry, None | Some(Inquiry::Check));
-            let aside = if decides {
-                put_aside(world, step, due, id, is_check, &mut notes)?
-            } else {
-                Aside::default()
-            };
-            (aside, looked(world, state, due, (inquiry, diagnoses), &mut notes))
-        }
-    };
     let limit = limit_of(step, check.as_ref(), inquiry);
-    let before = looked.seen.as_ref().map(Seen::before);
     let asked = Asked {
         state,
         step,
@@ -108,12 +94,14 @@ pub(crate) fn prepare(
         prompt: &text,
         registry: &registry,
         limit,
-        copy: looked.copy.as_ref().map(Scratch::path),
-        now: before.as_deref(),
+        copy: None,
+        now: None,
     };
-    let (job, call) = Job::new(world, &asked, &mut notes)?;
+    // The one waits for the disk, the other looks at the workspace.
+    let (kept, ready) = world.put_beside(text.as_bytes(), || make_ready(world, asked, &mut notes));
+    let Ready { aside, looked, before, job, call } = ready?;
     let begun = Begun {
-        prompt: world.put(text.as_bytes())?,
+        prompt: kept?,
         limit,
         moved_aside: aside.kept,
         templates: registry.files,
@@ -144,6 +132,38 @@ pub(crate) fn prepare(
         looker: (inquiry == Some(Inquiry::Closer)).then(|| Looker::new(world, state)),
     };
     Ok((started, prepared))
+}
+
+/// What is needed to carry out an effect.
+struct Ready {
+    aside: Aside,
+    looked: Looked,
+    /// The workspace, where somebody has looked.
+    before: Option<Box<Snapshot>>,
+    job: Job,
+    call: Option<Box<Call>>,
+}
+
+/// Puts out of the way what is old, looks at the workspace, and gets ready what is to be run there.
+fn make_ready(world: &Machine, asked: Asked<'_>, notes: &mut Vec<String>) -> io::Result<Ready> {
+    let Asked { state, step, at, due, inquiry, .. } = asked;
+    let is_check = inquiry.is_some();
+    let diagnoses = !is_check && at.purpose == Purpose::Diagnosis;
+    let (aside, looked) = match world.led_away() {
+        why @ Some(_) => (Aside { kept: None, in_the_way: why }, Looked::default()),
+        None => {
+            // Before anybody looks: a folder that is made for a verdict is nobody's change either.
+            let decides = !diagnoses && matches!(inquiry, None | Some(Inquiry::Check));
+            let id = asked.check.map(|(_, id)| id);
+            let aside =
+                if decides { put_aside(world, step, due, id, is_check, notes)? } else { Aside::default() };
+            (aside, looked(world, state, due, (inquiry, diagnoses), notes))
+        }
+    };
+    let before = looked.seen.as_ref().map(Seen::before);
+    let asked = Asked { copy: looked.copy.as_ref().map(Scratch::path), now: before.as_deref(), ..asked };
+    let (job, call) = Job::new(world, &asked, notes)?;
+    Ok(Ready { aside, looked, before, job, call })
 }
 
 /// Returns the check whose verdict is asked for, of the checker or of a worker that is its own, with a fresh id.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use unstuck_adapters::own_folder;
 use unstuck_adapters::process;
 use unstuck_adapters::shell::quoted;
 use unstuck_core::error::with_causes;
@@ -88,6 +89,10 @@ impl Site {
 /// Returns where a workspace leads, if a link was put in its place, or in that of a folder above it: a worker that moves the
 /// folder away and leaves a link would have all that follows done elsewhere. `state` is the folder of the project's state.
 pub fn leads_elsewhere(workspace: &Path, state: Option<&Path>) -> Option<PathBuf> {
+    // This is asked before all that is done there, so most of the time it is one question to the system.
+    if own_folder::is_reached_without_links(workspace) {
+        return None;
+    }
     if let Ok(target) = fs::read_link(workspace) {
         return Some(target);
     }

@@ -17,6 +17,7 @@ use self::unix as platform;
 #[cfg(windows)]
 use self::windows as platform;
 
+pub use platform::is_reached_without_links;
 pub(crate) use platform::{
     Folder, as_bytes, as_path, is_awaited, let_owner_read, look_at, next_content, open_file, own_output,
     own_output_paths, set_permissions, share_content,

@@ -251,6 +251,20 @@ impl Folder {
         Ok(futimens(&self.0, &Timestamps { last_access: time, last_modification: time })?)
     }
 }
+/// Says whether a folder is reached by its path, and no link is on the way, as far as the kernel tells that in one call:
+/// `false` may also be that it cannot.
+#[cfg(target_os = "linux")]
+pub fn is_reached_without_links(path: &Path) -> bool {
+    use rustix::fs::{ResolveFlags, openat2};
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).is_ok()
+}
+
+/// The same; no kernel but Linux tells it in one call.
+#[cfg(not(target_os = "linux"))]
+pub fn is_reached_without_links(_path: &Path) -> bool {
+    false
+}
 
 /// Lets its owner read what is at a path, where the bits that allow that are missing. Returns whether they were.
 pub(crate) fn let_owner_read(path: &Path) -> io::Result<bool> {

@@ -524,6 +524,9 @@ impl Snapshots {
     ///
     /// A snapshot is gone or damaged.
     pub fn moved_branches(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<MovedBranch>, Error> {
+        if before.id == after.id {
+            return Ok(Vec::new());
+        }
         let (before, after) = (Parts::of(&self.store, before)?, Parts::of(&self.store, after)?);
         if before.same_branches(&after) {
             return Ok(Vec::new());
@@ -544,6 +547,9 @@ impl Snapshots {
     ///
     /// A snapshot is gone or damaged.
     pub fn changed_settings(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<PathBuf>, Error> {
+        if before.id == after.id {
+            return Ok(Vec::new());
+        }
         let folder = |of: &Snapshot| Ok(Parts::of(&self.store, of)?.repository_folder());
         let (Some(before), Some(after)) = (folder(before)?, folder(after)?) else { return Ok(Vec::new()) };
         Ok(self.settings(before, after)?.map(|path| folder::as_path(&path).into_owned()).collect())
@@ -577,6 +583,9 @@ impl Snapshots {
         before: &Snapshot,
         after: &Snapshot,
     ) -> Result<Vec<PathBuf>, Error> {
+        if before.id == after.id {
+            return Ok(Vec::new());
+        }
         let (before, after) = (self.inner(before)?, self.inner(after)?);
         let mut changed = Vec::new();
         for (path, was) in before {
@@ -597,6 +606,9 @@ impl Snapshots {
         before: &Snapshot,
         after: &Snapshot,
     ) -> Result<Vec<InnerBranch>, Error> {
+        if before.id == after.id {
+            return Ok(Vec::new());
+        }
         inner::gone_branches(&self.store, &self.inner(before)?, &self.inner(after)?)
     }
 
