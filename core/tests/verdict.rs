@@ -1755,6 +1755,10 @@ fn what_tools_print_of_failures_below_takes_a_complete_back() {
              ====== 1 failed, 3 passed in 0.12s ======",
             "COMPLETE\n\nsrc/lib.rs: error\nerror[E0308]: mismatched types\n --> src/lib.rs:2:5",
             "COMPLETE\nsrc/a.ts(1,7): error TS2322: Type 'string' is not assignable to type 'number'.",
+            "COMPLETE\n\nFAILED tests/test_a.py::test_x",
+            "COMPLETE\n\nnpm ERR! Test failed.  See above for more details.",
+            "COMPLETE\n\n$ make test\nmake: *** [Makefile:2: test] Error 1",
+            "COMPLETE\n\nFIXME: the empty input",
         ],
     );
     let below = "--- FAIL: TestA (0.00s)\n    a_test.go:5: want 1\nFAIL\nFAIL\texample.com/a\t0.002s";
@@ -1764,6 +1768,9 @@ fn what_tools_print_of_failures_below_takes_a_complete_back() {
         "complete marker",
         &[
             "COMPLETE\n\nBefore the fix it was:\n\n    FAILED tests/test_a.py::test_x - assert 1 == 2",
+            "COMPLETE\n\nThe first run said:\n\nnpm ERR! Test failed.",
+            "COMPLETE\n\nFIXME: none",
+            "COMPLETE\n\n- the npm ERR! lines are gone\n- FAILED is written as before",
             "COMPLETE\n\n12 passed in 0.1s",
             "COMPLETE\n\nThe error in src/a.rs:12 is gone, and test_x passes.",
             "COMPLETE\n\n- src/a.rs:12: the message of the error is translated\n- tests/a.rs: new",

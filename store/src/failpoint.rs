@@ -23,8 +23,14 @@ pub(crate) struct Failpoint {
 
 #[cfg(feature = "failpoints")]
 impl Failpoint {
+    /// # Panics
+    ///
+    /// The variable names no boundary: a test that never dies proves nothing.
     pub(crate) fn from_environment() -> Self {
-        let deadly = std::env::var("UNSTUCK_FAILPOINT").ok().and_then(|text| parse(&text));
+        let text = std::env::var("UNSTUCK_FAILPOINT").ok().filter(|text| !text.is_empty());
+        let deadly = text.map(|text| {
+            parse(&text).unwrap_or_else(|| panic!("UNSTUCK_FAILPOINT={text} is not append:<n>:<where>"))
+        });
         Self { appends: 0, deadly }
     }
 

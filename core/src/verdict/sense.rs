@@ -27,8 +27,8 @@ const BAD: &[&str] = &[
 
 /// Names of what is left.
 const OPEN: &[&str] = &[
-    "missing", "remaining", "unresolved", "outstanding", "todo", "todos", "blockers", "pending",
-    "unverified", "untested", "incomplete", "unfinished",
+    "missing", "remaining", "unresolved", "outstanding", "todo", "todos", "fixme", "fixmes", "blockers",
+    "pending", "unverified", "untested", "incomplete", "unfinished",
 ];
 
 /// Words that a name may have besides.

@@ -6,6 +6,24 @@ use super::aloud::EARLIER;
 use crate::failure::{self, Confidence, Output};
 use crate::verdict::text::{self, Line, quote, words};
 
+/// How lines begin in which a tool says that it failed. One is enough, with nothing else of the output beside it.
+const SAID_BY_TOOLS: [&str; 14] = [
+    "npm ERR! ",
+    "npm error ",
+    "ERR_PNPM_",
+    "ELIFECYCLE ",
+    "error Command failed ",
+    "make: *** ",
+    "gmake: *** ",
+    "ninja: build stopped",
+    "--- FAIL: ",
+    "error: could not compile ",
+    "error: test failed, ",
+    "FAILED (failures=",
+    "FAILED (errors=",
+    "BUILD FAILED",
+];
+
 /// How much is read. A verdict is followed by little.
 const BYTES_MAX: usize = 64 * 1024;
 
@@ -13,10 +31,12 @@ const BYTES_MAX: usize = 64 * 1024;
 pub(in crate::verdict) fn first(lines: &[Line<'_>], end: usize) -> Option<String> {
     let below = lines.iter().filter(|line| line.start > end);
     let mut said = String::new();
+    let mut alone = None;
     for line in below {
         if is_introduced_as_earlier(line.text) {
             return None;
         }
+        alone = alone.or(Some(line.text.trim()).filter(|line| is_said_by_tool(line)));
         if said.len() + line.text.len() > BYTES_MAX {
             break;
         }
@@ -24,9 +44,18 @@ pub(in crate::verdict) fn first(lines: &[Line<'_>], end: usize) -> Option<String
         said.push('\n');
     }
     let read = failure::extract(&Output { stdout: said.as_bytes(), ..Output::default() });
-    let failure = read.failures.first().filter(|_| read.confidence == Confidence::High)?;
+    let Some(failure) = read.failures.first().filter(|_| read.confidence == Confidence::High) else {
+        return alone.map(|line| format!("the line \"{}\"", quote(line)));
+    };
     let message = text::head(failure.message.lines().next().unwrap_or_default(), text::BESIDE_CHARS_MAX);
     Some(format!("the failure \"{}\"", quote(failure.test.as_deref().unwrap_or(message))))
+}
+
+/// `FAILED tests/test_a.py::test_x`, `make: *** [Makefile:2: test] Error 1`
+fn is_said_by_tool(line: &str) -> bool {
+    let of_pytest = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR "));
+    let names_test = |rest: &str| rest.split(' ').next().is_some_and(|word| word.contains("::"));
+    of_pytest.is_some_and(names_test) || SAID_BY_TOOLS.iter().any(|begin| line.starts_with(begin))
 }
 
 /// `Before the fix it was:`
