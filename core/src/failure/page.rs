@@ -123,8 +123,9 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
         return str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
     }
     let mut kept = Vec::with_capacity(bytes.len());
-    // What is known of the width of the terminal; how long the line is, up to what was counted.
-    let (mut width, mut length, mut counted) = (0, 0, 0);
+    let mut width = Width::default();
+    // How long the line is, up to what was counted.
+    let (mut length, mut counted) = (0, 0);
     let mut rest = bytes;
     while let Some(at) = memchr::memchr2(ESCAPE, b'\r', rest) {
         kept.extend_from_slice(&rest[..at]);
@@ -140,7 +141,7 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
                 length =
                     end_of_line.map_or(length, |_| 0) + characters(&new[end_of_line.unwrap_or_default()..]);
                 counted = kept.len();
-                width = gcd(width, length);
+                width.divides(length);
                 false
             }
             b'\r' => len == 1,
@@ -156,7 +157,27 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
     };
+    let width = width.found;
     if (WIDTH_MIN..=WIDTH_MAX).contains(&width) { in_rows(text, width).into() } else { text.into() }
+}
+
+/// What is known of the width of a terminal that was drawn on.
+#[derive(Default)]
+struct Width {
+    found: usize,
+    /// How many more lengths it divides than not. What a test prints without an end of line spoils one of them.
+    votes: usize,
+}
+
+impl Width {
+    /// Learns that a length is that of some whole rows.
+    fn divides(&mut self, length: usize) {
+        match gcd(self.found, length) {
+            common if common >= WIDTH_MIN => (self.found, self.votes) = (common, self.votes + 1),
+            _ if self.votes == 0 => self.found = length,
+            _ => self.votes -= 1,
+        }
+    }
 }
 
 /// How wide a terminal may be that was drawn on.
@@ -164,7 +185,8 @@ const WIDTH_MIN: usize = 40;
 const WIDTH_MAX: usize = 1000;
 
 /// Cuts lines into the rows of a terminal. A progress bar of several rows fills each of them with blanks and ends none, nor
-/// what is printed above it; then it moves up, so the width of the terminal divides the length of all that stands before.
+/// what is printed above it; then it moves up, so the width of the terminal divides the length of all that stands before. A
+/// line that is wider than the terminal takes several.
 fn in_rows(text: String, width: usize) -> String {
     let mut rows = String::new();
     let (mut start, mut told) = (0, 0);
@@ -185,9 +207,14 @@ fn in_rows(text: String, width: usize) -> String {
             let mut rest = line;
             while !rest.is_empty() {
                 let end = rest.char_indices().nth(width).map_or(rest.len(), |(at, _)| at);
-                rows.push_str(rest[..end].trim_end());
-                rows.push('\n');
-                rest = &rest[end..];
+                let (row, behind) = rest.split_at(end);
+                rest = behind;
+                if rest.is_empty() || !goes_on(row, rest) {
+                    rows.push_str(row.trim_end());
+                    rows.push('\n');
+                } else {
+                    rows.push_str(row);
+                }
             }
             told = text.len().min(end + 1);
         }
@@ -198,6 +225,11 @@ fn in_rows(text: String, width: usize) -> String {
     }
     rows.push_str(&text[told..]);
     rows
+}
+
+/// Says whether a row is filled to its end, so that its line goes on in the next one; one blank may be of the line.
+fn goes_on(row: &str, next: &str) -> bool {
+    !row.ends_with("  ") && !(row.ends_with(' ') && next.starts_with(' '))
 }
 
 /// Counts the characters of UTF-8.
@@ -254,6 +286,22 @@ mod tests {
         check(
             format!("{bar}{told}Summary\n").as_bytes(),
             &["Running 0/2", "  a", "  FAIL a", "    it broke", "Running 1/2", "Summary"],
+        );
+        let long = "  FAIL a_name_that_is_wider_than_the_terminal_is";
+        let told = [format!("{long:80}"), row("Running 1/2"), "\x1b[1A\r".to_owned()].concat();
+        check(format!("{bar}{told}").as_bytes(), &["Running 0/2", "  a", long, "Running 1/2"]);
+        let odd = format!("{:57}\x1b[1A\r", "printed by a test");
+        check(
+            format!("{bar}{odd}{bar}{told}").as_bytes(),
+            &[
+                "Running 0/2",
+                "  a",
+                odd.split('\x1b').next().unwrap_or_default(),
+                "Running 0/2",
+                "  a",
+                long,
+                "Running 1/2",
+            ],
         );
     }
 }
