@@ -286,6 +286,7 @@ samples! {
     "testthat-summary.txt"
     "testthat.txt"
     "tflint.txt"
+    "trial.txt"
     "tsan.txt"
     "tsc.txt"
     "ty-concise.txt"
@@ -319,6 +320,7 @@ samples! {
     "yamllint.txt"
     "zig.txt"
     "zizmor.json"
+    "zope-testrunner.txt"
 }
 
 #[test]

@@ -229,7 +229,7 @@ fn in_rows(text: String, width: usize) -> String {
 
 /// Says whether a row is filled to its end, so that its line goes on in the next one; one blank may be of the line.
 fn goes_on(row: &str, next: &str) -> bool {
-    !row.ends_with("  ") && !(row.ends_with(' ') && next.starts_with(' '))
+    !(row.ends_with("  ") || row.ends_with(' ') && next.starts_with(' '))
 }
 
 /// Counts the characters of UTF-8.

@@ -102,6 +102,7 @@ pub(super) mod terraform;
 pub(super) mod test_json;
 pub(super) mod testthat;
 pub(super) mod traceback;
+pub(super) mod trial;
 pub(super) mod tsc;
 pub(super) mod unified;
 pub(super) mod unittest;

@@ -64,7 +64,7 @@ fn unexpected(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Makes the full name of `test_x (tests.test_a.ATest.test_x) (i=3)`; before 3.11 the brackets hold the class.
-fn name(title: &str) -> (String, Option<&'static str>) {
+pub(super) fn name(title: &str) -> (String, Option<&'static str>) {
     let Some((method, rest)) = title.split_once(" (") else { return (title.to_owned(), None) };
     let (path, params) = rest.split_once(')').unwrap_or((rest, ""));
     let stage = match method {
@@ -80,11 +80,11 @@ fn name(title: &str) -> (String, Option<&'static str>) {
 }
 
 /// Says in which fixture a test failed: the first frame of its traceback tells.
-fn stage_of(block: &[&str]) -> Option<&'static str> {
+pub(super) fn stage_of(block: &[&str]) -> Option<&'static str> {
     let frame = block.iter().find(|line| line.trim_start().starts_with("File \""))?;
     match frame.rsplit(", in ").next()?.trim() {
-        "setUp" | "asyncSetUp" => Some("setup"),
-        "tearDown" | "asyncTearDown" => Some("teardown"),
+        "setUp" | "asyncSetUp" | "setUpClass" | "setUpModule" => Some("setup"),
+        "tearDown" | "asyncTearDown" | "tearDownClass" | "tearDownModule" => Some("teardown"),
         _ => None,
     }
 }
