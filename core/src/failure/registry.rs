@@ -96,7 +96,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "dotnet", title: "dotnet test", stage: Tool, marks: &["Error Message:", "Failed! "], read: format::dotnet::read },
     Format { name: "catch2", title: "Catch2, doctest (C++)", stage: Tool, marks: &[": FAILED:\n", "TEST CASE:  "], read: format::catch2::read },
     Format { name: "xctest", title: "XCTest (Swift)", stage: Tool, marks: &["Test Case '"], read: format::xctest::read },
-    Format { name: "playwright", title: "Playwright", stage: Tool, marks: &["[chromium] ›", "[firefox] ›", "[webkit] ›", ".spec.ts:", ".spec.js:"], read: format::playwright::read },
+    Format { name: "playwright", title: "Playwright", stage: Tool, marks: &["[chromium] ›", "[firefox] ›", "[webkit] ›", ".spec.ts:", ".spec.js:", ".test.ts:", ".test.js:"], read: format::playwright::read },
     Format { name: "unity", title: "Unity (C)", stage: Tool, marks: &[":FAIL\n", ":FAIL:"], read: format::unity::read },
     Format { name: "teamcity", title: "service messages of TeamCity: PHPUnit and others", stage: Tool, marks: &["##teamcity[testFailed "], read: format::teamcity::read },
     Format { name: "cucumber", title: "Cucumber for JavaScript", stage: Tool, marks: &[" Scenario: "], read: format::cucumber::read },

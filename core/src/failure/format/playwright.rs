@@ -57,7 +57,9 @@ fn run(lines: &[&str], found: &mut Found<'_>) {
         // Where the files of a run are says nothing of a failure.
         let is_said = |line: &&str| !line.trim_start().starts_with("Error Context: ");
         let body: Vec<&str> = first_try(item.body).iter().copied().filter(is_said).collect();
-        let draft = Draft::test("playwright", &format!("{file} › {name}"), &body);
+        // The same test in another browser is another one.
+        let project = &head[..head.find(place).unwrap_or_default()];
+        let draft = Draft::test("playwright", &format!("{project}{file} › {name}"), &body);
         // Where it waited, if that is known, stands in an error.
         let late = body.iter().map(|line| line.trim()).find(|line| line.starts_with("Test timeout of "));
         let draft = match late.filter(|_| draft.kind.is_empty()) {

@@ -62,7 +62,7 @@ pub(in crate::failure) fn endings(text: &str, tell: &mut Tell<'_>) {
                     "unexpected" => Ending::Failed,
                     _ => Ending::Excused,
                 };
-                tell("playwright-json", name, ending);
+                tell("playwright-json", &in_project(name, test), ending);
             }
         });
         for example in list(&document["examples"]) {
@@ -179,7 +179,16 @@ fn playwright(name: &str, spec: &Value, found: &mut Found<'_>) {
         let told = errors.first().map_or("", |error| text(&error["message"]));
         let told = clean(told.to_owned());
         let block: Vec<&str> = told.lines().collect();
-        found.push(Draft::test("playwright", name, &block).at(text(&spec["file"]), number(&spec["line"])));
+        let name = in_project(name, test);
+        found.push(Draft::test("playwright", &name, &block).at(text(&spec["file"]), number(&spec["line"])));
+    }
+}
+
+/// Names a test of Playwright with its project: the same test in another browser is another one.
+fn in_project(name: &str, test: &Value) -> String {
+    match text(&test["projectName"]) {
+        "" => name.to_owned(),
+        project => format!("[{project}] › {name}"),
     }
 }
 
