@@ -148,6 +148,7 @@ samples! {
     "jasmine.txt"
     "java-main.txt"
     "jest-exit.txt"
+    "jest-json-words.txt"
     "jest-node-crash.txt"
     "jest-settings.txt"
     "jest.txt"

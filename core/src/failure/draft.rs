@@ -76,7 +76,8 @@ impl Draft {
     pub(super) fn test(tool: &'static str, name: &str, block: &[&str]) -> Self {
         let reason = Reason::of(block);
         let message = reason.message(block);
-        let test = Some(name.trim().to_owned());
+        // A name is one line, wherever it is told.
+        let test = Some(name.trim().replace(['\n', '\r'], " "));
         let address = block.first().map_or(name.as_ptr(), |line| line.as_ptr()).addr();
         let end = block.last().map_or(address, |line| line.as_ptr().addr());
         Self { tool, test, message, class: Class::Test, address, end, ..Self::default() }.because(reason)

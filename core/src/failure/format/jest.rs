@@ -35,7 +35,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 file_of(name, sheet.between(at + 1, at + 1 + below.len()))
             });
         } else if let Some(name) = bulleted(line) {
-            let block = until(lines, at + 1, ends);
+            // A name of several lines has its end above the first blank one.
+            let more = until(lines, at + 1, |line| line.trim().is_empty() || line.starts_with(' '));
+            let name = [name].iter().chain(more).copied().collect::<Vec<_>>().join(" ");
+            let name = name.trim();
+            let block = until(lines, at + 1 + more.len(), ends);
             if is_exit(name) {
                 let draft = Draft::process(TOOL, "process.exit", block);
                 found.push(draft.message(&format!("● {name}\n{}", block.join("\n"))));
