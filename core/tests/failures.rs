@@ -248,6 +248,7 @@ samples! {
     "rspec-bait.txt"
     "rspec-failures.txt"
     "rspec.txt"
+    "rubocop-simple.txt"
     "rubocop.txt"
     "ruby-main.txt"
     "ruff-config.txt"

@@ -82,6 +82,7 @@ pub(super) mod pytest_start;
 pub(super) mod reformat;
 pub(super) mod robot;
 pub(super) mod rspec;
+pub(super) mod rubocop;
 pub(super) mod ruled;
 pub(super) mod rustfmt;
 pub(super) mod sanitizer;
