@@ -270,6 +270,7 @@ samples! {
     "sqlfluff.txt"
     "standard.txt"
     "stestr.txt"
+    "stylelint-narrow.txt"
     "subunit.txt"
     "svelte-check.txt"
     "swift-testing.txt"

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
+use super::super::reason::indentation;
 use super::Sheet;
 
 static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
@@ -16,7 +17,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut file = "";
     let mut warnings = Vec::new();
     let before = found.len();
-    for (line, begin) in sheet.lines.iter().zip(sheet.begins) {
+    for (at, (line, begin)) in sheet.lines.iter().zip(sheet.begins).enumerate() {
         if line.starts_with(|c: char| !c.is_whitespace()) {
             file = line;
             continue;
@@ -30,11 +31,16 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         let Some(problem) = PROBLEM.captures(line).filter(|_| !file.is_empty()) else { continue };
         let rule = problem.name("rule").map_or("", |rule| rule.as_str());
-        let draft =
-            Draft::diagnostic("eslint", file.trim_end(), problem["line"].parse().ok(), &problem["what"])
-                .kind(rule)
-                .shown_at(problem["column"].parse().ok(), "")
-                .message(line.trim());
+        let column = line[..problem.name("what").map_or(0, |what| what.start())].chars().count();
+        let more = wrapped(column, &sheet.lines[at + 1..]);
+        let what = [&problem["what"]].iter().chain(&more).copied().collect::<Vec<_>>().join(" ");
+        let message = [line.trim()].iter().chain(&more).copied().collect::<Vec<_>>().join(" ");
+        let draft = Draft::diagnostic("eslint", file.trim_end(), problem["line"].parse().ok(), &what)
+            .kind(rule)
+            .shown_at(problem["column"].parse().ok(), "")
+            .told_by(file)
+            .up_to(more.last().unwrap_or(line))
+            .message(&message);
         match &problem["mark"] {
             "warning" | "⚠" => warnings.push(draft.warning(true)),
             _ => found.push(draft),
@@ -43,4 +49,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     if found.len() == before {
         warnings.into_iter().for_each(|draft| found.push(draft));
     }
+}
+
+/// Returns what goes on below in the column of what a problem is: in a narrow terminal, stylelint wraps it there.
+fn wrapped<'a>(column: usize, below: &[&'a str]) -> Vec<&'a str> {
+    let is_more = |line: &&&str| indentation(line) == column && !line.trim().is_empty();
+    below.iter().take_while(is_more).map(|line| line.trim()).collect()
 }
