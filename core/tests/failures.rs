@@ -155,6 +155,7 @@ samples! {
     "jshint.txt"
     "julia.txt"
     "karma.txt"
+    "knip.txt"
     "kotlin-gradle.txt"
     "kotlin-javac.txt"
     "kotlin-old.txt"

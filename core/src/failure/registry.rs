@@ -107,6 +107,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "meson", title: "meson test", stage: Tool, marks: &["Full log written to "], read: format::meson::read },
     Format { name: "sqlfluff", title: "sqlfluff", stage: Tool, marks: &["] FAIL\n"], read: format::sqlfluff::read },
     Format { name: "rubocop", title: "RuboCop (simple, quiet)", stage: Tool, marks: &[".rb ==\n", ".rake ==\n", ".gemspec ==\n", "file ==\n"], read: format::rubocop::read },
+    Format { name: "knip", title: "knip", stage: Tool, marks: &["\nUnused ", "\nUnlisted ", "\nUnresolved ", "\nDuplicate "], read: format::knip::read },
     Format { name: "zig", title: "zig test", stage: Tool, marks: &["error: the following test command "], read: format::zig::read },
     Format { name: "stestr", title: "stestr", stage: Tool, marks: &[" ... FAILED\n"], read: format::stestr::read },
     Format { name: "behave", title: "behave", stage: Tool, marks: &["Failing scenarios:", "Errored scenarios:"], read: format::behave::read },

@@ -52,6 +52,7 @@ pub(super) mod jest;
 pub(super) mod julia;
 pub(super) mod junit;
 pub(super) mod karma;
+pub(super) mod knip;
 pub(super) mod kotlin;
 pub(super) mod libtest;
 pub(super) mod lint_json;
