@@ -155,6 +155,7 @@ samples! {
     "jshint.txt"
     "julia.txt"
     "karma.txt"
+    "lld.txt"
     "knip.txt"
     "kotlin-gradle.txt"
     "kotlin-javac.txt"

@@ -43,8 +43,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
     if links {
         // In an object it is said by whoever wrote that.
-        let said = sheet.lines.iter().filter(|line| !line.starts_with('{') && is_linker(line));
-        said.for_each(|line| linker(line, found));
+        let lines = sheet.lines.iter().enumerate();
+        for (at, line) in lines.filter(|(_, line)| !line.starts_with('{') && is_linker(line)) {
+            linker(line, &sheet.lines[at + 1..], found);
+        }
     }
     modules(sheet, found);
 }
@@ -78,25 +80,28 @@ const LINKER: &[&str] = &[
     "undefined reference to",
     "multiple definition of",
     "undefined symbol: ",
-    "duplicate symbol ",
+    "duplicate symbol",
     "cannot find -l",
+    "unable to find library -l",
 ];
 
 fn is_linker(line: &str) -> bool {
     LINKER.iter().any(|said| line.contains(said))
 }
 
-/// Reads what the linker complains of: the symbol, and the source file where it is named.
-fn linker(line: &str, found: &mut Found<'_>) {
+/// Reads what the linker complains of: the symbol, and the source file where it is named, which lld says below.
+fn linker(line: &str, below: &[&str], found: &mut Found<'_>) {
     static SYMBOL: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?P<what>undefined reference to|multiple definition of|undefined symbol:|duplicate symbol|cannot find) ?[`'‘]?(?P<name>[^\s'’;:]+(?:::[^\s'’;:]+)*)").expect("well formed")
+        Regex::new(r"(?P<what>undefined reference to|multiple definition of|undefined symbol:|duplicate symbol:?|cannot find|unable to find library) ?[`'‘]?(?P<name>[^\s'’;:]+(?:::[^\s'’;:]+)*)").expect("well formed")
     });
     static SOURCE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?:^|[\s/(])(?P<file>[\w./+-]+\.(?:c|cc|cpp|cxx|C|m|mm|rs|f90|s|S|h|hpp))[:(]")
             .expect("well formed")
     });
     let Some(symbol) = SYMBOL.captures(line) else { return };
-    let file = SOURCE.captures(line).map_or_else(String::new, |it| it["file"].to_owned());
+    let places = below.iter().take_while(|line| line.starts_with(">>> "));
+    let mut named = [line].into_iter().chain(places.copied()).filter_map(|line| SOURCE.captures(line));
+    let file = named.next().map_or_else(String::new, |it| it["file"].to_owned());
     let what = format!("{} {}", symbol["what"].trim_end_matches(':'), &symbol["name"]);
     found.push(Draft::diagnostic("diagnostics", &file, None, &what).kind("link").message(line));
 }
