@@ -131,6 +131,7 @@ samples! {
     "go-build.txt"
     "go-main.txt"
     "go-test-bait.jsonl"
+    "go-test-bait-package.txt"
     "go-test-bait.txt"
     "go-test-panic-log.txt"
     "go-test.jsonl"

@@ -550,7 +550,7 @@ mod tests {
             &[("        PASS [   0.005s] (1/2) app::it b", "ran")],
         );
         check(
-            "=== RUN   TestB\n=== RUN   TestB/x_1\n--- FAIL: TestNope (0.00s)\n--- FAIL: TestB (0.00s)\n    --- FAIL: TestB/x_1 (0.00s)\nFAIL\tm/p\t0.1s",
+            "=== RUN   TestB\n=== RUN   TestB/x_1\n--- FAIL: TestNope (0.00s)\n--- FAIL: TestB (0.00s)\n    --- FAIL: TestB/x_1 (0.00s)\nFAIL\nFAIL\tm/p\t0.1s",
             &["m/p.TestB", "m/p.TestB/x_1"],
             &[
                 ("--- PASS: TestB (0.00s)\n    --- PASS: TestB/x_1 (0.00s)\nok  \tm/p\t0.1s", "ran"),

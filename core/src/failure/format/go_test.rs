@@ -8,6 +8,7 @@ use super::super::draft::{Draft, Found};
 use super::super::listing::{Ending, Tell};
 use super::super::page::Page;
 use super::super::reason::{begins, indentation};
+use super::go_lines::{End, ends, heads};
 use super::{Sheet, diagnostic, places, until, without_time};
 
 const TOOL: &str = "go-test";
@@ -16,20 +17,23 @@ const TOOL: &str = "go-test";
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let mut start = 0;
-    for (at, line) in lines.iter().enumerate() {
-        if !matches!(sheet.firsts[at], b'#' | b'o' | b'?' | b'F') {
-            continue;
+    for end in ends(lines) {
+        for (at, line) in places(b"#", &sheet.firsts[start..end.at]).map(|at| (start + at, lines[start + at]))
+        {
+            if let Some(package) = line.strip_prefix("# ") {
+                built(package, &lines[at + 1..], found);
+            }
         }
-        if let Some(package) = line.strip_prefix("# ") {
-            built(package, &lines[at + 1..], found);
-        } else if line.starts_with("ok  \t") || line.starts_with("?   \t") {
-            found.printed(printed(sheet, start..at));
-            start = at + 1;
-        } else if let Some(rest) = line.strip_prefix("FAIL\t") {
-            let own = &lines[start..at];
-            package(rest.split(['\t', ' ']).next().unwrap_or_default(), rest, own, found);
-            found.printed(printed(sheet, start..at));
-            start = at + 1;
+        if let Some(result) = end.result {
+            let own = &lines[start..end.at];
+            told(end.package, result, own, &heads(own), found);
+        }
+        found.printed(printed(sheet, start..end.at));
+        start = end.at + 1;
+    }
+    for at in places(b"#", &sheet.firsts[start..]) {
+        if let Some(package) = lines[start + at].strip_prefix("# ") {
+            built(package, &lines[start + at + 1..], found);
         }
     }
 }
@@ -53,16 +57,21 @@ fn built(package: &str, lines: &[&str], found: &mut Found<'_>) {
     }
 }
 
-/// Reads what stands between the line of one package and that of the next.
+/// Reads what a package printed.
 pub(super) fn package(package: &str, result: &str, lines: &[&str], found: &mut Found<'_>) {
-    let before = found.len();
     let was_run = was_run(lines);
     let heads = lines.iter().enumerate().filter_map(|(at, line)| Some((at, failed(line)?)));
     let heads: Vec<(usize, &str)> = heads.filter(|(_, name)| was_run(name)).collect();
+    told(package, result, lines, &heads, found);
+}
+
+/// Reads what stands between the line of one package and that of the next; on the `heads` it tells of failed tests.
+fn told(package: &str, result: &str, lines: &[&str], heads: &[(usize, &str)], found: &mut Found<'_>) {
+    let before = found.len();
     let parents: BTreeSet<&str> =
         heads.iter().flat_map(|(_, name)| name.match_indices('/').map(|(at, _)| &name[..at])).collect();
     let logged = LazyCell::new(|| logged(lines));
-    for (at, name) in &heads {
+    for (at, name) in heads {
         let block = block(lines, *at, |name| logged.get(name).cloned().unwrap_or_default());
         // A parent fails because one below it does, unless it says something of its own.
         let own = block.iter().any(|line| !line.trim().is_empty());
@@ -172,13 +181,9 @@ pub(in crate::failure) fn mended<'a>(pages: &'a [Page<'_>; 2]) -> Vec<&'a str> {
 
 fn packages<'a>(pages: &'a [Page<'_>; 2]) -> BTreeMap<&'a str, bool> {
     let mut packages = BTreeMap::new();
-    for line in pages.iter().flat_map(|page| page.lines()) {
-        let failed = line.strip_prefix("FAIL\t");
-        let package =
-            failed.or_else(|| line.strip_prefix("ok  \t")).and_then(|rest| rest.split(['\t', ' ']).next());
-        if let Some(package) = package {
-            packages.insert(package, failed.is_some());
-        }
+    for page in pages {
+        let ends = ends(&page.lines());
+        packages.extend(ends.into_iter().map(|end| (end.package, end.result.is_some())));
     }
     packages
 }
@@ -189,7 +194,7 @@ fn failed(line: &str) -> Option<&str> {
 }
 
 /// Returns the name on a line like `--- PASS: Name (0.00s)`, and how the test ended.
-fn ended(line: &str) -> Option<(&str, Ending)> {
+pub(super) fn ended(line: &str) -> Option<(&str, Ending)> {
     if begins(line) != Some(b'-') {
         return None;
     }
@@ -218,9 +223,9 @@ fn benchmark(name: &str) -> Option<&str> {
 pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
     let mut named: BTreeMap<&str, Ending> = BTreeMap::new();
     let was_run = was_run(lines);
-    for line in lines {
-        let package = line.strip_prefix("ok  \t").or_else(|| line.strip_prefix("FAIL\t"));
-        if let Some(package) = package.and_then(|rest| rest.split(['\t', ' ']).next()) {
+    let mut ends = ends(lines).into_iter().peekable();
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(End { package, .. }) = ends.next_if(|end| end.at == at) {
             for (name, ending) in std::mem::take(&mut named) {
                 tell(TOOL, &format!("{package}.{name}"), ending);
             }
@@ -277,7 +282,7 @@ fn logged<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, Vec<&'a str>> {
     for line in lines {
         if let Some(marked) = line.strip_prefix("=== ") {
             inside = marked.split_ascii_whitespace().nth(1).unwrap_or_default();
-        } else if begins(line) == Some(b'-') && line.trim_start().starts_with("--- ") {
+        } else if ended(line).is_some_and(|(name, _)| inside.starts_with(name)) {
             inside = "";
         } else if !inside.is_empty() && line.starts_with("    ") {
             logged.entry(inside).or_default().push(line);

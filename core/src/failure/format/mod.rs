@@ -42,6 +42,7 @@ pub(super) mod eunit;
 pub(super) mod exunit;
 pub(super) mod fixable;
 pub(super) mod forge;
+mod go_lines;
 pub(super) mod go_test;
 pub(super) mod go_test_json;
 pub(super) mod gradle;
