@@ -68,6 +68,8 @@ samples! {
     "biome.txt"
     "black-diff.txt"
     "black.txt"
+    "boost-test-suite.txt"
+    "boost-test.txt"
     "brittle.txt"
     "bun-tty.txt"
     "bun.txt"

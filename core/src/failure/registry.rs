@@ -95,6 +95,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "busted", title: "busted", stage: Tool, marks: &["Failure → ", "Error → ", "Failure -> ", "Error -> "], read: format::busted::read },
     Format { name: "dotnet", title: "dotnet test", stage: Tool, marks: &["Error Message:", "Failed! "], read: format::dotnet::read },
     Format { name: "catch2", title: "Catch2, doctest (C++)", stage: Tool, marks: &[": FAILED:\n", "TEST CASE:  "], read: format::catch2::read },
+    Format { name: "boost-test", title: "Boost.Test (C++)", stage: Tool, marks: &[" error: in \"", " error in \""], read: format::boost::read },
     Format { name: "xctest", title: "XCTest (Swift)", stage: Tool, marks: &["Test Case '"], read: format::xctest::read },
     Format { name: "playwright", title: "Playwright", stage: Tool, marks: &["[chromium] ›", "[firefox] ›", "[webkit] ›", ".spec.ts:", ".spec.js:", ".test.ts:", ".test.js:"], read: format::playwright::read },
     Format { name: "unity", title: "Unity (C)", stage: Tool, marks: &[":FAIL\n", ":FAIL:"], read: format::unity::read },

@@ -12,6 +12,7 @@ pub(super) mod bandit;
 pub(super) mod bats;
 pub(super) mod behave;
 pub(super) mod biome;
+pub(super) mod boost;
 pub(super) mod boxed;
 pub(super) mod bun_test;
 pub(super) mod busted;
