@@ -33,10 +33,29 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 fn list(lines: &[&str], start: usize, found: &mut Found<'_>) {
     for item in numbered::items(lines, start, |line| start == 0 && line.starts_with("Finished in ")) {
-        if !item.head.starts_with("Skipped") && !of_test_unit(item.head, item.body, found) {
-            failed(item.head, item.body, found);
+        if item.head.starts_with("Skipped") || of_test_unit(item.head, item.body, found) {
+            continue;
         }
+        let (mut head, mut body) = (item.head, item.body);
+        while let Some(at) = again(body) {
+            failed(head, &body[..at], found);
+            (head, body) = (body[at], &body[at + 1..]);
+        }
+        failed(head, body, found);
     }
+}
+
+/// Returns where it is told of the same test again, without a number: that its teardown failed, too.
+fn again(body: &[&str]) -> Option<usize> {
+    let name = |title: &str| placed(title.trim_end_matches(':')).map_or(title.len(), |(name, ..)| name.len());
+    let title = body.first()?;
+    let name = title[..name(title)].trim_end_matches(':');
+    let is_same = |title: &&str| title.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', ' ']));
+    (2..body.len()).find(|at| {
+        matches!(body[*at], "Failure:" | "Error:")
+            && body[at - 1].is_empty()
+            && body.get(at + 1).is_some_and(is_same)
+    })
 }
 
 /// test-unit tells of each failure between two rules.
@@ -52,19 +71,31 @@ fn test_unit(lines: &[&str], found: &mut Found<'_>) {
 /// Says whether it is one.
 fn of_test_unit(head: &str, block: &[&str], found: &mut Found<'_>) -> bool {
     static HEAD: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^(?P<how>Failure|Error): (?P<test>test.*?)\((?P<class>[^()]+)\)(?:: (?P<told>\S.*)|:?)$")
+        Regex::new(r"^(?P<how>Failure|Error): (?:(?P<test>test.*?)\((?P<class>[^()]+)\)(?:: (?P<told>\S.*)|:?)|(?P<suite>[A-Z]\w*(?:::\w+)*): (?P<said>[A-Z]\S*: .*))$")
             .expect("well formed")
     });
-    static PLACE: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"^(?P<file>\S[^:]*):(?P<line>\d+):in [`']").expect("well formed"));
+    static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?P<file>\S[^:]*):(?P<line>\d+):in [`'](?:[^']*\.)?(?P<function>\w*)")
+            .expect("well formed")
+    });
     static SOURCE: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^\s*(?:=>)?\s*\d+: ").expect("well formed"));
     let Some(head) = HEAD.captures(head) else { return false };
     let place = block.iter().find_map(|line| PLACE.captures(line));
-    let place = place.map_or(String::new(), |place| format!(" [{}:{}]:", &place["file"], &place["line"]));
-    let title = format!("{}#{}{place}", &head["class"], &head["test"]);
+    let function = place.as_ref().and_then(|place| place.name("function")).map_or("", |name| name.as_str());
+    // What fails around all tests of a class is told of under its name alone.
+    let name = match head.name("suite") {
+        Some(class) if ["startup", "shutdown"].contains(&function) => {
+            format!("{}#{function}", class.as_str())
+        }
+        Some(class) => class.as_str().to_owned(),
+        None => format!("{}#{}", &head["class"], &head["test"]),
+    };
+    let place =
+        place.as_ref().map_or(String::new(), |place| format!(" [{}:{}]:", &place["file"], &place["line"]));
+    let title = format!("{name}{place}");
     let told = until(block, 0, |line| line == "diff:").iter().copied();
-    let told = head.name("told").map(|told| told.as_str()).into_iter().chain(told);
+    let told = head.name("told").or(head.name("said")).map(|told| told.as_str()).into_iter().chain(told);
     let told = told.filter(|line| !SOURCE.is_match(line) && !PLACE.is_match(line)).map(str::trim);
     let body: Vec<&str> = std::iter::once(title.as_str()).chain(told).collect();
     failed(&head["how"], &body, found);
