@@ -121,6 +121,7 @@ samples! {
     "eslint.txt"
     "eunit.txt"
     "exception-group.txt"
+    "exunit-setup-all.txt"
     "exunit.txt"
     "flake8.txt"
     "flutter-analyze.txt"

@@ -1,7 +1,7 @@
 //! ExUnit.
 
 use super::super::draft::{Draft, Found, Style};
-use super::{Sheet, numbered};
+use super::{Sheet, numbered, until};
 
 /// Reads the numbered list; an item is headed `test name (Module)`, with the place below.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -40,5 +40,32 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             .at(file, number.parse().ok())
             .told_by(item.head);
         found.push(draft.message(&format!("{}\n{}", item.head, body.join("\n"))));
+    }
+    modules(sheet, found);
+}
+
+/// What fails before all tests of a module is told of with the number of the test before it.
+fn modules(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for (at, line) in sheet.with(": failure on setup_all callback") {
+        let head = line.trim();
+        let numbered =
+            head.split_once(") ").filter(|(number, _)| number.bytes().all(|it| it.is_ascii_digit()));
+        let head = numbered.map_or("", |(_, told)| told);
+        let Some((module, _)) = head.split_once(": failure on ") else { continue };
+        let body: Vec<&str> = until(sheet.lines, at + 1, |line| line.trim().is_empty())
+            .iter()
+            .map(|line| line.trim())
+            .collect();
+        let said = until(&body, 0, |line| line == "stacktrace:").join(" ");
+        let (kind, about) =
+            said.strip_prefix("** (").and_then(|said| said.split_once(')')).unwrap_or(("failure", &said));
+        let draft = Draft::test("exunit", &format!("{module} setup_all"), &[]).told_by(line);
+        let draft = draft.kind(kind).about(about.trim()).message(&format!("{head}\n{}", body.join("\n")));
+        let mut frames = body.iter().filter_map(|line| line.split_once(": ")?.0.rsplit_once(':'));
+        let place = frames.find(|(file, _)| file.contains(".ex") && !file.contains(' '));
+        found.push(match place {
+            Some((file, line)) => draft.at(file, line.parse().ok()),
+            None => draft,
+        });
     }
 }
