@@ -99,6 +99,8 @@ pub const FORMATS: &[Format] = &[
     Format { name: "xctest", title: "XCTest (Swift)", stage: Tool, marks: &["Test Case '"], read: format::xctest::read },
     Format { name: "playwright", title: "Playwright", stage: Tool, marks: &["[chromium] ›", "[firefox] ›", "[webkit] ›", ".spec.ts:", ".spec.js:", ".test.ts:", ".test.js:"], read: format::playwright::read },
     Format { name: "unity", title: "Unity (C)", stage: Tool, marks: &[":FAIL\n", ":FAIL:"], read: format::unity::read },
+    Format { name: "criterion", title: "Criterion (C)", stage: Tool, marks: &["[====] Synthesis: Tested"], read: format::criterion::read },
+    Format { name: "nim-unittest", title: "unittest of Nim", stage: Tool, marks: &["[FAILED] "], read: format::nim::read },
     Format { name: "teamcity", title: "service messages of TeamCity: PHPUnit and others", stage: Tool, marks: &["##teamcity[testFailed "], read: format::teamcity::read },
     Format { name: "cucumber", title: "Cucumber for JavaScript", stage: Tool, marks: &[" Scenario: "], read: format::cucumber::read },
     Format { name: "poku", title: "poku", stage: Tool, marks: &[" test file(s) failed:"], read: format::poku::read },
