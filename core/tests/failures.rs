@@ -84,6 +84,7 @@ samples! {
     "cargo-nextest-final.txt"
     "cargo-nextest-no-capture.txt"
     "cargo-nextest-terminal.txt"
+    "cargo-nextest-unlisted.txt"
     "cargo-nextest.txt"
     "cargo-test.txt"
     "catch2-sections.txt"

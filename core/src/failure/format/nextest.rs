@@ -23,9 +23,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     else {
         return;
     };
-    let listed = lines[summary..].iter().filter_map(|line| status(line));
-    let listed = listed.filter(|status| !passed(&status["status"]));
-    let failed: BTreeSet<(&str, &str)> = listed.filter_map(|status| test(&status)).collect();
+    let failed = failed(lines, summary);
     let (mut told, mut begun) = (BTreeSet::new(), BTreeMap::new());
     // What a test wrote is told when it ended, below the summary, or both.
     for (at, line) in sheet.starting(b" \t").filter(|(at, _)| is_of_word(sheet.begins[*at])) {
@@ -102,9 +100,20 @@ pub(super) fn failed_names<'a>(lines: &[&'a str]) -> BTreeSet<&'a str> {
     let Some(summary) = lines.iter().rposition(|line| line.trim_start().starts_with("Summary [")) else {
         return BTreeSet::new();
     };
-    let listed = lines[summary..].iter().filter_map(|line| status(line));
-    let failed = listed.filter(|status| !passed(&status["status"]));
-    failed.filter_map(|status| Some(test(&status)?.1)).collect()
+    failed(lines, summary).into_iter().map(|(_, name)| name).collect()
+}
+
+/// Returns the tests that the summary lists as failed. Told to list none, nextest has said of each above how it ended.
+fn failed<'a>(lines: &[&'a str], summary: usize) -> BTreeSet<(&'a str, &'a str)> {
+    let failed = |lines: &[&'a str]| -> BTreeSet<(&'a str, &'a str)> {
+        let ended = lines.iter().filter_map(|line| status(line));
+        let ended = ended.filter_map(|status| Some((test(&status)?, !passed(&status["status"]))));
+        let last: BTreeMap<_, _> = ended.collect();
+        last.into_iter().filter(|(_, failed)| *failed).map(|(test, _)| test).collect()
+    };
+    Some(failed(&lines[summary..]))
+        .filter(|listed| !listed.is_empty())
+        .unwrap_or_else(|| failed(&lines[..summary]))
 }
 
 /// Reads a line that tells how a test ended.
