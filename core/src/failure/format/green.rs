@@ -1,42 +1,67 @@
-//! green and zope.testrunner, which run Python's unittest.
+//! green and zope.testrunner, runners of Python's unittest: `Failure in NAME`, and a traceback below.
 
 use super::super::draft::{Draft, Found};
 use super::{Sheet, unittest, until};
 
-/// Reads the block below each `Failure in NAME`: a traceback, without its first line where green prints it.
+/// Reads the block below each such line, and what keeps a layer of zope.testrunner from being set up.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     for (at, line) in sheet.marked() {
-        let Some((tool, name)) = begun(line) else { continue };
-        let behind = lines.get(at + 1).copied().unwrap_or_default();
-        if !behind.starts_with("  File \"") && behind != TRACEBACK {
+        let (tool, name, told) = if let Some(name) = of_green(line) {
+            if !lines.get(at + 1).is_some_and(|line| line.starts_with(FRAME)) {
+                continue;
+            }
+            let ends = |line: &str| {
+                of_green(line).is_some() || line.starts_with("Captured std") || line.starts_with("Ran ")
+            };
+            ("green", name.to_owned(), until(lines, at + 1, ends))
+        } else if let Some(title) = of_zope(line) {
+            // What a test prints stands below what was there before; a failure is set apart.
+            let is_apart = at.checked_sub(1).is_none_or(|above| lines[above].trim().is_empty());
+            if !is_apart || lines.get(at + 1) != Some(&TRACEBACK) {
+                continue;
+            }
+            (ZOPE, unittest::name(title).0, block_of_zope(lines, at + 2))
+        } else if let Some((layer, TRACEBACK)) =
+            line.strip_prefix("  Set up ").and_then(|told| told.split_once(' '))
+        {
+            (ZOPE, layer.to_owned(), block_of_zope(lines, at + 1))
+        } else {
             continue;
-        }
-        // What a runner prints while it goes on stands on lines of its own.
-        let is_progress = |line: &str| !line.is_empty() && line.bytes().all(|byte| byte == b'.');
-        let told = until(lines, at + 1, |line| {
-            let is_end =
-                ["Captured std", "Ran ", "  Ran ", "Tearing down "].iter().any(|it| line.starts_with(it));
-            is_end || is_progress(line) || begun(line).is_some()
-        });
+        };
         found.printed(told);
-        let head = [TRACEBACK].into_iter().filter(|head| behind != *head);
-        let block: Vec<&str> = head.chain(told.iter().copied()).collect();
-        let stage = unittest::stage_of(told);
+        let stage = unittest::stage_of(&told.iter().copied().filter(|_| tool == ZOPE).collect::<Vec<_>>());
+        let block: Vec<&str> = [TRACEBACK].iter().chain(told).copied().collect();
         let draft = Draft::test(tool, &name, &block);
         let kind = stage.map_or_else(|| draft.kind.clone(), |stage| format!("{stage} {}", draft.kind));
         found.push(draft.kind(&kind).headed(line));
     }
 }
 
+const ZOPE: &str = "zope.testrunner";
+const FRAME: &str = "  File \"";
 const TRACEBACK: &str = "Traceback (most recent call last):";
 
-/// Returns whose a line is that begins a block, and the name of the test: `Failure in test_m.T.test_x` of green,
-/// `Failure in test test_x (test_m.T.test_x)` of zope.testrunner.
-fn begun(line: &str) -> Option<(&'static str, String)> {
-    let name = line.strip_prefix("Failure in ").or_else(|| line.strip_prefix("Error in "))?;
-    match name.strip_prefix("test ") {
-        Some(title) => Some(("zope.testrunner", unittest::name(title).0)),
-        None => (!name.is_empty() && !name.contains(' ')).then(|| ("green", name.to_owned())),
-    }
+fn of_either(line: &str) -> Option<&str> {
+    line.strip_prefix("Failure in ").or_else(|| line.strip_prefix("Error in "))
+}
+
+fn of_green(line: &str) -> Option<&str> {
+    of_either(line).filter(|name| !name.is_empty() && !name.contains(' '))
+}
+
+fn of_zope(line: &str) -> Option<&str> {
+    of_either(line)?.strip_prefix("test ")
+}
+
+/// Returns what stands up to two blank lines, the next failure or the count.
+fn block_of_zope<'s, 'a>(lines: &'s [&'a str], start: usize) -> &'s [&'a str] {
+    let mut is_below_blank = false;
+    let ends = |line: &&str| {
+        let two = line.is_empty() && is_below_blank;
+        is_below_blank = line.is_empty();
+        two || of_zope(line).is_some() || line.starts_with("  Ran ") || line.starts_with("Total: ")
+    };
+    let rest = &lines[start.min(lines.len())..];
+    &rest[..rest.iter().position(ends).unwrap_or(rest.len())]
 }

@@ -1,7 +1,7 @@
 //! Python unittest.
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::{Sheet, python_place, until};
 
 const TOOL: &str = "unittest";
 
@@ -9,8 +9,18 @@ const TOOL: &str = "unittest";
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let is_rule = |line: &str, of: char| line.len() >= 60 && line.chars().all(|c| c == of);
-    for (at, line) in sheet.starting(b"=").filter(|(_, line)| line.starts_with("====")) {
-        if !is_rule(line, '=') || at + 1 >= lines.len() {
+    // testtools ends its line of dots with the first rule.
+    let dotted = sheet.with("Tests running...").filter_map(|(at, _)| {
+        let dots = until(lines, at + 1, |line| line.ends_with("===="));
+        let line = lines.get(at + 1 + dots.len())?.trim_start_matches(['.', 'E', 'F', 's', 'x', 'u']);
+        Some((at + 1 + dots.len(), line))
+    });
+    let ruled = sheet.starting(b"=").filter(|(_, line)| line.starts_with("===="));
+    let mut rules: Vec<(usize, &str)> = dotted.chain(ruled).filter(|(_, line)| is_rule(line, '=')).collect();
+    rules.sort_unstable();
+    rules.dedup_by_key(|(at, _)| *at);
+    for (at, _) in rules {
+        if at + 1 >= lines.len() {
             continue;
         }
         // What passed and should not have is listed without anything below, one below the other.
@@ -31,6 +41,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let ends = |line: &str| is_rule(line, '=') || is_rule(line, '-') || line.starts_with("Stdout:");
         let block = until(lines, body, ends);
         let (name, stage) = name(title);
+        // nose2 does not say of which class a fixture is.
+        let name = if name == "_ErrorHolder" { fixture(block).unwrap_or(name) } else { name };
         let draft = Draft::test(TOOL, &name, block);
         let stage = stage.or_else(|| stage_of(block));
         let kind = stage.map_or_else(|| draft.kind.clone(), |stage| format!("{stage} {}", draft.kind));
@@ -63,9 +75,12 @@ fn unexpected(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-/// Makes the full name of `test_x (tests.test_a.ATest.test_x) (i=3)`; before 3.11 the brackets hold the class.
+/// Makes the full name of `test_x (tests.test_a.ATest.test_x) (i=3)`; before 3.11 the brackets hold the class. testtools sets
+/// the full name before them.
 pub(super) fn name(title: &str) -> (String, Option<&'static str>) {
-    let Some((method, rest)) = title.split_once(" (") else { return (title.to_owned(), None) };
+    let Some((method, rest)) = title.split_once(" (").filter(|(method, _)| !method.contains('.')) else {
+        return (title.to_owned(), None);
+    };
     let (path, params) = rest.split_once(')').unwrap_or((rest, ""));
     let stage = match method {
         "setUpClass" | "setUpModule" => Some("setup"),
@@ -77,6 +92,13 @@ pub(super) fn name(title: &str) -> (String, Option<&'static str>) {
     let full = if is_full { path.to_owned() } else { format!("{path}.{method}") };
     let full = full.trim_start_matches("unittest.loader._FailedTest.").to_owned();
     (format!("{full}{}", params.trim_end()), stage)
+}
+
+/// Returns the name of the fixture that a traceback begins in, behind that of its module.
+fn fixture(block: &[&str]) -> Option<String> {
+    let (file, _, function) = block.iter().find_map(|line| python_place(line.trim_start()))?;
+    let module = file.rsplit('/').next()?.trim_end_matches(".py");
+    Some(format!("{module}.{}", function.strip_prefix(", in ")?.trim()))
 }
 
 /// Says in which fixture a test failed: the first frame of its traceback tells.
