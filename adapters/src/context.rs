@@ -127,7 +127,7 @@ impl Views {
             if begins {
                 let _best_effort = folder.open().map(|it| forget_unfinished(&it));
             }
-            let written = folder.put(name, format!("{content:#}\n").as_bytes());
+            let written = folder.put_view(name, format!("{content:#}\n").as_bytes());
             result = result.and(written);
         }
         result

@@ -58,7 +58,20 @@ impl OwnFolder {
     ///
     /// What stands in the way, or what the system refuses.
     pub fn put(&self, name: impl AsRef<Path>, content: &[u8]) -> io::Result<()> {
-        let name = name.as_ref();
+        self.put_with(put, name.as_ref(), content)
+    }
+
+    /// The same of a view, which is made again whenever a run is taken up, and need not survive a loss of power.
+    pub(crate) fn put_view(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        self.put_with(put_view, name.as_ref(), content)
+    }
+
+    fn put_with(
+        &self,
+        put: fn(&Folder, &[u8], &[u8]) -> io::Result<()>,
+        name: &Path,
+        content: &[u8],
+    ) -> io::Result<()> {
         // On the way to what is there, nobody needs the right to list folders.
         let folder = match self.open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.make()?,
@@ -140,16 +153,30 @@ fn at(path: &Path, error: io::Error) -> io::Error {
 
 /// Puts a file in its place in an open folder. Whatever else has that name, but for a folder, is replaced.
 pub(crate) fn put(folder: &Folder, name: &[u8], content: &[u8]) -> io::Result<()> {
-    let (temporary, mut file) = create_beside(folder)?;
-    let written = file.write_all(content).and_then(|()| folder.own_like(folder, &temporary));
-    drop(file);
-    // A file that loses its name to another one makes some systems wait for the disk; one that changes places with it, not.
-    let is_file = || folder.look(name).is_ok_and(|seen| seen.is(FILE));
-    if written.is_ok() && is_file() && folder.exchange(&temporary, name).is_ok() {
-        let _may_be_gone = folder.remove_file(&temporary);
-        return Ok(());
+    let (temporary, written) = write_beside(folder, content)?;
+    place(folder, &temporary, name, written)
+}
+
+/// The same of a view, which whoever comes after a loss of power makes again. A file that loses its name to another one makes
+/// some systems wait for the disk; one that changes places with it does not.
+fn put_view(folder: &Folder, name: &[u8], content: &[u8]) -> io::Result<()> {
+    let (temporary, written) = write_beside(folder, content)?;
+    let is = |name: &[u8], kind: u32| folder.look(name).is_ok_and(|seen| seen.is(kind));
+    if written.is_ok() && is(name, FILE) && folder.exchange(&temporary, name).is_ok() {
+        let removed = folder.remove_file(&temporary);
+        if removed.is_ok() || !is(&temporary, FOLDER) {
+            return Ok(());
+        }
+        // A folder had come there in the meantime.
+        folder.exchange(&temporary, name)?;
     }
     place(folder, &temporary, name, written)
+}
+
+fn write_beside(folder: &Folder, content: &[u8]) -> io::Result<(Vec<u8>, io::Result<()>)> {
+    let (temporary, mut file) = create_beside(folder)?;
+    let written = file.write_all(content).and_then(|()| folder.own_like(folder, &temporary));
+    Ok((temporary, written))
 }
 
 /// Gives what was made under another name its own, if it was made; else nothing of it is left.
@@ -191,8 +218,18 @@ pub(crate) fn is_temporary(name: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Puts `w/ctx/s/f.json` after a script has run in `w`, and returns what came of it: the file, or the complaint.
+    /// Puts `w/ctx/s/f.json` after a script has run in `w`, and returns what came of it: the file, or the complaint. A view is
+    /// put in the same way.
     fn put_after(script: &str) -> (Result<String, String>, String) {
+        let put = put_by(script, |folder, content| folder.put("f.json", content));
+        assert_eq!(put_by(script, |folder, content| folder.put_view("f.json", content)), put, "{script}");
+        put
+    }
+
+    fn put_by(
+        script: &str,
+        put: fn(&OwnFolder, &[u8]) -> io::Result<()>,
+    ) -> (Result<String, String>, String) {
         let place = tempfile::tempdir().expect("the folder is ours");
         let workspace = place.path().join("w");
         fs::create_dir(&workspace).expect("the folder is ours");
@@ -200,7 +237,7 @@ mod tests {
         let sh = std::process::Command::new("sh").args(["-ec", script]).current_dir(&workspace).status();
         assert!(sh.expect("the folder is ours").success(), "{script}");
         let folder = OwnFolder::of(&workspace, &workspace.join("ctx/s"));
-        let put = folder.put("f.json", b"ours").map_err(|error| error.to_string());
+        let put = put(&folder, b"ours").map_err(|error| error.to_string());
         let told = put.map_err(|why| why.replace(&format!("{}/", workspace.display()), ""));
         let file = workspace.join("ctx/s/f.json");
         let secret = fs::read_to_string(place.path().join("secret")).expect("the folder is ours");

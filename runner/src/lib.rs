@@ -32,12 +32,12 @@ pub mod workspace;
 pub mod world;
 
 use std::collections::BTreeMap;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use unstuck_adapters::blocking::beside;
 use unstuck_adapters::process::Stop;
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{Lost, RunInterrupted, RunOutcome, Suspended};
@@ -227,18 +227,24 @@ impl<W: World> Runner<W> {
         Ok(())
     }
 
-    /// Prepares an effect, while what it is owed by is written: both wait for the disk. What is recorded comes first all the
-    /// same, and nothing is begun before.
+    /// Prepares an effect. What is asked is kept while the log is written that it is owed by: both wait for the disk. Nothing
+    /// else is done before that is written, and it is written whatever becomes of the question.
     fn prepare(&mut self, due: &Due, is_check: bool) -> Result<(Observation, W::Prepared), Error> {
-        let prepare = || self.world.prepare(&self.state, due, is_check);
-        let prepared = match self.unwritten.take() {
-            Some(batch) => {
-                let (written, prepared) = beside(|| batch.write(&self.log), prepare);
-                self.written(&batch, written)?;
-                prepared
+        let ask = AssertUnwindSafe(|| self.world.ask(&self.state, due, is_check));
+        let asked = match panic::catch_unwind(ask) {
+            Ok(asked) => asked,
+            Err(panic) => {
+                self.write()?;
+                panic::resume_unwind(panic);
             }
-            None => prepare(),
         };
+        let unwritten = self.unwritten.take();
+        let write = unwritten.as_ref().map(|batch| || batch.write(&self.log));
+        let (kept, written) = self.world.keep_beside(&asked, write);
+        if let (Some(batch), Some(written)) = (&unwritten, written) {
+            self.written(batch, written)?;
+        }
+        let prepared = kept.and_then(|kept| self.world.prepare(&self.state, due, is_check, asked, kept));
         prepared.map_err(|source| Error::Prepare { step: due.step.clone(), place: self.place(), source })
     }
 
@@ -256,7 +262,7 @@ impl<W: World> Runner<W> {
                 running.then_some(Observation::RunInterrupted(RunInterrupted { signal: interrupt.signal }))
             }
             Some(ended) = self.in_flight.join_next() => Some(ended.unwrap_or_else(|error| match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
+                Ok(panic) => panic::resume_unwind(panic),
                 Err(error) => unreachable!("no task is cancelled while its run goes on: {error}"),
             })),
             // A suspension moves the moment at which the time of the run is over.

@@ -28,7 +28,7 @@ use crate::baselines::Baselines;
 use crate::branch_lock::BranchLock;
 use crate::clock::Clock;
 use crate::kick::Kicks;
-use crate::perform::{Prepared, perform, prepare};
+use crate::perform::{Prepared, Question, perform, prepare};
 use crate::snapshots::{self, Keeper};
 use crate::workspace;
 use crate::world::{Tell, World};
@@ -119,10 +119,39 @@ pub trait Children: Send + Sync {
 }
 
 impl World for Machine {
+    type Asked = Question;
     type Prepared = Prepared;
 
-    fn prepare(&self, state: &RunState, due: &Due, is_check: bool) -> io::Result<(Observation, Prepared)> {
-        prepare(self, state, due, is_check)
+    fn ask(&self, state: &RunState, due: &Due, is_check: bool) -> Question {
+        Question::new(self, state, due, is_check)
+    }
+
+    fn keep_beside<T>(
+        &self,
+        asked: &Question,
+        meanwhile: Option<impl FnOnce() -> T>,
+    ) -> (io::Result<Blob>, Option<T>) {
+        match meanwhile {
+            Some(meanwhile) if !asked.kept.is_empty() => {
+                let (kept, other) = beside(|| self.keep(&asked.kept), meanwhile);
+                (kept, Some(other))
+            }
+            meanwhile => {
+                let other = meanwhile.map(|meanwhile| meanwhile());
+                (self.keep(&asked.kept), other)
+            }
+        }
+    }
+
+    fn prepare(
+        &self,
+        state: &RunState,
+        due: &Due,
+        is_check: bool,
+        asked: Question,
+        kept: Blob,
+    ) -> io::Result<(Observation, Prepared)> {
+        prepare(self, state, due, is_check, asked, kept)
     }
 
     async fn perform(self: Arc<Self>, prepared: Prepared, stop: StopSignal, tell: Tell) -> Observation {
@@ -251,18 +280,18 @@ impl Machine {
         of_run.into_iter().chain([of_verdicts]).map(|path| self.workspace.join(path)).collect()
     }
 
-    /// Keeps a text without its secrets, while something else is done.
-    pub(crate) fn put_beside<T>(&self, text: &[u8], meanwhile: impl FnOnce() -> T) -> (io::Result<Blob>, T) {
-        if text.is_empty() { (self.put(text), meanwhile()) } else { beside(|| self.put(text), meanwhile) }
-    }
-
     /// Keeps a text without its secrets.
     pub(crate) fn put(&self, text: &[u8]) -> io::Result<Blob> {
         let (clean, _) = self.redactor.redact_bytes(text);
+        self.keep(&clean)
+    }
+
+    fn keep(&self, clean: &[u8]) -> io::Result<Blob> {
         if clean.is_empty() {
             return Ok(Blob { digest: Digest::of(b""), size: 0 });
         }
-        self.blobs.put(&clean)
+        // Whoever asks for it is told of a failure, and stops the run by that: what it has seen is written all the same.
+        self.blobs.put_for_caller(clean)
     }
 }
 

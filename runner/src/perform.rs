@@ -69,19 +69,41 @@ struct Task {
     said: String,
 }
 
+/// What is asked of whoever works or checks, and the check that is asked for.
+pub struct Question {
+    text: String,
+    /// The same without secrets, as it is kept.
+    pub(crate) kept: Vec<u8>,
+    registry: FromRegistry,
+    /// The check, and the id that its verdict carries.
+    check: Option<(Check, CheckId)>,
+}
+
+impl Question {
+    pub(crate) fn new(world: &Machine, state: &RunState, due: &Due, is_check: bool) -> Self {
+        let (step, at) = state.step(&due.step).expect("effects name steps of the workflow");
+        let inquiry = is_check.then_some(at.inquiry);
+        let check = check_of(step, is_check, !is_check && at.purpose == Purpose::Diagnosis);
+        let id = check.as_ref().map(|(_, id)| id);
+        let (text, registry) = text(world, state, step, at, inquiry, id);
+        let kept = world.redactor.redact_bytes(text.as_bytes()).0.into_owned();
+        Self { text, kept, registry, check }
+    }
+}
+
 /// Says what is about to be begun, and what is needed to carry it out.
 pub(crate) fn prepare(
     world: &Machine,
     state: &RunState,
     due: &Due,
     is_check: bool,
+    Question { text, registry, check, .. }: Question,
+    prompt: Blob,
 ) -> io::Result<(Observation, Prepared)> {
     let (step, at) = state.step(&due.step).expect("effects name steps of the workflow");
     let inquiry = is_check.then_some(at.inquiry);
     let diagnoses = !is_check && at.purpose == Purpose::Diagnosis;
-    let check = check_of(step, is_check, diagnoses);
     let id = check.as_ref().map(|(_, id)| id);
-    let (text, registry) = text(world, state, step, at, inquiry, id);
     let mut notes = Vec::new();
     let limit = limit_of(step, check.as_ref(), inquiry);
     let asked = Asked {
@@ -97,11 +119,9 @@ pub(crate) fn prepare(
         copy: None,
         now: None,
     };
-    // The one waits for the disk, the other looks at the workspace.
-    let (kept, ready) = world.put_beside(text.as_bytes(), || make_ready(world, asked, &mut notes));
-    let Ready { aside, looked, before, job, call } = ready?;
+    let Ready { aside, looked, before, job, call } = make_ready(world, asked, &mut notes)?;
     let begun = Begun {
-        prompt: kept?,
+        prompt,
         limit,
         moved_aside: aside.kept,
         templates: registry.files,

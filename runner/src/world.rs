@@ -4,16 +4,30 @@ use std::io;
 use std::sync::Arc;
 
 use unstuck_adapters::process::StopSignal;
+use unstuck_core::id::Blob;
 use unstuck_core::{Due, Event, Observation, RunState};
 
 pub use crate::call::Tell;
 
 /// Where effects are performed. It decides nothing: it looks, acts and tells.
 pub trait World: Send + Sync + 'static {
+    /// What is asked of whoever works or checks.
+    type Asked;
+
     /// An effect that is about to be performed.
     type Prepared: Send + 'static;
 
-    /// Looks at the state once, and says what is to be recorded before anything runs and what runs then.
+    /// Says what is to be asked, by the state, which the log may not have yet, and by what it names.
+    fn ask(&self, state: &RunState, due: &Due, is_check: bool) -> Self::Asked;
+
+    /// Keeps what is asked, which an event is going to name, while something else is done, if there is anything to do.
+    fn keep_beside<T>(
+        &self,
+        asked: &Self::Asked,
+        meanwhile: Option<impl FnOnce() -> T>,
+    ) -> (io::Result<Blob>, Option<T>);
+
+    /// Looks at the world once, and says what is to be recorded before anything runs and what runs then.
     ///
     /// # Errors
     ///
@@ -23,6 +37,8 @@ pub trait World: Send + Sync + 'static {
         state: &RunState,
         due: &Due,
         is_check: bool,
+        asked: Self::Asked,
+        kept: Blob,
     ) -> io::Result<(Observation, Self::Prepared)>;
 
     /// Performs what was prepared, until it has ended or is to be stopped, and says what is to be recorded; in the

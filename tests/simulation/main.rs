@@ -13,6 +13,7 @@ use std::cell::Cell;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use proptest::strategy::Strategy as _;
@@ -119,7 +120,8 @@ struct Run {
     overtaken: Option<Drive>,
 }
 
-type Drive = Pin<Box<dyn Future<Output = Result<RunOutcome, Error>>>>;
+/// How a supervisor's drive ends, and the last event that it knows of.
+type Drive = Pin<Box<dyn Future<Output = (Result<RunOutcome, Error>, Seq)>>>;
 
 /// How a supervisor's work on the run came to its end.
 #[derive(PartialEq)]
@@ -153,7 +155,7 @@ impl Run {
     /// Goes on in a world without trouble until the run is over.
     async fn heal(&mut self) -> Result<(), String> {
         self.stage.heal();
-        let life = Life { wall: BEGINNING, fault: None, fate: None };
+        let life = Life { wall: BEGINNING, fault: None, unkept: None, fate: None };
         for _ in 0..HEALED_LIVES_MAX {
             if self.live(&life).await? == End::Over {
                 return Ok(());
@@ -177,7 +179,9 @@ impl Run {
     async fn wake(&self, overtaken: Drive) -> Result<(), String> {
         let head = self.store.head();
         match time::timeout(FOR_EVER, overtaken).await {
-            Ok(Ok(_) | Err(Error::Store(_))) if self.store.head() == head => Ok(()),
+            Ok((Ok(_) | Err(Error::Store(_) | Error::Prepare { .. }), _)) if self.store.head() == head => {
+                Ok(())
+            }
             Ok(_) if self.store.head() != head => Err("an overtaken supervisor wrote to the run".to_owned()),
             Ok(end) => Err(format!("an overtaken supervisor ended otherwise: {end:?}")),
             Err(_) => Err("an overtaken supervisor waits for ever".to_owned()),
@@ -196,6 +200,7 @@ impl Run {
             stage: Arc::clone(&self.stage),
             killed: Arc::clone(&killed),
             interrupt: interrupt.clone(),
+            until_unkept: life.unkept.map(AtomicU64::new),
         };
         let mut runner = Runner::new(Arc::new(log), Arc::new(world), state, clock, interrupts);
         match self.begin(&mut runner) {
@@ -204,11 +209,11 @@ impl Run {
             Err(Error::Rejected(rejection)) => return refused(&rejection),
             Err(error) => return Err(error.to_string()),
         }
-        let mut drive: Drive = Box::pin(async move { runner.drive().await });
+        let mut drive: Drive = Box::pin(async move { (runner.drive().await, runner.state().version()) });
         let (after, fate) = life.fate.unwrap_or((FOR_EVER, Fate::Killed));
         tokio::select! {
             biased;
-            ended = &mut drive => return came_to(ended),
+            ended = &mut drive => return self.came_to(ended),
             () = killed.notified() => return Ok(End::TakeUp),
             () = time::sleep(after) => {}
         }
@@ -228,9 +233,19 @@ impl Run {
         };
         tokio::select! {
             biased;
-            ended = drive => came_to(ended),
+            ended = drive => self.came_to(ended),
             () = killed.notified() => Ok(End::TakeUp),
             () = time::sleep(FOR_EVER) => Err(format!("a run does not end: {fate:?}")),
+        }
+    }
+
+    fn came_to(&self, (ended, known): (Result<RunOutcome, Error>, Seq)) -> Result<End, String> {
+        match ended {
+            Ok(RunOutcome::Interrupted(_) | RunOutcome::Blocked) | Err(Error::Store(_)) => Ok(End::TakeUp),
+            Err(Error::Prepare { .. }) if self.store.head().seq == known => Ok(End::TakeUp),
+            Err(Error::Prepare { .. }) => Err(format!("event {known} is known, and not written")),
+            Ok(_) => Ok(End::Over),
+            Err(error) => Err(format!("the runner gave up: {error}")),
         }
     }
 
@@ -254,13 +269,5 @@ fn refused(rejection: &Rejection) -> Result<End, String> {
     match rejection {
         Rejection::AlreadyComplete | Rejection::NeedsIterations | Rejection::NeedsTime => Ok(End::Over),
         other => Err(format!("the run cannot be taken up: {other}")),
-    }
-}
-
-fn came_to(ended: Result<RunOutcome, Error>) -> Result<End, String> {
-    match ended {
-        Ok(RunOutcome::Interrupted(_) | RunOutcome::Blocked) | Err(Error::Store(_)) => Ok(End::TakeUp),
-        Ok(_) => Ok(End::Over),
-        Err(error) => Err(format!("the runner gave up: {error}")),
     }
 }

@@ -27,6 +27,8 @@ pub struct Life {
     pub wall: Timestamp,
     /// The operation of the disk that fails, counted from 1, and how.
     pub fault: Option<(u64, When)>,
+    /// The question that cannot be kept, counted from 1.
+    pub unkept: Option<u64>,
     /// What ends it early, and after how long.
     pub fate: Option<(Duration, Fate)>,
 }
@@ -76,9 +78,12 @@ fn lives() -> impl Strategy<Value = Life> {
         Just(Fate::Suspended),
     ];
     let after = (0_u64..8_000).prop_map(Duration::from_millis);
-    (wall, fault, proptest::option::weighted(0.7, (after, fate))).prop_map(|(wall, fault, fate)| Life {
+    let fate = proptest::option::weighted(0.7, (after, fate));
+    let unkept = proptest::option::weighted(0.2, 1_u64..20);
+    (wall, fault, unkept, fate).prop_map(|(wall, fault, unkept, fate)| Life {
         wall: Timestamp(wall),
         fault,
+        unkept,
         fate,
     })
 }

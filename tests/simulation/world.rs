@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Notify, watch};
 use tokio::time;
 use unstuck_adapters::process::{Stop, StopSignal};
-use unstuck_core::id::{CheckId, Digest, StepId};
+use unstuck_core::id::{Blob, CheckId, Digest, StepId};
 use unstuck_core::testing::{Act, finished, started};
 use unstuck_core::{Due, Event, Observation, RunState};
 use unstuck_runner::Interrupt;
@@ -59,6 +59,8 @@ pub struct Simulated {
     pub stage: Arc<Stage>,
     pub killed: Arc<Notify>,
     pub interrupt: watch::Sender<Option<Interrupt>>,
+    /// How many questions are kept until one cannot be.
+    pub until_unkept: Option<AtomicU64>,
 }
 
 /// A process that is about to be begun.
@@ -74,9 +76,32 @@ fn mark(number: usize) -> Digest {
 }
 
 impl World for Simulated {
+    type Asked = ();
     type Prepared = Prepared;
 
-    fn prepare(&self, state: &RunState, due: &Due, is_check: bool) -> io::Result<(Observation, Prepared)> {
+    fn ask(&self, _state: &RunState, _due: &Due, _is_check: bool) {}
+
+    fn keep_beside<T>(
+        &self,
+        _asked: &(),
+        meanwhile: Option<impl FnOnce() -> T>,
+    ) -> (io::Result<Blob>, Option<T>) {
+        let is_kept = self.until_unkept.as_ref().is_none_or(|left| left.fetch_sub(1, Ordering::Relaxed) != 1);
+        let kept = match is_kept {
+            true => Ok(Blob { digest: Digest::of(b""), size: 0 }),
+            false => Err(io::ErrorKind::StorageFull.into()),
+        };
+        (kept, meanwhile.map(|meanwhile| meanwhile()))
+    }
+
+    fn prepare(
+        &self,
+        state: &RunState,
+        due: &Due,
+        is_check: bool,
+        (): (),
+        _kept: Blob,
+    ) -> io::Result<(Observation, Prepared)> {
         let number = self.stage.prepared.fetch_add(1, Ordering::Relaxed);
         let check_id = CheckId::new(format!("0190a000-0000-7000-8000-{number:012x}"));
         let event = started(state, due, is_check, check_id.clone(), mark(number));

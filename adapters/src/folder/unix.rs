@@ -251,6 +251,7 @@ impl Folder {
         Ok(futimens(&self.0, &Timestamps { last_access: time, last_modification: time })?)
     }
 }
+
 /// Says whether a folder is reached by its path, and no link is on the way, as far as the kernel tells that in one call:
 /// `false` may also be that it cannot.
 #[cfg(target_os = "linux")]

@@ -192,6 +192,7 @@ fn options(access: u32) -> OpenOptions {
     options.access_mode(access).custom_flags(FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT);
     options
 }
+
 /// Says whether a folder is reached by its path without a link, where the system tells that in one call: never.
 pub fn is_reached_without_links(_path: &Path) -> bool {
     false
