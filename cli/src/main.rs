@@ -54,6 +54,7 @@ use crate::args::Args;
 use crate::outlet::Stream;
 
 fn main() -> ExitCode {
+    system::give_large_blocks_back();
     clap_complete::CompleteEnv::with_factory(Args::command).complete();
     let args = match Args::try_parse() {
         Ok(args) => args.with_defaults(),

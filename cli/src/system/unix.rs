@@ -21,6 +21,20 @@ pub fn outlive_a_limit_of_file_size() {
     let _dies_as_before = SigSet::from(Signal::SIGXFSZ).thread_block();
 }
 
+/// Has the allocator give a large block back to the system as soon as it is free. Left alone, glibc keeps all blocks of a size
+/// from the first on that is freed (`mallopt(3)`, the dynamic threshold): a megabyte of a run.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "nothing safe leads to the settings of the allocator")]
+pub fn give_large_blocks_back() {
+    const LARGE: nix::libc::c_int = 128 * 1024; // Where the threshold is at the start.
+    // SAFETY: it sets a number, before there is a second thread.
+    let _stays_as_it_was = unsafe { nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, LARGE) };
+}
+
+/// Other allocators have no such threshold.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub fn give_large_blocks_back() {}
+
 /// Calls back with every Ctrl-C, termination and loss of the terminal, instead of ending the program.
 ///
 /// Must be called on a tokio runtime.

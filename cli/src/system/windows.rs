@@ -19,6 +19,9 @@ pub const NULL_DEVICE: &str = "NUL";
 /// Does nothing: there is no such limit.
 pub fn outlive_a_limit_of_file_size() {}
 
+/// The allocator of the system has no threshold that moves.
+pub fn give_large_blocks_back() {}
+
 /// Calls back with every Ctrl-C, Ctrl-Break, end of the session and loss of the terminal, instead of ending
 /// the program. After the last two the system ends it within seconds.
 ///
