@@ -25,6 +25,7 @@ mod exit;
 mod explained;
 mod half_typed;
 mod logins;
+mod missing;
 mod moment;
 mod origin;
 mod outlet;

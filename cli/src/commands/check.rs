@@ -10,7 +10,7 @@ use crate::commands::run;
 use crate::error::{Error, Result};
 use crate::exit;
 use crate::project;
-use crate::{crew, programs};
+use crate::{crew, missing, programs};
 
 mod explore;
 
@@ -49,7 +49,11 @@ pub fn check(global: &Global, args: &Args) -> Result {
     let Some(file) = &args.file else { return Err(Error::usage("no workflow file is named")) };
     let workspace = project::directory(global)?;
     let options: Options = args.reading.options(&workspace, None)?;
-    let loaded = workflow_file::load(&workspace.join(file), &options).map_err(|why| {
+    let path = workspace.join(file);
+    if !args.json && !path.exists() {
+        return Err(missing::file(file, &path, "check", "unstuck init   writes a workflow to begin with"));
+    }
+    let loaded = workflow_file::load(&path, &options).map_err(|why| {
         if args.json {
             crate::print_json(&Problems { problems: &why.complaints });
         }

@@ -16,6 +16,7 @@ use unstuck_store::state_dir::RunEntry;
 use crate::args::{self, Global};
 use crate::error::{Error, Result};
 use crate::exit;
+use crate::missing;
 use crate::project::{self, Project};
 use crate::typed::UNSTUCK;
 
@@ -45,8 +46,8 @@ pub struct Args {
 /// Reads the file by what it holds.
 pub fn import(global: &Global, args: &Args) -> Result {
     let is_input = args.file.as_os_str() == "-";
-    if !is_input && !fs::metadata(&args.file).map_err(|error| unreadable(args, &error))?.is_file() {
-        return Err(Error::usage(format!("{}: not a file", args.file.display())));
+    if !is_input {
+        look_at(&args.file)?;
     }
     let input: Box<dyn Read> = if is_input {
         Box::new(io::stdin().lock())
@@ -67,6 +68,19 @@ pub fn import(global: &Global, args: &Args) -> Result {
             args.file.display()
         ))),
         None => workflow::import(global, args),
+    }
+}
+
+/// Sees whether there is a file to read.
+fn look_at(file: &Path) -> Result<()> {
+    const WHAT: &str = "unstuck import --help   says which files can be read";
+    match fs::metadata(file) {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => Err(Error::usage(format!("{} is not a file", file.display())).hint(WHAT)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(missing::file(file, file, "import", WHAT))
+        }
+        Err(error) => Err(unreadable_file(file, &error)),
     }
 }
 

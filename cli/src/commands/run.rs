@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::project::{self, Project};
 use crate::screen::{self, Mode};
 use crate::typed::UNSTUCK;
-use crate::{crew, programs, refused, text, variables, version, worktrees};
+use crate::{crew, missing, programs, refused, text, variables, version, worktrees};
 
 mod goal;
 
@@ -465,7 +465,7 @@ fn of_workflow(workspace: &Path, workflow: Workflow) -> RunStarted {
 fn from_file(workspace: &Path, args: &Args) -> Result<RunStarted> {
     let file = workspace.join(&args.what);
     if !file.exists() {
-        return Err(no_such_file(&args.what));
+        return Err(no_such_file(workspace, &args.what));
     }
     let loaded = load(Path::new(&args.what), &file, &args.reading.options(workspace, args.iterations)?)?;
     Ok(RunStarted {
@@ -484,11 +484,11 @@ fn is_yaml(what: &str) -> bool {
     Path::new(what).extension().is_some_and(|it| it == "yaml" || it == "yml")
 }
 
-fn no_such_file(what: &str) -> Error {
-    let error = Error::usage(format!("there is no file {what}"));
-    if what.contains(' ') || !is_yaml(what) {
-        return error
-            .hint(format!("for a goal in words name a worker: unstuck run {what:?} --with 'sh ./agent.sh'"));
-    }
-    error
+fn no_such_file(workspace: &Path, what: &str) -> Error {
+    let hint = if what.contains(' ') || !is_yaml(what) {
+        format!("for a goal in words name a worker: unstuck run {what:?} --with 'sh ./agent.sh'")
+    } else {
+        format!("write one from a goal in words: unstuck run GOAL --save {what}")
+    };
+    missing::file(Path::new(what), &workspace.join(what), "run", hint)
 }

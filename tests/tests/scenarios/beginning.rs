@@ -93,3 +93,20 @@ fn what_is_wrong_with_a_file_is_told_as_json_as_well() {
     );
     ended.complains("did you mean \"steps\"?");
 }
+
+#[test]
+fn who_names_a_file_that_is_not_there_is_told_which_was_probably_meant() {
+    let stage = Stage::repository();
+    stage.write("flows/fix-it.yaml", "name: x\nversion: \"1\"\ntimeout: 1h\nsteps: {}\n");
+    stage.write("plan.md", "- [ ] one\n");
+    for (command, file, next) in [
+        ("run", "flows/fix_it.yml", "did you mean flows/fix-it.yaml? unstuck run flows/fix-it.yaml"),
+        ("check", "flows/fixit.yaml", "did you mean flows/fix-it.yaml? unstuck check flows/fix-it.yaml"),
+        ("import", "plans.md", "did you mean plan.md? unstuck import plan.md"),
+        ("run", "other.yaml", "write one from a goal in words: unstuck run GOAL --save other.yaml"),
+        ("check", "nowhere/other.yaml", "unstuck init   writes a workflow to begin with"),
+    ] {
+        let refused = stage.unstuck(&[command, file]).with_status(64);
+        refused.complains(&format!("error: there is no file {file}\n  next: {next}\n"));
+    }
+}

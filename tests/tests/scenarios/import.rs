@@ -127,9 +127,12 @@ fn an_import_writes_over_nothing_and_refuses_what_is_no_file() {
     std::os::unix::fs::symlink("loop", stage.workspace().join("loop")).expect("the workspace is ours");
     std::fs::write(stage.scratch("outside.md"), "text").expect("ours");
     let outside = stage.scratch("outside.md").display().to_string();
-    for (file, why) in
-        [("loop", "cannot read"), ("src", "not a file"), ("none", "cannot read"), (&outside, "is not below")]
-    {
+    for (file, why) in [
+        ("loop", "cannot read"),
+        ("src", "not a file"),
+        ("none", "there is no file none\n  next: unstuck import --help"),
+        (&outside, "is not below"),
+    ] {
         let refused = stage.unstuck(&["import", file]).with_status(64);
         assert!(refused.err.contains(why), "{file}: {}", refused.err);
     }

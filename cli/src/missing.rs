@@ -1,0 +1,31 @@
+//! A file that was named and is not there, and the one in its folder that was probably meant.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use unstuck_adapters::workflow_file::nearest;
+
+use crate::error::Error;
+
+/// Says that there is no file `path`, which was typed as `named`, and what to type: `command` with the file that was
+/// probably meant; without one, what `otherwise` says.
+pub fn file(named: &Path, path: &Path, command: &str, otherwise: impl Into<String>) -> Error {
+    let hint = match near(named, path) {
+        Some(near) => format!("did you mean {0}? unstuck {command} {0}", near.display()),
+        None => otherwise.into(),
+    };
+    Error::usage(format!("there is no file {}", named.display())).hint(hint)
+}
+
+fn near(named: &Path, path: &Path) -> Option<PathBuf> {
+    let folder = path.parent()?;
+    // Of a bare name it is empty, and nothing can be read by that.
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let files = fs::read_dir(folder).ok()?.filter_map(|entry| {
+        let entry = entry.ok().filter(|entry| entry.path().is_file())?;
+        entry.file_name().into_string().ok()
+    });
+    let files: Vec<String> = files.collect();
+    let name = path.file_name()?.to_str()?;
+    Some(named.with_file_name(nearest(name, files.iter().map(String::as_str))?))
+}
