@@ -6,9 +6,13 @@
 //! files have. Those behind a gap tell how many events there were.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::path::PathBuf;
+use std::fs;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::iter;
+use std::ops::Range;
+use std::panic;
+use std::path::{Path, PathBuf};
+use std::thread;
 
 use memchr::memmem;
 use unstuck_core::id::{Digest, Seq};
@@ -22,6 +26,11 @@ use crate::run_folder::RunFolder;
 const CHUNK: usize = 1 << 20;
 /// So many records are kept at most; of those behind them only the last number is known.
 pub(crate) const RECORDS_MAX: usize = 10_000;
+
+/// A part of a file for which it is worth to begin a thread.
+const PART_MIN: u64 = 8 << 20;
+/// So many threads read a file at most.
+const PARTS_MAX: u64 = 8;
 
 /// So many records of a batch may be in the mirror that has not all of it.
 const BEGUN_MAX: u64 = 1_000;
@@ -71,31 +80,66 @@ impl Found {
         let is_kept = |it: &Record| it.header.seq <= end.seq || it.header.epoch >= end.epoch;
         regular::check_folder(&folder.store()).map_err(InFile::at(folder.path()))?;
         for path in files(folder).map_err(InFile::at(&folder.store()))? {
-            let read = match regular::open(&path) {
+            match found.read_file(&path, &|bytes| record(bytes, seq).filter(is_kept)) {
                 // There is no store yet, or the engine did not need it any more.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                file => {
-                    file.and_then(|file| found.read_file(file, |bytes| record(bytes, seq).filter(is_kept)))
-                }
-            };
-            read.map_err(InFile::at(&path))?;
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                read => read.map_err(InFile::at(&path))?,
+            }
         }
         Ok(found)
     }
 
-    /// Adds what `record` makes of the places of a file where one begins.
-    fn read_file(&mut self, mut file: File, record: impl Fn(&[u8]) -> Option<Record>) -> io::Result<()> {
-        let mut bytes = Vec::new();
+    /// Adds what `record` makes of the places of a file where one begins, in parts as there are processors.
+    fn read_file(
+        &mut self,
+        path: &Path,
+        record: &(impl Fn(&[u8]) -> Option<Record> + Sync),
+    ) -> io::Result<()> {
+        let size = regular::open(path)?.metadata()?.len();
+        let processors = thread::available_parallelism().map_or(1, |it| it.get() as u64);
+        let parts = (size / PART_MIN).clamp(1, processors.min(PARTS_MAX));
+        let ends = |part| if part == parts { u64::MAX } else { size / parts * part };
+        let parts = thread::scope(|scope| {
+            let begin = |part| {
+                let read = move || Self::read_part(path, ends(part)..ends(part + 1), record);
+                let thread = thread::Builder::new().name("unstuck-records".to_owned());
+                thread.spawn_scoped(scope, read).map_err(|_| read())
+            };
+            let others: Vec<_> = (1..parts).map(begin).collect();
+            let ended = others.into_iter().map(|other| match other {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic)),
+                Err(read_here) => read_here,
+            });
+            iter::once(Self::read_part(path, 0..ends(1), record)).chain(ended).collect::<io::Result<Vec<_>>>()
+        })?;
+        for part in parts {
+            self.last = self.last.max(part.last);
+            part.records.into_values().flatten().for_each(|record| self.add(record));
+        }
+        Ok(())
+    }
+
+    /// Finds what begins in a part of a file.
+    fn read_part(
+        path: &Path,
+        part: Range<u64>,
+        record: &impl Fn(&[u8]) -> Option<Record>,
+    ) -> io::Result<Self> {
+        let (mut found, mut bytes, mut begin) = (Self::default(), Vec::new(), part.start);
+        let mut file = regular::open(path)?;
+        file.seek(SeekFrom::Start(begin))?;
         let magic = memmem::Finder::new(&MAGIC);
         loop {
             let read = file.by_ref().take(CHUNK as u64).read_to_end(&mut bytes)?;
             // What begins near the end is looked at again when all of it is there.
             let looked = if read == 0 { bytes.len() } else { bytes.len().saturating_sub(RECORD_MAX) };
-            for at in magic.find_iter(&bytes).take_while(|at| *at < looked) {
-                record(&bytes[at..]).into_iter().for_each(|record| self.add(record));
+            let is_looked_at = |at: &usize| *at < looked && begin + (*at as u64) < part.end;
+            for at in magic.find_iter(&bytes).take_while(is_looked_at) {
+                record(&bytes[at..]).into_iter().for_each(|record| found.add(record));
             }
-            if read == 0 {
-                return Ok(());
+            begin += looked as u64;
+            if read == 0 || begin >= part.end {
+                return Ok(found);
             }
             bytes.drain(..looked);
         }
@@ -173,4 +217,46 @@ fn record(bytes: &[u8], seq: Seq) -> Option<Record> {
     let is_later = envelope::first_seq(bytes)? > seq;
     let len = envelope::first_length(bytes).filter(|len| is_later && *len <= RECORD_MAX)?;
     Some(RecordRef::verify(&bytes[..len]).ok()?.to_record())
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::id::{Epoch, Timestamp};
+
+    use super::*;
+    use crate::envelope::Codec;
+    use crate::wire::{EventType, SchemaVersion};
+
+    fn numbered(seq: u64) -> Record {
+        let mut header = Header {
+            codec: Codec::Bincode,
+            kind: EventType::AnswerGiven,
+            schema: SchemaVersion(1),
+            epoch: Epoch(1),
+            seq: Seq(seq),
+            at: Timestamp(0),
+            more: 0,
+            length: 0,
+            prev: Digest::default(),
+            hash: Digest::default(),
+        };
+        header.seal(b"payload");
+        Record { header, payload: b"payload".to_vec() }
+    }
+
+    #[test]
+    fn each_record_is_found_in_one_part_wherever_a_file_is_parted() {
+        let bytes: Vec<u8> =
+            (1..=3).flat_map(|seq| [numbered(seq).to_bytes(), vec![b'U'; 3]].concat()).collect();
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("db");
+        fs::write(&path, &bytes).expect("the folder is ours");
+        let found = |part| {
+            let part = Found::read_part(&path, part, &|bytes| record(bytes, Seq(0))).expect("it can be read");
+            part.records.into_keys().map(|seq| seq.0).collect::<Vec<_>>()
+        };
+        for at in 0..=bytes.len() as u64 + 1 {
+            assert_eq!([found(0..at), found(at..u64::MAX)].concat(), [1, 2, 3], "parted at {at}");
+        }
+    }
 }
