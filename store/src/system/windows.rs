@@ -42,6 +42,7 @@ pub fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
+/// Changes nothing: what a folder inherits says who can look into it.
 pub fn owner_only(builder: &mut DirBuilder) -> &mut DirBuilder {
     builder
 }
