@@ -51,7 +51,7 @@ pub fn check(global: &Global, args: &Args) -> Result {
     let options: Options = args.reading.options(&workspace, None)?;
     let path = workspace.join(file);
     if !args.json && !path.exists() {
-        return Err(missing::file(file, &path, "check", "unstuck init   writes a workflow to begin with"));
+        return Err(missing::file(file, &path, "check", run::WRITE_ONE));
     }
     let loaded = workflow_file::load(&path, &options).map_err(|why| {
         if args.json {

@@ -484,11 +484,14 @@ fn is_yaml(what: &str) -> bool {
     Path::new(what).extension().is_some_and(|it| it == "yaml" || it == "yml")
 }
 
+/// What to type where no workflow is.
+pub const WRITE_ONE: &str = "unstuck init   writes a workflow to begin with";
+
 fn no_such_file(workspace: &Path, what: &str) -> Error {
     let hint = if what.contains(' ') || !is_yaml(what) {
         format!("for a goal in words name a worker: unstuck run {what:?} --with 'sh ./agent.sh'")
     } else {
-        format!("write one from a goal in words: unstuck run GOAL --save {what}")
+        WRITE_ONE.to_owned()
     };
     missing::file(Path::new(what), &workspace.join(what), "run", hint)
 }

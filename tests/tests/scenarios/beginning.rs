@@ -103,7 +103,7 @@ fn who_names_a_file_that_is_not_there_is_told_which_was_probably_meant() {
         ("run", "flows/fix_it.yml", "did you mean flows/fix-it.yaml? unstuck run flows/fix-it.yaml"),
         ("check", "flows/fixit.yaml", "did you mean flows/fix-it.yaml? unstuck check flows/fix-it.yaml"),
         ("import", "plans.md", "did you mean plan.md? unstuck import plan.md"),
-        ("run", "other.yaml", "write one from a goal in words: unstuck run GOAL --save other.yaml"),
+        ("run", "other.yaml", "unstuck init   writes a workflow to begin with"),
         ("check", "nowhere/other.yaml", "unstuck init   writes a workflow to begin with"),
     ] {
         let refused = stage.unstuck(&[command, file]).with_status(64);
