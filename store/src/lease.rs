@@ -220,6 +220,7 @@ impl Drop for Lease {
             // Failing leaves a lease that the next one takes over and reports.
             let _best_effort = self.write(holder);
         }
+        let _is_closed_next = system::unlock(&self.file);
     }
 }
 
@@ -268,6 +269,17 @@ mod tests {
         second.raise_above(Epoch(7)).unwrap();
         assert_eq!(second.epoch(), Epoch(8));
         second.check().unwrap();
+    }
+
+    #[test]
+    fn a_lease_is_given_back_although_a_process_that_was_just_forked_still_has_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lease");
+        let (first, _) = Lease::acquire(&path).unwrap();
+        let of_fork = first.file.try_clone().unwrap();
+        drop(first);
+        Lease::acquire(&path).unwrap();
+        drop(of_fork);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Any byte of a closed store is flipped, and its files are cut anywhere: no event is missing in silence.
 //!
-//! Whole records that are doubled, swapped, taken out or put in from another run are in
-//! `store/tests/opening.rs`, since no flip of a byte makes them.
+//! Whole records that are doubled, swapped, taken out or put in from another run are in `records.rs`, those of
+//! the store itself in `store/tests/opening.rs`, since no flip of a byte makes them.
 
 use std::collections::BTreeMap;
 use std::fs;

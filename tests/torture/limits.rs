@@ -11,12 +11,6 @@ use crate::sample;
 /// So many sizes of each limit are tried on every change.
 const SAMPLES: usize = 4;
 
-/// What a command came to: its status, and all that it said.
-fn said(output: &Output) -> (Option<i32>, String) {
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    (output.status.code(), format!("{out}{err}"))
-}
-
 /// How a limited run may end, beside going well and stopping with status 6 and a hint.
 type AlsoFine = fn(Option<i32>, &str) -> bool;
 
@@ -28,7 +22,7 @@ fn check(row: &str, sizes: usize, limited: impl Fn(&Place, usize) -> Output, als
     let (mut wrong, mut statuses) = (Vec::new(), BTreeMap::new());
     for size in sample::of(row, sizes, SAMPLES) {
         let place = Place::new();
-        let (status, text) = said(&limited(&place, size));
+        let (status, text) = place::said(&limited(&place, size));
         *statuses.entry(status.map_or("a signal".to_owned(), |it| format!("status {it}"))).or_insert(0) += 1;
         let is_fine = match status {
             Some(0) => true,
@@ -77,21 +71,14 @@ fn a_limit_of_open_files_stops_a_run_and_is_named() {
 
 #[test]
 fn a_limit_of_processes_stops_a_run_and_is_named() {
-    if !nix::unistd::getuid().is_root() || !is_there("setpriv") {
-        println!(
-            "skipped: the limit counts all processes of a user, so this needs root and setpriv (util-linux)"
-        );
+    if Place::new().command_of_nobody_else("", &[]).is_none() {
         return;
     }
-    // A user whom nobody else is, since all processes of a user count.
-    let user = 2_000_000_000 + std::process::id();
-    let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
-    let as_nobody = ["setpriv", &user, &group, "--clear-groups", "bash", "-c"];
     let few = |place: &Place, size: usize| {
-        place.give_to_everybody();
         let limit = format!("ulimit -u {}; exec \"$0\" \"$@\"", size - 1);
-        let through: Vec<_> = as_nobody.into_iter().chain([limit.as_str()]).collect();
-        place::output(place.command_through(&through, &["run", "flow.yaml"]))
+        place::output(
+            place.command_of_nobody_else(&limit, &["run", "flow.yaml"]).expect("it can be done here"),
+        )
     };
     check("ulimit -u, and 1,", 24, few, |_, text| is_named(text));
 }
@@ -173,7 +160,7 @@ fn a_small_disk_stops_a_run_which_goes_on_when_there_is_room() {
             Err(why) => return println!("skipped: {why}"),
         };
         place.go_through(mounted.through());
-        let (status, text) = said(&place.unstuck(&["run", "flow.yaml"]));
+        let (status, text) = place::said(&place.unstuck(&["run", "flow.yaml"]));
         *statuses.entry(status).or_insert(0) += 1;
         // Even a log that is complete cannot be opened on a full disk: its engine writes when it opens.
         mounted.make_room(&place);
@@ -205,7 +192,7 @@ fn a_state_folder_that_cannot_be_written_is_named_before_anything_runs() {
         Some(mounted) => place.go_through(mounted.through()),
         None => place.let_nobody_write(),
     }
-    let (status, text) = said(&place.unstuck(&["run", "flow.yaml"]));
+    let (status, text) = place::said(&place.unstuck(&["run", "flow.yaml"]));
     assert_eq!(status, Some(6), "{text}");
     assert!(text.contains("state/unstuck"), "it names the place: {text}");
     assert!(text.contains("next: make the folder writable"), "{text}");
@@ -229,15 +216,15 @@ fn gc_frees_what_it_can_on_a_full_disk() {
     }
     mounted.sh("cat /dev/zero >../state/fill; rm -f large");
     let gc = ["gc", "--older-than", "0d", "--yes"];
-    let (status, text) = said(&place.unstuck(&gc));
+    let (status, text) = place::said(&place.unstuck(&gc));
     assert!(matches!(status, Some(0 | 6)), "{status:?}: {text}");
     assert!(text.contains("3 runs forgotten; freed"), "{text}");
     assert!(status == Some(0) || text.contains("next: make room on the disk"), "{text}");
-    let (_, text) = said(&place.unstuck(&["runs"]));
+    let (_, text) = place::said(&place.unstuck(&["runs"]));
     assert!(text.contains("nothing has run here yet"), "{text}");
     // What was freed is room for the next run, once the rest is, too.
     mounted.sh("rm ../state/fill");
-    assert_eq!(said(&place.unstuck(&gc)).0, Some(0));
+    assert_eq!(place::said(&place.unstuck(&gc)).0, Some(0));
     assert_eq!(place.unstuck(&["run", "flow.yaml"]).status.code(), Some(0));
 }
 
@@ -257,7 +244,7 @@ fn an_undo_on_a_full_disk_puts_back_what_there_is_room_for_and_goes_on_later() {
     mounted.sh("git init -q .; head -c 3000000 /dev/urandom >large; echo mine | tee a >z; cp large ../kept");
     let ran = place.unstuck(&["run", "go on", "--claim", "--with", FILLS]);
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
-    let (status, text) = said(&place.unstuck(&["undo", "@last@first"]));
+    let (status, text) = place::said(&place.unstuck(&["undo", "@last@first"]));
     assert_eq!(status, Some(6), "{text}");
     for told in
         [", but for what is named here", "left     large: cannot be written: No space", "to undo this: "]
@@ -267,11 +254,11 @@ fn an_undo_on_a_full_disk_puts_back_what_there_is_room_for_and_goes_on_later() {
     assert!(!text.contains("nothing in the workspace was changed"), "{text}");
     mounted.sh("cat a z >../read; test -e new || echo gone >>../read");
     assert_eq!(fs::read_to_string(place.path().join("read")).unwrap(), "mine\nmine\ngone\n");
-    let (status, text) = said(&place.unstuck(&["checkout", "@last@first", "--to", "copy"]));
+    let (status, text) = place::said(&place.unstuck(&["checkout", "@last@first", "--to", "copy"]));
     assert_eq!(status, Some(6), "{text}");
     assert!(text.contains("left     large: cannot be written: No space"), "{text}");
     mounted.sh("rm -r .git/fill copy");
-    let (status, text) = said(&place.unstuck(&["undo", "@last@first"]));
+    let (status, text) = place::said(&place.unstuck(&["undo", "@last@first"]));
     assert_eq!(status, Some(0), "{text}");
     mounted.sh("cmp large ../kept && echo same >../read");
     assert_eq!(fs::read_to_string(place.path().join("read")).unwrap(), "same\n");
@@ -287,10 +274,10 @@ fn gc_says_that_nothing_can_be_freed_where_nothing_can_be_written() {
         Err(why) => return println!("skipped: {why}"),
     };
     place.go_through(mounted.through());
-    let (status, text) = said(&place.unstuck(&["gc", "--older-than", "0d", "--yes"]));
+    let (status, text) = place::said(&place.unstuck(&["gc", "--older-than", "0d", "--yes"]));
     assert_eq!(status, Some(6), "{text}");
     assert!(text.contains("next: make the folder writable") && !text.contains("older than"), "{text}");
-    assert!(said(&place.unstuck(&["runs"])).1.contains("short"), "it is still there");
+    assert!(place::said(&place.unstuck(&["runs"])).1.contains("short"), "it is still there");
 }
 
 /// A worker that moves the state folder away in its second iteration.
@@ -316,7 +303,7 @@ fn a_state_folder_that_vanishes_stops_the_run_which_goes_on_when_it_is_back() {
     let want = undisturbed.end().expect("an undisturbed run has an end");
     let place = Place::new();
     fs::write(place.work().join("flow.yaml"), MOVES_THE_STATE).expect("the workspace is ours");
-    let (status, text) = said(&place.unstuck(&["run", "flow.yaml"]));
+    let (status, text) = place::said(&place.unstuck(&["run", "flow.yaml"]));
     assert_eq!(status, Some(6), "{text}");
     assert!(text.contains("state/unstuck"), "it names the place: {text}");
     assert!(text.contains("next: put"), "{text}");
@@ -324,8 +311,4 @@ fn a_state_folder_that_vanishes_stops_the_run_which_goes_on_when_it_is_back() {
     fs::rename(place.path().join("elsewhere"), place.state()).expect("the folder is ours");
     place.go_on().expect("it is back");
     place.check(&want).expect("it is whole");
-}
-
-fn is_there(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok()
 }

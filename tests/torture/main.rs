@@ -1,5 +1,5 @@
-//! The program on a disk that fails, fills up, is damaged or goes away, and beside a supervisor that was
-//! taken for dead.
+//! The program on a disk that fails, fills up, is damaged or goes away, beside a supervisor that was taken for
+//! dead, and with workers, repositories and files that mean harm.
 //!
 //! What must hold is the same everywhere: the run stops with status 6 and says what to do next, or it is not
 //! harmed; nothing acknowledged is lost and nothing is lost in silence; once the cause is gone a resume comes
@@ -14,11 +14,13 @@
 mod bytes;
 #[cfg(target_arch = "x86_64")]
 mod calls;
+mod hostile;
 mod limits;
 mod odd;
 mod pairs;
 mod place;
 mod readers;
+mod records;
 mod sample;
 mod takeover;
 #[cfg(target_arch = "x86_64")]

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -41,6 +42,12 @@ impl Place {
         }
         fs::write(folder.path().join("work/flow.yaml"), WORKFLOW).expect("a workflow");
         Self { folder, through: Vec::new() }
+    }
+
+    /// Puts a workflow of one step in place of it: `step` is what is said of the step.
+    pub fn write_flow(&self, step: &str) {
+        let flow = format!("name: own\nversion: \"1\"\ntimeout: 5m\nsteps:\n  first:\n    {step}\n");
+        fs::write(self.work().join("flow.yaml"), flow).expect("the workspace is ours");
     }
 
     /// Runs every further command through another.
@@ -91,6 +98,26 @@ impl Place {
         // Where memory is short, the standard library may wait for itself while it prints the calls.
         command.env_remove("RUST_BACKTRACE").env_remove("RUST_LIB_BACKTRACE");
         command
+    }
+
+    /// Returns the command as a user whom nobody else is, since a limit of processes counts all of a user and is none for root.
+    /// `script` runs it, as `"$0" "$@"`. `None` where this machine cannot do that.
+    pub fn command_of_nobody_else(&self, script: &str, arguments: &[&str]) -> Option<Command> {
+        let can = Command::new("setpriv").arg("--version").output().is_ok_and(|it| it.status.success());
+        if !nix::unistd::getuid().is_root() || !can {
+            println!("skipped: this needs root and setpriv (util-linux)");
+            return None;
+        }
+        self.give_to_everybody();
+        static USERS: AtomicU32 = AtomicU32::new(0);
+        let user = 2_000_000_000 + 100 * std::process::id() + USERS.fetch_add(1, Ordering::Relaxed) % 100;
+        let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
+        Some(
+            self.command_through(
+                &["setpriv", &user, &group, "--clear-groups", "bash", "-c", script],
+                arguments,
+            ),
+        )
     }
 
     /// Runs the command.
@@ -151,8 +178,13 @@ impl Place {
         if verified.status.code() != Some(0) {
             return Err(format!("verify: {verified:?}"));
         }
-        let left: usize = self.runs().iter().map(|run| left_over(run)).sum();
+        let left = self.processes_left();
         if left > 0 { Err(format!("{left} processes are left")) } else { Ok(()) }
+    }
+
+    /// Returns how many processes are left of the runs.
+    pub fn processes_left(&self) -> usize {
+        self.runs().iter().map(|run| left_over(run)).sum()
     }
 
     /// Returns how often each iteration was judged.
@@ -178,6 +210,26 @@ pub fn output(mut command: Command) -> Output {
     let output = child.wait_with_output().expect("our own child");
     assert!(!watchdog.had_to_bite(), "it hangs: {command:?}: {output:?}");
     output
+}
+
+/// What a command came to: its status, and all that it said.
+pub fn said(output: &Output) -> (Option<i32>, String) {
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    (output.status.code(), format!("{out}{err}"))
+}
+
+/// Copies a folder.
+pub fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("the folder is ours");
+    for entry in fs::read_dir(from).expect("the folder is ours") {
+        let entry = entry.expect("a readable entry");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("the folder is ours");
+        }
+    }
 }
 
 /// Says whether there is no run, or one whose first event is in the mirror only.

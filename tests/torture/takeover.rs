@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::place::Place;
+use crate::place::{self, Place};
 
 /// Nothing takes so long, not even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -57,20 +57,7 @@ fn stopped_supervisor(place: &Place) -> (Child, Pid) {
 /// Puts a copy in the place of a folder: what a person does to whom a lock stands in the way.
 fn put_copy_in_place(folder: &Path, aside: &Path) {
     fs::rename(folder, aside).expect("the folder is ours");
-    copy(aside, folder);
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("the folder is ours");
-    for entry in fs::read_dir(from).expect("the folder is ours") {
-        let entry = entry.expect("a readable entry");
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).expect("the folder is ours");
-        }
-    }
+    place::copy(aside, folder);
 }
 
 /// Lets the old supervisor go on, and checks that it was fenced off and changed nothing.

@@ -64,6 +64,11 @@ pub fn try_lock(file: &File) -> Result<(), TryLockError> {
     file.try_lock()
 }
 
+/// Gives the lock of a file back, also where a process that another thread has just forked still has the file.
+pub fn unlock(file: &File) -> io::Result<()> {
+    file.unlock()
+}
+
 /// Returns the name of this machine.
 pub fn host() -> String {
     nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
