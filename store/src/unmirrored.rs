@@ -96,8 +96,10 @@ impl Found {
         record: &(impl Fn(&[u8]) -> Option<Record> + Sync),
     ) -> io::Result<()> {
         let size = regular::open(path)?.metadata()?.len();
-        let processors = thread::available_parallelism().map_or(1, |it| it.get() as u64);
-        let parts = (size / PART_MIN).clamp(1, processors.min(PARTS_MAX));
+        let parts = match (size / PART_MIN).min(PARTS_MAX) {
+            0 | 1 => 1,
+            most => thread::available_parallelism().map_or(1, |it| most.min(it.get() as u64)),
+        };
         let ends = |part| if part == parts { u64::MAX } else { size / parts * part };
         let parts = thread::scope(|scope| {
             let begin = |part| {
