@@ -1,12 +1,14 @@
 //! What is Unstuck's in a workspace: the views and artifacts of runs in the context folder. It is nobody's work, so it is
 //! no change, and nothing of it is put back. All else in that folder may be the user's, and is treated like the rest.
 
+use std::fs::DirEntry;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::workflow::{Step, Work};
 
 use crate::context::{CONVERGENCE, IGNORE_ALL, META, RESOLVED, WORKFLOW};
+use crate::{folder, own_folder};
 
 /// What a context folder has beside the folders of its steps.
 const OF_RUN: [&str; 2] = [WORKFLOW, "_subworkflows"];
@@ -36,7 +38,8 @@ pub fn own_paths(workspace: &Path, context_dir: &str, steps: &[Step], makes_view
     let of_others = found.steps.iter().flat_map(|name| views_of(within.join(name)));
     let of_run = OF_RUN.iter().map(|name| within.join(name));
     let ignored = found.is_ignored.then(|| within.join(IGNORED.0));
-    of_run.chain(of_steps).chain(of_others).chain(ignored).collect()
+    let unfinished = found.unfinished.iter().map(|path| within.join(path));
+    of_run.chain(of_steps).chain(of_others).chain(ignored).chain(unfinished).collect()
 }
 
 /// Returns the first that a run of these steps would take for an artifact of its own, and replace, although no run has made it.
@@ -60,6 +63,8 @@ struct Found {
     is_ignored: bool,
     /// The names of the folders of steps.
     steps: Vec<PathBuf>,
+    /// The files that a supervisor which was killed had not finished, here and in the folders of steps.
+    unfinished: Vec<PathBuf>,
 }
 
 fn look(folder: &Path) -> io::Result<Found> {
@@ -77,7 +82,9 @@ fn look(folder: &Path) -> io::Result<Found> {
         found.is_empty = false;
         if name == Path::new(IGNORED.0) {
             found.is_ignored = std::fs::read(entry.path()).is_ok_and(|text| text == IGNORED.1);
-        } else if entry.file_type()?.is_dir() && entry.path().join(META).symlink_metadata().is_ok() {
+        } else if is_unfinished(&entry) {
+            found.unfinished.push(name);
+        } else if entry.file_type()?.is_dir() && is_of_step(&entry.path(), &name, &mut found.unfinished)? {
             found.steps.push(name);
         } else if !OF_RUN.iter().any(|own| name == Path::new(own)) {
             others += 1;
@@ -85,6 +92,26 @@ fn look(folder: &Path) -> io::Result<Found> {
     }
     found.is_of_runs = others == 0 && found.is_ignored;
     Ok(found)
+}
+
+/// Says whether a folder is one of a step: it has its view, or would have it by now. Adds what is not finished in it.
+fn is_of_step(folder: &Path, name: &Path, unfinished: &mut Vec<PathBuf>) -> io::Result<bool> {
+    let (mut others, before) = (0, unfinished.len());
+    for entry in folder.read_dir()? {
+        let entry = entry?;
+        match is_unfinished(&entry) {
+            true => unfinished.push(name.join(entry.file_name())),
+            false => others += 1,
+        }
+    }
+    let is_begun = others == 0 && unfinished.len() > before;
+    Ok(is_begun || folder.join(META).symlink_metadata().is_ok())
+}
+
+fn is_unfinished(entry: &DirEntry) -> bool {
+    let name = entry.file_name();
+    own_folder::is_temporary(&folder::as_bytes(name.as_ref()))
+        && entry.file_type().is_ok_and(|kind| kind.is_file())
 }
 
 fn views_of(step: PathBuf) -> impl Iterator<Item = PathBuf> {
@@ -107,6 +134,11 @@ mod tests {
     use crate::workflow_file::{self, Options};
 
     fn check(files: &[(&str, &str)], makes_views: bool, expected: &[&str]) {
+        let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+        assert_eq!(own_paths_with(files, makes_views), expected, "{files:?}");
+    }
+
+    fn own_paths_with(files: &[(&str, &str)], makes_views: bool) -> Vec<PathBuf> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (path, text) in files {
             let path = folder.path().join(path);
@@ -119,8 +151,7 @@ mod tests {
         let parsed =
             workflow_file::parse(text.as_bytes(), Path::new("w.yaml"), &Options::default(), &nothing);
         let workflow = parsed.expect("a workflow").workflow;
-        let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
-        assert_eq!(own_paths(folder.path(), "context", &workflow.steps, makes_views), expected, "{files:?}");
+        own_paths(folder.path(), "context", &workflow.steps, makes_views)
     }
 
     #[test]
@@ -150,5 +181,24 @@ mod tests {
         check(&[("context/s/a.go", "x")], true, &one_by_one);
         let with_own = [&of_a_run[..], &[("context/.gitignore", "*\n"), ("context/a.go", "x")]].concat();
         check(&with_own, true, &[&one_by_one[..], &of_old, &["context/.gitignore"]].concat());
+    }
+
+    #[test]
+    fn what_a_supervisor_that_was_killed_had_not_finished_is_own() {
+        const UNFINISHED: (&str, &str) = ("context/.unstuck-0123456789abcdef.tmp", "{");
+        const OF_STEP: (&str, &str) = ("context/s/.unstuck-0123456789abcdef.tmp", "{");
+        const OF_USER: (&str, &str) = ("context/a.go", "x");
+        let made = ("context/.gitignore", "*\n");
+        check(&[made, UNFINISHED], false, &["context"]);
+        check(&[made, OF_STEP], false, &["context"]);
+        for (files, own) in [
+            (&[OF_USER, UNFINISHED][..], UNFINISHED.0),
+            (&[OF_USER, OF_STEP], OF_STEP.0),
+            (&[OF_USER, OF_STEP, ("context/s/b.go", "x")], OF_STEP.0),
+        ] {
+            let found = own_paths_with(files, false);
+            assert!(found.contains(&PathBuf::from(own)), "{files:?}: {found:?}");
+            assert!(!found.contains(&PathBuf::from(OF_USER.0)), "{files:?}: {found:?}");
+        }
     }
 }

@@ -74,19 +74,22 @@ impl LeftOut {
     pub const UNREADABLE: &str = "not readable";
     /// The reason for a file that Unstuck's own output was written to.
     pub const OWN_OUTPUT: &str = "written by Unstuck itself";
+    /// The reason for a `.git` in a folder: no part of the work, but kept beside it.
+    pub const REPOSITORY: &str = "the repository of a folder";
 }
 
 impl Snapshot {
     /// Returns a sentence about the files that it does not hold, so that they cannot be put back; `None` if there are
-    /// none. Ignored folders are made again by whoever has made them, and our own output is nobody's work; neither is told.
+    /// none. Ignored folders are made again by whoever has made them, our own output is nobody's work, and `undo --git` has
+    /// repositories; none of these is told.
     pub fn lacks(&self) -> Option<String> {
-        self.lacks_but(&[LeftOut::IGNORED_FOLDER, LeftOut::OWN_OUTPUT])
+        self.lacks_but(&[LeftOut::IGNORED_FOLDER, LeftOut::OWN_OUTPUT, LeftOut::REPOSITORY])
     }
 
     /// As [`Self::lacks`], with the ignored folders: for who is told what is kept of a workspace, and who knows whether they
     /// can be made again.
     pub fn lacks_in_all(&self) -> Option<String> {
-        self.lacks_but(&[LeftOut::OWN_OUTPUT])
+        self.lacks_but(&[LeftOut::OWN_OUTPUT, LeftOut::REPOSITORY])
     }
 
     fn lacks_but(&self, untold: &[&str]) -> Option<String> {

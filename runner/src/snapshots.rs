@@ -512,7 +512,7 @@ impl Keeper {
             let (what, files) = (count(lost.len(), "change"), named(&lost));
             said.push(format!("threw away {what} that no commit has: {files}; put it back: {undo}"));
         }
-        said.extend(self.lost_for_good(first, before, after)?);
+        said.extend(self.lost_uncovered(first, before, after, undo)?);
         said.extend(self.unreadable(before, after, undo)?);
         let mut said: Vec<String> = said.into_iter().map(|what| format!("the worker {what}")).collect();
         // A person may have it open while the worker works.
@@ -540,16 +540,19 @@ impl Keeper {
         Ok(said)
     }
 
-    /// Says what has become of what no snapshot holds, and was as it was when the run began: of that, the worker of today.
-    fn lost_for_good(
+    /// Says what has become of what snapshots leave out of the work, and was as it was when the run began: of that, the worker
+    /// of today.
+    fn lost_uncovered(
         &self,
         first: &Snapshot,
         before: &Snapshot,
         after: &Snapshot,
+        undo: &str,
     ) -> Result<Vec<String>, Error> {
         let told = self.snapshots.lost(first, before)?;
         let mut lost = self.snapshots.lost(first, after)?;
         lost.retain(|it| !told.contains(it));
+        let (repositories, lost): (Vec<_>, Vec<_>) = lost.into_iter().partition(|it| it.comes_back);
         let (removed, other): (Vec<_>, Vec<_>) = lost.into_iter().partition(|it| it.how == Loss::Removed);
         let removed: Vec<String> = removed.iter().map(|it| shown(&it.path)).collect();
         let (perhaps, other): (Vec<_>, Vec<_>) =
@@ -557,6 +560,9 @@ impl Keeper {
         let perhaps: Vec<String> = perhaps.iter().map(|it| shown(&it.path)).collect();
         let other: Vec<String> = other.iter().map(described).collect();
         let mut said = Vec::new();
+        for Lost { path, how, .. } in repositories {
+            said.push(format!("{how} the repository {}; put it back: {undo} --git", shown(&path)));
+        }
         if !removed.is_empty() {
             let files = named(&removed);
             said.push(format!("removed what no snapshot holds and nothing brings back: {files}"));

@@ -19,8 +19,6 @@ pub(super) fn cover(found: Vec<Found>, limits: &Limits) -> (Vec<Found>, Vec<Left
             match why_not(file, limits, bytes) {
                 None if has_content(file.mode) => bytes += file.stamp.size,
                 None => {}
-                // The whole repository is named already.
-                Some(_) if area == Area::Inner => *covers = false,
                 Some(reason) => {
                     *covers = false;
                     let group = file.group.as_ref().filter(|_| reason == Reason::IgnoredFolder);

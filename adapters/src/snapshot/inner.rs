@@ -1,8 +1,5 @@
 //! The repositories within that of the workspace: those of submodules, which are in `.git/modules`, and those in folders
-//! of the workspace, each with its `.git`.
-//!
-//! Of a submodule all is kept that is kept of `.git` itself, so that it comes back with it. Of a repository in a folder it is
-//! kept where its branches are, what is configured and which hooks it has, so that it is seen who changes that.
+//! of the workspace, each with its `.git`. Of each all is kept that is kept of `.git` itself, so that it comes back as that does.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,10 +10,11 @@ use super::error::Error;
 use super::folder::{self, Folder, as_path};
 use super::object::Item;
 use super::parts::Parts;
-use super::repository::first_part;
 use super::store::Store;
-use super::{MODULES, history, refs};
+use super::{OBJECTS, WITHIN, history, refs};
 
+/// The repository of the workspace itself.
+pub(super) const GIT: &[u8] = b".git";
 /// Where the repositories of submodules are.
 const OF_SUBMODULES: &[u8] = b".git/modules";
 /// How deep a name may be.
@@ -54,9 +52,14 @@ fn add(store: &Store, path: &[u8], tree: Digest, found: &mut Inner, depth: usize
     Ok(())
 }
 
-/// Says whether it is the repository of a submodule.
-pub(super) fn is_of_submodule(path: &[u8]) -> bool {
-    folder::is_within(path, OF_SUBMODULES)
+/// Says whether something is in the `.git` of the workspace itself.
+pub(super) fn is_of_workspace(path: &[u8]) -> bool {
+    folder::is_within(path, GIT)
+}
+
+/// Says whether something is in a `.git`, of the workspace or of a folder in it, or is the first.
+pub(super) fn is_in_repository(path: &[u8]) -> bool {
+    is_of_workspace(path) || memchr::memmem::find(path, b"/.git/").is_some()
 }
 
 /// Says whether a name in the folder of a repository is of what is large there, and is not kept with the small files.
@@ -64,49 +67,49 @@ pub(super) fn is_store(name: &[u8]) -> bool {
     matches!(name, b"objects" | b"lfs" | b"annex")
 }
 
-/// Says whether a folder in `.git`, or that itself, is of a repository: a submodule may have any name.
+/// Says whether a folder in a `.git`, or that itself, is of a repository: a submodule may have any name.
 pub(super) fn is_repository(path: &[u8], has: impl Fn(&[u8]) -> bool) -> bool {
+    let is_in_modules = || memchr::memmem::find(path, b".git/modules/").is_some();
     let is_looked_like = || [&b"HEAD"[..], b"config", b"refs"].into_iter().any(has);
-    path == b".git" || is_of_submodule(path) && is_looked_like()
+    folder::split(path).1 == GIT || is_in_modules() && is_looked_like()
 }
 
-/// Says whether a path below the `.git` of a folder of the workspace is of what is kept of it.
-pub(super) fn keeps(below: &[u8]) -> bool {
-    let leads_there = |place: &[u8]| folder::is_within(place, below);
-    let is_kept = matches!(below, b"HEAD" | b"packed-refs")
-        || super::rewind::is_setting(below)
-        || folder::is_within(below, b"refs/heads")
-        || first_part(below) == b"modules";
-    (is_kept || leads_there(b"info/exclude") || leads_there(b"refs/heads")) && !below.ends_with(b".lock")
+/// Returns the repositories that have a HEAD among the paths of `files` and objects: that of the workspace, and those within.
+pub(super) fn with_objects<'a>(
+    root: &Folder,
+    files: impl Iterator<Item = &'a [u8]>,
+) -> impl Iterator<Item = &'a [u8]> {
+    let owns = files.filter_map(|path| path.strip_suffix(b"/HEAD"));
+    // The log of HEAD has this name, too, and so has what a remote is at.
+    owns.filter(|own| root.open_below(&objects(own)).is_ok())
 }
 
-/// Keeps the objects of submodules, whose repositories are among `files`. Returns how many could not be kept.
-pub(super) fn keep_objects<'a>(
+/// Keeps the objects of the repository whose own folder is `own`. Returns how many could not be kept.
+pub(super) fn keep_objects(
     root: &Folder,
     kept: &Path,
+    own: &[u8],
     copied_bytes_max: u64,
-    files: impl Iterator<Item = &'a [u8]>,
 ) -> std::io::Result<u64> {
-    let mut missed = 0;
-    for own in files.filter_map(|path| path.strip_suffix(b"/HEAD")).filter(|it| is_of_submodule(it)) {
-        let objects = folder::join(own, b"objects");
-        // The log of HEAD has this name, too.
-        if root.open_below(&objects).is_ok() {
-            missed += history::keep(root, &objects, &place(kept, own), copied_bytes_max)?;
-        }
-    }
-    Ok(missed)
+    history::keep(root, &objects(own), &place(kept, own), copied_bytes_max)
 }
 
-/// Gives submodules the objects back that were kept of them; `to` is the folder of the repository that is at `at`.
+/// Gives a repository the objects back that were kept of it; `to` is its own folder, which is, or will be, at `own`.
 pub(super) fn give_objects_back(kept: &Path, own: &[u8], to: &Folder) -> std::io::Result<u64> {
     to.make_below(b"refs")?;
     history::give_back(&place(kept, own), &to.make_below(b"objects")?)
 }
 
-/// Returns where the objects of a submodule are kept.
+fn objects(own: &[u8]) -> Vec<u8> {
+    folder::join(own, b"objects")
+}
+
+/// Returns where the objects of a repository are kept.
 fn place(kept: &Path, own: &[u8]) -> std::path::PathBuf {
-    kept.join(MODULES).join(Digest::of(own).to_string())
+    match own == GIT {
+        true => kept.join(OBJECTS),
+        false => kept.join(WITHIN).join(Digest::of(own).to_string()),
+    }
 }
 
 /// A branch of a repository within that is gone, or elsewhere.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::snapshot::LeftOut;
 
 use super::folder::{self, Folder, Seen};
+use super::inner;
 use super::object::{FOLDER, TYPE};
 use super::tree::Place;
 
@@ -36,7 +37,7 @@ pub enum Reason {
     NoFile,
     /// The system does not let us read it.
     Unreadable,
-    /// It is the repository of a folder in the workspace, whose objects may be in it alone. The files beside it are covered.
+    /// It is the repository of a folder in the workspace: no part of the work, but it comes back with that of the workspace.
     Repository,
     /// It is what Unstuck writes its own output to, such as `unstuck run ... >out.log`, or has before in this run: nobody's
     /// work.
@@ -104,7 +105,7 @@ impl fmt::Display for Reason {
             Self::IgnoredFolder => LeftOut::IGNORED_FOLDER,
             Self::NoFile => "a pipe, socket or device",
             Self::Unreadable => LeftOut::UNREADABLE,
-            Self::Repository => "the history of a repository within",
+            Self::Repository => LeftOut::REPOSITORY,
             Self::OwnOutput => LeftOut::OWN_OUTPUT,
             Self::Store => "what git lfs or git annex keeps",
         })
@@ -191,7 +192,7 @@ pub(super) fn note_births(root: &Folder, left: &mut [Left]) {
     }
 }
 
-/// Something that a snapshot has left out, and that is not what it was: nothing brings that back.
+/// Something that a snapshot has left out of the work, and that is not what it was.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lost {
     /// From the root of the workspace.
@@ -200,6 +201,8 @@ pub struct Lost {
     pub how: Loss,
     /// Whether it was left out for what it is, and not because the rules ignore it, or because it is a history.
     pub is_work: bool,
+    /// Whether [`Git::PutBack`](super::Git::PutBack) brings it back; nothing does otherwise.
+    pub comes_back: bool,
 }
 
 /// Something that only one of two snapshots covers.
@@ -296,8 +299,7 @@ impl Uncovered {
     ) -> Result<Vec<Lost>, E> {
         let mut lost = Vec::new();
         // What becomes of git's own files is told elsewhere.
-        let is_told =
-            |path: &[u8], reason: Reason| !folder::is_within(path, b".git") || reason == Reason::Store;
+        let is_told = |path: &[u8], reason: Reason| !inner::is_in_repository(path) || reason == Reason::Store;
         for (path, (reason, mark)) in self.0.iter().filter(|(path, (reason, _))| is_told(path, *reason)) {
             let Some(was) = mark else { continue };
             let how = match after.0.get(path) {
@@ -309,8 +311,12 @@ impl Uncovered {
                     Some(_) => reason.if_covered_by_now(),
                 },
             };
-            let path = || folder::as_path(path).into_owned();
-            lost.extend(how.map(|how| Lost { path: path(), how, is_work: reason.is_of_work() }));
+            lost.extend(how.map(|how| Lost {
+                path: folder::as_path(path).into_owned(),
+                how,
+                is_work: reason.is_of_work(),
+                comes_back: *reason == Reason::Repository,
+            }));
         }
         lost.sort_unstable();
         Ok(lost)
@@ -318,10 +324,11 @@ impl Uncovered {
 
     /// Returns what is left out for what it is, and not because the rules ignore it or there is too much of everything.
     pub(super) fn work(&self) -> impl Iterator<Item = &Vec<u8>> {
-        let is_work = |reason: &Reason| {
+        let is_work = |path: &[u8], reason: Reason| {
             matches!(reason, Reason::TooLarge | Reason::TooDeep | Reason::NoFile | Reason::Unreadable)
+                && !inner::is_in_repository(path)
         };
-        self.0.iter().filter(move |(_, (reason, _))| is_work(reason)).map(|(path, _)| path)
+        self.0.iter().filter(move |(path, (reason, _))| is_work(path, *reason)).map(|(path, _)| path)
     }
 
     /// Returns the same with the reasons.

@@ -34,11 +34,9 @@
 //! **What of git is kept.** Where HEAD, the stash and other checkouts stand is in
 //! [`Snapshot::repository`], and all branches are a part of the snapshot. If `.git` is a folder in the workspace, its
 //! small files (HEAD, refs, index, configuration) are a part, too, and its objects get a second name (`history`), and so do
-//! those of submodules; so a
+//! those of submodules and of repositories in folders of the workspace (`inner`); so a
 //! `.git` that a worker has deleted can be [put back](Git::PutBack) with all commits, and what was staged as well
-//! (`rewind`). Not kept: what is staged where `.git` is no folder in the workspace,
-//! the history of repositories in folders of the workspace (but their settings and where their branches are, and the file
-//! by which a folder is led to one), a `.git` above the workspace,
+//! (`rewind`). Not kept: what is staged where `.git` is no folder in the workspace, a `.git` above the workspace,
 //! tags and the stash of refs in tables, and what `git lfs` and `git annex` store. A bare repository as workspace is a folder
 //! like others.
 //!
@@ -435,7 +433,7 @@ impl Snapshots {
             return store.sweep(&[]);
         }
         if kept.is_empty() {
-            let objects = owns.iter().flat_map(|own| [own.join(OBJECTS), own.join(MODULES)]);
+            let objects = owns.iter().flat_map(|own| [own.join(OBJECTS), own.join(WITHIN)]);
             for objects in objects.filter(|objects| objects.exists()) {
                 fs::remove_dir_all(&objects).map_err(io("remove", &objects))?;
             }
@@ -877,8 +875,8 @@ fn paths(names: BTreeSet<Vec<u8>>) -> BTreeSet<PathBuf> {
 const INDEX: &str = "index";
 /// Name of the folder with the objects of the user's repository.
 const OBJECTS: &str = "objects";
-/// Name of the folder with those of its submodules.
-const MODULES: &str = "modules";
+/// Name of the folder with those of the repositories within it.
+const WITHIN: &str = "within";
 
 /// Returns a path without `.` components, as bytes.
 fn plain(path: &Path) -> Vec<u8> {

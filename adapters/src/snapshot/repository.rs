@@ -205,11 +205,10 @@ impl Found {
     }
 }
 
-/// Says whether a path below `.git` is kept with a snapshot: small files that make up the repository,
+/// Says whether a path below a `.git` is kept with a snapshot: small files that make up the repository,
 /// but not what only a running git needs. Objects have a place of their own.
 pub(super) fn keeps(path: &[u8]) -> bool {
-    let below = path.strip_prefix(b".git/").unwrap_or_default();
-    !below.ends_with(b"fsmonitor--daemon.ipc") && !below.ends_with(b".lock")
+    !path.ends_with(b"fsmonitor--daemon.ipc") && !path.ends_with(b".lock")
 }
 
 /// Returns the first part of a path.

@@ -11,11 +11,10 @@ use super::change::Difference;
 use super::error::Error;
 use super::folder::{self, Folder, as_path};
 use super::left_out::Uncovered;
-use super::object::{Item, LINK, TYPE};
+use super::object::{LINK, TYPE};
 use super::permissions::{self, Permissions};
 use super::store::Store;
 use super::tree::{self, Place};
-use super::{OBJECTS, history, inner};
 
 /// What was done to a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,52 +101,47 @@ pub(super) fn apply(
     Ok(applied)
 }
 
-/// Gives a workspace without a `.git` the one of the snapshot, with the objects in `kept`, and its submodules, `inner`,
-/// theirs.
+/// Brings a repository back whose own folder, `path`, is not there any more: its files with their `permissions`, and what
+/// `fill` puts in, the objects. It gets its name when it is whole. `None` if something has the name.
 pub(super) fn bring_repository_back(
     store: &Store,
     root: &Folder,
-    repository: &Item,
+    (path, place): (&[u8], Place),
     permissions: &Permissions,
-    kept: &Path,
-    inner: &[Vec<u8>],
+    fill: impl FnOnce(&Folder) -> io::Result<()>,
 ) -> Result<Option<Applied>, Error> {
-    let refused = |source| Error::Io { what: "bring back", path: ".git".into(), source };
-    match root.look(b".git") {
+    let refused = |source| Error::Io { what: "bring back", path: as_path(path).into_owned(), source };
+    let (above, name) = folder::split(path);
+    let parent = root.make_below_as(above, &|folder| permissions.get(folder)).map_err(refused)?;
+    match parent.look(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(refused(error)),
         Ok(_) => return Ok(None),
     }
-    let place = Place { mode: repository.mode, id: repository.id };
     if !place.is_folder() {
         let mut applied = Applied::default();
-        write_all(store, root, vec![(&b".git"[..], None, place)], &Sides::default(), &mut applied);
-        return Ok(Some(applied));
+        write_all(store, &parent, vec![(name, None, place)], &Sides::default(), &mut applied);
+        return Ok(Some(applied.below(&as_path(above))));
     }
     let temporary = temporary_name();
-    root.make(&temporary).map_err(refused)?;
-    let own = root.open(&temporary).map_err(refused)?;
-    let all = all(tree::compare(store, None, Some(repository.id))?);
-    let sides = Sides { permissions: permissions.below(b".git"), ..Sides::default() };
+    parent.make(&temporary).map_err(refused)?;
+    let own = parent.open(&temporary).map_err(refused)?;
+    let all = all(tree::compare(store, None, Some(place.id))?);
+    let sides = Sides { permissions: permissions.below(path), ..Sides::default() };
     let applied = apply(store, &own, &all, &sides)?;
     if applied.is_full {
         // Without all of its files it would be taken for whole. What there is no room for is tried again later.
         all.keys().rev().for_each(|path| remove_one(&own, path));
-        let _best_effort = root.remove_folder(&temporary);
+        let _best_effort = parent.remove_folder(&temporary);
         return Err(refused(io::ErrorKind::StorageFull.into()));
     }
-    let filled = own.make_below(b"objects").and_then(|objects| {
-        own.make_below(b"refs")?;
-        history::give_back(&kept.join(OBJECTS), &objects)?;
-        for path in inner {
-            inner::give_objects_back(kept, path, &own.open_below(&path[b".git/".len()..])?)?;
-        }
-        root.own_like(root, &temporary)?;
-        permissions.get(b".git").map_or(Ok(()), |bits| own.set_permissions(bits))?;
-        root.rename(&temporary, b".git")
+    let filled = fill(&own).and_then(|()| {
+        parent.own_like(&parent, &temporary)?;
+        permissions.get(path).map_or(Ok(()), |bits| own.set_permissions(bits))?;
+        parent.rename(&temporary, name)
     });
     filled.map_err(refused)?;
-    Ok(Some(applied))
+    Ok(Some(applied.below(&as_path(path))))
 }
 
 /// Removes a file or an empty folder, if that can be done.
@@ -383,6 +377,12 @@ fn temporary_name() -> Vec<u8> {
 }
 
 impl Applied {
+    /// Says the same of a folder, in which all this is.
+    fn below(mut self, folder: &Path) -> Self {
+        self.left = self.left.into_iter().map(|left| left.below(folder)).collect();
+        self
+    }
+
     fn leave(&mut self, path: &[u8], why: String) {
         self.left.push(NotRestored { path: as_path(path).into_owned(), why });
     }

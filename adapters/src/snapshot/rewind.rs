@@ -12,15 +12,17 @@ use unstuck_core::snapshot::Standing;
 
 use super::change::Difference;
 use super::error::{Error, io};
-use super::folder::as_path;
-use super::inner;
+use super::folder::{self, Folder, as_path};
+use super::inner::{self, GIT, Inner};
+use super::object::FOLDER;
 use super::parts::Parts;
+use super::permissions::Permissions;
 use super::refs::{self, Changed};
 use super::repository::{first_part, is_object_name};
 use super::restore::{self, Applied, NotRestored, Sides};
 use super::store::Store;
 use super::tree::Place;
-use super::{Branches, OBJECTS, Snapshot, Snapshots, history, tree};
+use super::{Branches, Snapshot, Snapshots, tree};
 use crate::git;
 
 /// How a repository stands at a moment, as a snapshot has it.
@@ -47,18 +49,71 @@ pub(super) struct Rewound {
     pub(super) left: Vec<NotRestored>,
 }
 
-/// Makes the repository, which is as `now` says, what it was `then`, as far as [`Git::PutBack`](super::Git::PutBack) says, and
-/// looks whether git can read what it has then.
+/// Makes the repositories, which are as `now` says, what they were `then`, as far as [`Git::PutBack`](super::Git::PutBack) says,
+/// and looks whether git can read what they have then.
 pub(super) fn rewind(of: &Snapshots, now: &Snapshot, then: &Snapshot) -> Result<Rewound, Error> {
-    let mut rewound = moved_back(of, now, then)?;
+    let (is, was) = (Parts::of(&of.store, now)?, Parts::of(&of.store, then)?);
+    let (inner_is, inner_was) = (inner::all(&of.store, &is)?, inner::all(&of.store, &was)?);
+    let permissions = was.permissions(&of.store)?;
+    let mut rewound = Rewound::default();
+    let bring_back = |path: &[u8], place: Place, rewound: &mut Rewound| {
+        brought_back(of, (path, place), &inner_was, &permissions, rewound)
+    };
+    let place = was.repository().map(|item| Place { mode: item.mode, id: item.id });
+    let is_back = place.map_or(Ok(false), |place| bring_back(GIT, place, &mut rewound))?;
+    let is_known = is_back || moved_back(of, (now, &is), (then, &was), &mut rewound)?;
+    let mut back: Vec<&[u8]> = if is_known && !is_back { Vec::new() } else { vec![GIT] };
+    for (path, was) in &inner_was {
+        if back.iter().any(|back| folder::is_within(path, back)) {
+            continue;
+        }
+        match inner_is.get(path) {
+            Some(is) => within(of, path, *is, *was, &mut rewound)?,
+            None if bring_back(path, Place { mode: FOLDER, id: *was }, &mut rewound)? => back.push(path),
+            None => rewound.leave(&as_path(path).to_string_lossy(), NO_REPOSITORY.to_owned()),
+        }
+    }
     let is_told = rewound.left.iter().any(|left| left.path == Path::new(".git"));
     if let Some(stood) = then.repository.as_ref().filter(|_| !is_told)
         && let Some(why) = unreadable(&of.workspace, stood.commit.as_deref())
     {
-        let why = format!("cannot be read whole ({why}); what is broken in it: git fsck --no-dangling");
-        rewound.leave(".git", why);
+        rewound.leave_unreadable(GIT, &why);
     }
     Ok(rewound)
+}
+
+/// Why a folder is not put back.
+const NO_REPOSITORY: &str = "is there, but no repository any more: move it away, and undo again with --git";
+
+/// Brings a repository back whose own folder is gone, with those of its submodules, which are among `inner`; says whether it
+/// did.
+fn brought_back(
+    of: &Snapshots,
+    (path, place): (&[u8], Place),
+    inner: &Inner,
+    permissions: &Permissions,
+    rewound: &mut Rewound,
+) -> Result<bool, Error> {
+    let fill = |own: &Folder| {
+        inner::give_objects_back(&of.own, path, own)?;
+        for one in inner.keys().filter(|it| *it != path && folder::is_within(it, path)) {
+            inner::give_objects_back(&of.own, one, &own.open_below(&one[path.len() + 1..])?)?;
+        }
+        Ok(())
+    };
+    let root = of.root()?;
+    let applied = restore::bring_repository_back(&of.store, &root, (path, place), permissions, fill)?;
+    let Some(applied) = applied else { return Ok(false) };
+    rewound.left.extend(applied.left);
+    if path == GIT {
+        rewound.done.push("is back".to_owned());
+        return Ok(true);
+    }
+    rewound.done.push(format!("has {} again", as_path(path).display()));
+    if let Some(why) = unreadable(&of.workspace.join(as_path(path)), None) {
+        rewound.leave_unreadable(path, &why);
+    }
+    Ok(true)
 }
 
 /// Says what git complains of where it does not find the commits that refs lead to, and the files of the last ones.
@@ -71,118 +126,97 @@ fn unreadable(workspace: &Path, commit: Option<&str>) -> Option<String> {
     Some(error.to_string()).filter(|error| !error.starts_with("git did not end"))
 }
 
-fn moved_back(of: &Snapshots, now: &Snapshot, then: &Snapshot) -> Result<Rewound, Error> {
-    let (is, was) = (Parts::of(&of.store, now)?, Parts::of(&of.store, then)?);
-    let objects = of.own.join(OBJECTS);
-    let mut rewound = Rewound::default();
-    if let Some(item) = was.repository()
-        && let Some(applied) = restore::bring_repository_back(
-            &of.store,
-            &of.root()?,
-            item,
-            &was.permissions(&of.store)?,
-            &of.own,
-            &inner::all(&of.store, &was)?
-                .into_keys()
-                .filter(|it| inner::is_of_submodule(it))
-                .collect::<Vec<_>>(),
-        )?
-    {
-        rewound.done.push("is back".to_owned());
-        rewound.left = applied.left;
-        return Ok(rewound);
-    }
+/// Puts the repository of the workspace back, which is there. Says whether it is known to be the one that was there.
+fn moved_back(
+    of: &Snapshots,
+    (now, is): (&Snapshot, &Parts),
+    (then, was): (&Snapshot, &Parts),
+    rewound: &mut Rewound,
+) -> Result<bool, Error> {
     let (stands, stood) = match (&now.repository, &then.repository) {
-        (_, None) => return Ok(rewound),
+        (_, None) => return Ok(false),
         (None, Some(_)) => {
-            let why = "is there, but no repository any more: move it away, and undo again with --git";
-            rewound.leave(".git", why.to_owned());
-            return Ok(rewound);
+            rewound.leave(".git", NO_REPOSITORY.to_owned());
+            return Ok(false);
         }
         (Some(stands), Some(stood)) => (stands, stood),
     };
-    if !is.same_repository(&was) {
+    if !is.same_repository(was) {
         rewound
             .leave(".git", "leads to another repository than it did, in which nothing is changed".to_owned());
-        return Ok(rewound);
+        return Ok(false);
     }
-    let (inner_is, inner_was) = (inner::all(&of.store, &is)?, inner::all(&of.store, &was)?);
-    let states = State::of(&of.store, &is, stands)?.zip(State::of(&of.store, &was, stood)?);
+    let states = State::of(&of.store, is, stands)?.zip(State::of(&of.store, was, stood)?);
     let folders = is.repository_folder().zip(was.repository_folder());
     let Some((is, was)) = states else {
         let why = "stays as it is: where HEAD and the branches are, or were, is not known";
         rewound.leave(".git", why.to_owned());
-        return Ok(rewound);
+        return Ok(false);
     };
     if let Some((is, was)) = folders {
-        put_back(of, GIT, is, was, |path| is_in_progress(path) || is_setting(path), &mut rewound)?;
+        put_back(of, GIT, is, was, |path| is_in_progress(path) || is_setting(path), rewound)?;
     }
-    let branches = gone(&is, &was);
+    let branches = gone(&is.branches, &was.branches);
     let others = folders.map_or(Ok(Vec::new()), |(is, was)| refs::changed(&of.store, is, was))?;
     let wanted = branches.iter().chain(&others).map(|it| it.was.as_str());
     if folders.is_some() && !has_objects(&of.workspace, wanted.chain(was.standing.commit.as_deref())) {
-        let given = of.root()?.make_below(b".git/objects");
-        if let Err(error) = given.and_then(|given| history::give_back(&objects, &given)) {
+        let given = of.root()?.open_below(GIT).and_then(|own| inner::give_objects_back(&of.own, GIT, &own));
+        if let Err(error) = given {
             rewound.leave(".git/objects", format!("cannot be added to: {error}"));
         }
     }
-    rewound.bring_back(&of.workspace, "branches", &branches);
-    rewound.bring_back(&of.workspace, "tags and other refs", &others);
+    rewound.bring_back(&of.workspace, GIT, "branches", &branches);
+    rewound.bring_back(&of.workspace, GIT, "tags and other refs", &others);
     rewound.head(&of.workspace, &is, &was);
-    if let Some((is, was)) = folders.filter(|_| others.iter().any(|it| it.name == refs::STASH)) {
-        put_back(of, GIT, is, was, |path| path == b"logs/refs/stash", &mut rewound)?;
-    }
-    for (path, tree) in &inner_was {
-        within(of, path, inner_is.get(path).copied(), *tree, &mut rewound)?;
-    }
-    if folders.is_none() && is.standing.commit != was.standing.commit {
+    if let Some((is, was)) = folders {
+        stash_back(of, GIT, is, was, &others, rewound)?;
+    } else if is.standing.commit != was.standing.commit {
         let why = "stays as it is: what is staged is in no snapshot here; git reset makes it as HEAD is";
         rewound.leave(".git: index", why.to_owned());
     }
-    Ok(rewound)
+    Ok(true)
 }
 
-/// Puts a repository within back: that of a submodule as it was, with its branches and HEAD; one in a folder of the workspace
-/// is told to work as it was.
-fn within(
+/// Puts the list of stashes back that a stash was in which is back.
+fn stash_back(
     of: &Snapshots,
-    path: &[u8],
-    is: Option<Digest>,
+    own: &[u8],
+    is: Digest,
     was: Digest,
+    others: &[Changed],
     rewound: &mut Rewound,
 ) -> Result<(), Error> {
-    let is_of_submodule = inner::is_of_submodule(path);
-    let refused = |source| Error::Io { what: "bring back", path: as_path(path).into_owned(), source };
-    let Some(is) = is else {
-        // Of one in a folder there is no more than its settings.
-        if is_of_submodule {
-            let own = of.root()?.make_below(path).map_err(refused)?;
-            let all = restore::all(tree::compare(&of.store, None, Some(was))?);
-            let applied = restore::apply(&of.store, &own, &all, &Sides::default())?;
-            inner::give_objects_back(&of.own, path, &own).map_err(refused)?;
-            rewound.done.push(format!("has {} again", as_path(path).display()));
-            rewound.left.extend(applied.left.into_iter().map(|left| left.below(&as_path(path))));
-        }
-        return Ok(());
-    };
-    let is_meant = |path: &[u8]| is_setting(path) || is_of_submodule && is_in_progress(path);
-    put_back(of, path, is, was, is_meant, rewound)?;
-    if is_of_submodule && is != was {
-        let folder = of.workspace.join(as_path(path));
-        let (now, then) = (refs::branches(&of.store, is)?, refs::branches(&of.store, was)?);
-        let gone = then.iter().filter(|(name, _)| !now.contains_key(*name));
-        let gone: Vec<Changed> = gone.map(|(name, target)| Changed::branch(name, target)).collect();
-        if !has_objects(&folder, then.values().map(String::as_str)) {
-            let own = of.root()?.open_below(path).map_err(refused)?;
-            inner::give_objects_back(&of.own, path, &own).map_err(refused)?;
-        }
-        rewound.bring_back(&folder, &format!("branches of {}", as_path(path).display()), &gone);
-        rewound.head_within(&folder, path, &Inside::of(of, is, now)?, &Inside::of(of, was, then)?);
+    if others.iter().any(|it| it.name == refs::STASH) {
+        put_back(of, own, is, was, |path| path == b"logs/refs/stash", rewound)?;
     }
     Ok(())
 }
 
-/// Where HEAD and the branches of a submodule are.
+/// Puts a repository within back, whose own folder is at `path` and is there, with its branches and HEAD.
+fn within(of: &Snapshots, path: &[u8], is: Digest, was: Digest, rewound: &mut Rewound) -> Result<(), Error> {
+    if is == was {
+        return Ok(());
+    }
+    let folder = of.workspace.join(as_path(path));
+    put_back(of, path, is, was, |path| is_setting(path) || is_in_progress(path), rewound)?;
+    let (now, then) = (refs::branches(&of.store, is)?, refs::branches(&of.store, was)?);
+    let (branches, others) = (gone(&now, &then), refs::changed(&of.store, is, was)?);
+    let wanted = then.values().chain(others.iter().map(|it| &it.was));
+    if !has_objects(&folder, wanted.map(String::as_str)) {
+        let given = of.root()?.open_below(path);
+        given.and_then(|own| inner::give_objects_back(&of.own, path, &own)).map_err(|source| Error::Io {
+            what: "bring back",
+            path: as_path(path).into_owned(),
+            source,
+        })?;
+    }
+    rewound.bring_back(&folder, path, "branches", &branches);
+    rewound.bring_back(&folder, path, "tags and other refs", &others);
+    rewound.head_within(&folder, path, &Inside::of(of, is, now)?, &Inside::of(of, was, then)?);
+    stash_back(of, path, is, was, &others, rewound)
+}
+
+/// Where HEAD and the branches of a repository within are.
 struct Inside {
     head: String,
     branches: BTreeMap<String, String>,
@@ -203,9 +237,6 @@ impl Inside {
         }
     }
 }
-
-/// The folder of the repository itself.
-const GIT: &[u8] = b".git";
 
 /// Puts back these files below the folder `own` of a repository.
 fn put_back(
@@ -299,13 +330,18 @@ impl Rewound {
         self.left.extend(applied.left.into_iter().map(|left| left.below(&place)));
     }
 
-    /// Takes back what became of refs.
-    fn bring_back(&mut self, workspace: &Path, what: &str, changed: &[Changed]) {
-        match change(workspace, changed.iter().flat_map(Changed::taken_back).collect()) {
-            Ok(()) => self.done.extend(told(changed)),
-            Err(why) => {
-                self.leave(&format!(".git: {what}"), format!("those that are gone are not back: {why}"))
+    /// Takes back what became of refs of the repository whose own folder is at `own`.
+    fn bring_back(&mut self, folder: &Path, own: &[u8], what: &str, changed: &[Changed]) {
+        let place = as_path(own);
+        match change(folder, changed.iter().flat_map(Changed::taken_back).collect()) {
+            Ok(()) => {
+                let of_inner = if own == GIT { String::new() } else { format!(" in {}", place.display()) };
+                self.done.extend(told(changed).into_iter().map(|what| format!("{what}{of_inner}")));
             }
+            Err(why) => self.leave(
+                &format!("{}: {what}", place.display()),
+                format!("those that are gone are not back: {why}"),
+            ),
         }
     }
 
@@ -321,7 +357,7 @@ impl Rewound {
         }
     }
 
-    /// Brings HEAD of a submodule to where it was, with its branch.
+    /// Brings HEAD of a repository within to where it was, with its branch.
     fn head_within(&mut self, folder: &Path, path: &[u8], is: &Inside, was: &Inside) {
         let (there, then) = (is.at(), was.at());
         if there == then {
@@ -347,6 +383,11 @@ impl Rewound {
         }
     }
 
+    fn leave_unreadable(&mut self, own: &[u8], why: &str) {
+        let why = format!("cannot be read whole ({why}); what is broken in it: git fsck --no-dangling");
+        self.leave(&as_path(own).to_string_lossy(), why);
+    }
+
     fn leave(&mut self, path: &str, why: String) {
         self.left.push(NotRestored { path: path.into(), why });
     }
@@ -360,9 +401,9 @@ fn has_objects<'a>(workspace: &Path, wanted: impl Iterator<Item = &'a str>) -> b
 }
 
 /// Returns the branches that were there and are not any more.
-fn gone(is: &State, was: &State) -> Vec<Changed> {
-    let there = was.branches.iter().filter(|(_, target)| is_object_name(target));
-    let gone = there.filter(|(name, _)| !is.branches.contains_key(*name));
+fn gone(is: &Branches, was: &Branches) -> Vec<Changed> {
+    let there = was.iter().filter(|(_, target)| is_object_name(target));
+    let gone = there.filter(|(name, _)| !is.contains_key(*name));
     gone.map(|(name, target)| Changed::branch(name, target)).collect()
 }
 

@@ -12,7 +12,7 @@ use super::error::{self, Error};
 use super::folder::{self, Folder, Seen};
 use super::index::{Index, Known};
 use super::left_out::{self, Left, Reason};
-use super::object::{FOLDER, TYPE};
+use super::object::TYPE;
 use super::pack::Writer;
 use super::parts::Root;
 use super::permissions::Permissions;
@@ -20,7 +20,7 @@ use super::repository::Repository;
 use super::rules::{self, Rules};
 use super::tree::Node;
 use super::walk::{Area, Found, Walk};
-use super::{Branches, INDEX, OBJECTS, Snapshot, Snapshots, history, inner, tracked};
+use super::{Branches, INDEX, Snapshot, Snapshots, inner, tracked};
 
 pub(super) fn take(
     of: &Snapshots,
@@ -67,10 +67,7 @@ pub(super) fn take(
     }
     let standing = repository.as_ref().map(Repository::standing);
     let branches = repository.as_ref().and_then(Repository::branches);
-    let is_ours = files.iter().any(|file| file.path == b".git" && file.mode & TYPE == FOLDER);
-    if is_ours {
-        keep_history(of, &root, &files, &mut notes);
-    }
+    keep_history(of, &root, &files, &mut notes);
     left.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     left_out::note_births(&root, &mut left);
     of.remember_own_output(own_output, &left);
@@ -166,24 +163,30 @@ fn read(
     Ok(taken)
 }
 
+/// Keeps the objects of the repositories, that of the workspace and those within.
 fn keep_history(of: &Snapshots, root: &Folder, files: &[Taken], notes: &mut Vec<String>) {
-    let copied_max = of.limits.history_bytes_max;
-    let of_git = files.iter().filter(|file| file.area == Area::Repository && folder::has_content(file.mode));
-    let missed = history::keep(root, b".git/objects", &of.own.join(OBJECTS), copied_max);
-    let missed = missed.and_then(|missed| {
-        let paths = of_git.map(|file| &*file.path);
-        Ok(missed + inner::keep_objects(root, &of.own, copied_max, paths)?)
-    });
-    match missed {
-        Ok(0) => {}
-        Ok(missed) => notes.push(format!(
-            "{} of the objects in .git cannot be copied, being elsewhere and too large: a deleted .git cannot be \
-             brought back whole",
+    let of_git = files.iter().filter(|file| file.area.is_of_git() && folder::has_content(file.mode));
+    let (mut missed, mut lacking) = (0, Vec::new());
+    for own in inner::with_objects(root, of_git.map(|file| &*file.path)) {
+        let name = String::from_utf8_lossy(own);
+        match inner::keep_objects(root, &of.own, own, of.limits.history_bytes_max) {
+            Ok(0) => {}
+            Ok(more) => {
+                missed += more;
+                lacking.push(name);
+            }
+            Err(error) => notes.push(format!(
+                "the objects in {name} cannot be kept ({error}): if it is deleted, it cannot be brought back whole"
+            )),
+        }
+    }
+    if let [first, others @ ..] = &lacking[..] {
+        let more = if others.is_empty() { "" } else { " and others" };
+        notes.push(format!(
+            "{} of the objects in {first}{more} cannot be copied, being elsewhere and too large: if it is deleted, it cannot \
+             be brought back whole",
             count(missed, "file")
-        )),
-        Err(error) => notes.push(format!(
-            "the objects in .git cannot be kept ({error}): a deleted .git cannot be brought back whole"
-        )),
+        ));
     }
 }
 

@@ -31,8 +31,15 @@ pub(super) enum Area {
     /// The file by which a submodule or a linked checkout within the workspace is led to its repository. No part of the
     /// work: a copy of the workspace that had it would lead there, too.
     Within,
-    /// What is looked at of the repository of a folder in the workspace: its branches, and what it makes git run.
+    /// The same of the repository of a folder in the workspace.
     Inner,
+}
+
+impl Area {
+    /// Says whether it is what a repository is made of.
+    pub(super) fn is_of_git(self) -> bool {
+        matches!(self, Self::Repository | Self::Inner)
+    }
 }
 
 /// A file, link or folder that was found.
@@ -157,9 +164,7 @@ pub(super) fn threads() -> usize {
 
 /// Says whether something is the repository of a folder within the workspace.
 fn is_repository_within(job: &Job, path: &[u8]) -> bool {
-    !matches!(job.area, Area::Repository | Area::Inner)
-        && !job.path.is_empty()
-        && folder::split(path).1 == b".git"
+    !job.area.is_of_git() && !job.path.is_empty() && folder::split(path).1 == inner::GIT
 }
 
 /// A folder that is to be listed. It is opened from the folder that it is in, when its turn comes.
@@ -279,11 +284,14 @@ impl Worker<'_> {
         };
         if seen.is(FOLDER) && is_repository_within(job, &path) {
             self.leave(path.clone(), Reason::Repository, Some(seen));
+            let area = Area::Inner;
+            let found = Found { path: path.clone(), area, mode: seen.mode, stamp: seen.stamp, group: None };
+            self.listing.found.push(found);
             let (parent, depth, level) = (folder.clone(), job.depth + 1, level.cloned());
-            more.push(Job { parent, name, path, depth, area: Area::Inner, group: None, level });
+            more.push(Job { parent, name, path, depth, area, group: None, level });
             return;
         }
-        let is_store = job.area == Area::Repository && seen.is(FOLDER) && inner::is_store(&name);
+        let is_store = job.area.is_of_git() && seen.is(FOLDER) && inner::is_store(&name);
         if is_store && inner::is_repository(&job.path, |name| folder.look(name).is_ok()) {
             if name != b"objects" {
                 self.leave(path, Reason::Store, Some(seen));
@@ -313,8 +321,6 @@ impl Worker<'_> {
                     group.bytes.fetch_add(seen.stamp.size.min(1 << 40), Ordering::Relaxed);
                 }
             }
-            // The whole repository is named already.
-            _ if area == Area::Inner => return,
             _ => return self.leave(path, Reason::NoFile, Some(seen)),
         }
         self.listing.found.push(Found { path, area, mode: seen.mode, stamp: seen.stamp, group });
@@ -329,12 +335,8 @@ impl Worker<'_> {
         is_folder: bool,
     ) -> Option<(Area, Option<Arc<Group>>)> {
         let rules = self.walk.rules;
-        if job.area == Area::Repository {
-            return repository::keeps(path).then_some((Area::Repository, None));
-        }
-        if job.area == Area::Inner {
-            let below = memchr::memmem::rfind(path, b"/.git/").map(|at| &path[at + b"/.git/".len()..]);
-            return below.is_some_and(inner::keeps).then_some((Area::Inner, None));
+        if job.area.is_of_git() {
+            return repository::keeps(path).then_some((job.area, None));
         }
         let is_inner = job.area == Area::Ignored;
         if folder::split(path).1 == b".git" {

@@ -280,7 +280,7 @@ fn the_files_that_lead_to_repositories_within_are_seen_and_come_back() {
     let first = world.first();
     world.sh("rm lib/.git; git init --quiet lib");
     let left = world.snapshots().restore(&first, Git::Leave).unwrap().files.left;
-    assert_eq!(left[0].why, "would be lost: what is there now is the history of a repository within");
+    assert_eq!(left[0].why, "would be lost: what is there now is the repository of a folder");
 }
 
 #[test]

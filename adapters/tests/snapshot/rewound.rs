@@ -316,11 +316,12 @@ fn refs_in_tables_are_seen_and_put_back_as_others_are() {
     }
 }
 
-/// A submodule with a commit that is nowhere else, and a repository in a folder.
+/// A submodule with a commit that is nowhere else, and a repository in a folder, with commits, a tag and a stash of its own.
 const WITH_INNER: &str = "git init -q ../lib; (cd ../lib; echo l >l; git add -A; git commit -qm l)
     git submodule --quiet add ../lib sub; git commit -qm sub -- sub .gitmodules
     (cd sub; git checkout -qb topic; echo p >p; git add p; git commit -qm unpushed; git branch keep)
-    git init -qb main inner; (cd inner; echo i >i; git add i; git commit -qm i; git branch keep)";
+    git init -qb main inner; (cd inner; echo i >i; git add i; git commit -qm i; git branch keep; git tag v1
+        echo two >>i; git stash -q; echo j >j; git add j; git commit -qm j; echo staged >k; git add k)";
 
 #[test]
 fn a_submodule_comes_back_with_what_nobody_else_has() {
@@ -343,6 +344,57 @@ fn a_submodule_comes_back_with_what_nobody_else_has() {
         comes_back(&world, worker, STANDS, said);
         world.sh("git -C sub fsck --strict --no-dangling >&2");
     }
+}
+
+#[test]
+fn a_repository_in_a_folder_comes_back_with_its_history() {
+    const STANDS: &str = "cd inner; git for-each-ref; git symbolic-ref -q HEAD || git rev-parse HEAD; cat i j k
+        git status --porcelain; git config --list --local; git log --format=%s; git stash list; git stash show -p";
+    const PRUNED: &str = "cd inner; git stash clear; git tag -d v1 >&2; git checkout -q --detach HEAD~1; git branch -qD main keep
+        git reflog expire --expire=now --all; git gc -q --prune=now";
+    for (worker, said) in [
+        ("rm -rf inner", "has inner/.git again"),
+        ("mv inner/.git ../away", "has inner/.git again"),
+        ("rm -rf inner .git", "has inner/.git again"),
+        ("rm -rf inner; echo x >inner", "has inner/.git again"),
+        (PRUNED, "has the branch main again"),
+        (PRUNED, "has the tag v1 again"),
+        (PRUNED, "has the stash again"),
+        (
+            "cd inner; git reset -q --hard HEAD~1; git gc -q --prune=now",
+            "has HEAD of inner/.git where it was",
+        ),
+        ("cd inner; rm -rf .git; git init -qb main; git add -A; git commit -qm all", "where it was"),
+        ("cd inner; git reset -q", "has staged what it had in inner/.git"),
+        ("git -C inner config core.hooksPath x", "the hooks that it had in inner/.git"),
+    ] {
+        let world = World::new(DIRTY);
+        world.sh(WITH_INNER);
+        comes_back(&world, worker, STANDS, said);
+        world.sh("git -C inner fsck --strict --no-dangling >&2");
+    }
+}
+
+#[test]
+fn repositories_come_back_where_the_workspace_itself_is_none() {
+    let world = World::new(
+        "for it in a b/c; do git init -qb main $it; git -C $it commit -q --allow-empty -m $it; done",
+    );
+    comes_back(
+        &world,
+        "rm -rf a; rm -rf b",
+        "for it in a b/c; do git -C $it log --format=%s; done",
+        "has b/c/.git again",
+    );
+}
+
+#[test]
+fn a_repository_within_comes_back_with_its_submodules_and_with_its_permissions() {
+    let world = World::new(DIRTY);
+    world.sh("git init -q ../lib; git -C ../lib commit -qm l --allow-empty; git init -qb main inner; cd inner
+        git submodule --quiet add ../../lib sub; git commit -qm sub; cd sub; git commit -qm unpushed --allow-empty; chmod 700 ../.git");
+    let state = "stat -c %a inner/.git; git -C inner/sub log --format=%s; git -C inner status --porcelain";
+    comes_back(&world, "rm -rf inner", state, "has inner/.git again");
 }
 
 #[test]

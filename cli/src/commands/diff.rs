@@ -97,15 +97,22 @@ pub fn diff(global: &Global, args: &Args) -> Result {
             "iteration {iteration} of {step} is under way, or nobody could look at what it left; the workspace as it is now: {UNSTUCK} diff {short} @first @now"
         )
     });
+    let since = before.as_ref().map(|seen| format!("@{}", seen.seq)).unwrap_or_default();
     let (before, after) =
         (before.map(|seen| seen.snapshot).or(now.as_ref()), after.map(|seen| seen.snapshot).or(now.as_ref()));
     let (Some(before), Some(after)) = (before, after) else { return Ok(exit::OK) };
     let lost = snapshots.lost(before, after).map_err(failed)?;
-    for Lost { path, how, .. } in lost.iter().filter(|it| is_named(&it.path, args)) {
-        eprintln!(
-            "note: {} was {how}; no snapshot holds it, so how it differs is not known",
-            undo::shown(path)
-        );
+    for Lost { path, how, comes_back, .. } in lost.iter().filter(|it| is_named(&it.path, args)) {
+        let path = undo::shown(path);
+        match comes_back {
+            true => eprintln!(
+                "note: the repository {path} was {how}; put it back: {UNSTUCK} undo {}{since} --git",
+                found.short()
+            ),
+            false => {
+                eprintln!("note: {path} was {how}; no snapshot holds it, so how it differs is not known")
+            }
+        }
     }
     let unseen = snapshots.unseen(before, after).map_err(failed)?;
     let unseen: Vec<_> = unseen.into_iter().filter(|it| is_named(&it.path, args)).collect();

@@ -84,7 +84,10 @@ pub fn undo(global: &Global, args: &Args) -> Result {
         None => format!("at event {}", seen.seq),
     };
     let lost = driving::snapshots(project.runs(), found.started(&events)?).and_then(|it| {
-        let lost = it.lost(seen.snapshot, &undone.restored.before);
+        let lost = it.lost(seen.snapshot, &undone.restored.before).map(|mut lost| {
+            lost.retain(|it| !it.comes_back || git == Git::Leave);
+            lost
+        });
         lost.map_err(|it| explained::of_snapshots(&it))
     });
     let is_whole = undone.restored.files.left.is_empty() && lost.as_ref().is_ok_and(Vec::is_empty);
@@ -105,7 +108,11 @@ pub fn undo(global: &Global, args: &Args) -> Result {
     if let Some(lacks) = seen.snapshot.lacks() {
         println!("  {}", text::wrap(&lacks, text::width(), 11));
     }
-    let (gone, other): (Vec<_>, Vec<_>) = lost?.into_iter().partition(|it| it.how == Loss::Removed);
+    let (repositories, lost): (Vec<_>, Vec<_>) = lost?.into_iter().partition(|it| it.comes_back);
+    for Lost { path, how, .. } in repositories {
+        println!("  left     {}: {how}; with --git it comes back", shown(&path));
+    }
+    let (gone, other): (Vec<_>, Vec<_>) = lost.into_iter().partition(|it| it.how == Loss::Removed);
     if !gone.is_empty() {
         println!("  lost     {}", listed(&gone.into_iter().map(|it| it.path).collect::<Vec<_>>()));
     }

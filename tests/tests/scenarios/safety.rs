@@ -602,11 +602,6 @@ fn what_no_snapshot_holds_and_a_worker_changes_is_told_once_and_by_diff_and_undo
             Some("what it was: db"),
             "db: perhaps changed",
         ),
-        (
-            "mkdir n; git -C vendor init -q; rm -rf vendor/.git; git init -q vendor",
-            Some("vendor/.git"),
-            "vendor/.git",
-        ),
     ] {
         let stage = Stage::repository();
         stage.write(".gitignore", "data/\ndb\n");
@@ -615,7 +610,7 @@ fn what_no_snapshot_holds_and_a_worker_changes_is_told_once_and_by_diff_and_undo
             let file = fs::File::create(stage.workspace().join(name)).expect("the workspace is ours");
             file.set_len(bytes).expect("it is sparse");
         }
-        stage.shell(&stage.workspace(), "touch -r huge stamp; git init -q vendor");
+        stage.shell(&stage.workspace(), "touch -r huge stamp");
         let command = format!("{AGAIN}; {change}");
         let ended =
             stage.unstuck(&["run", "go", "--check", "test -e done", "--with", &command]).with_status(0);
@@ -634,20 +629,30 @@ fn what_no_snapshot_holds_and_a_worker_changes_is_told_once_and_by_diff_and_undo
 }
 
 #[test]
-fn the_history_of_a_repository_within_is_not_promised_to_be_kept_and_its_loss_is_told() {
-    let stage = Stage::repository();
-    stage.git(&["init", "-q", "vendor"]);
-    stage.write("vendor/v.txt", "v\n");
-    let ended =
-        stage.unstuck(&["run", "go", "--claim", "--with", "rm -rf vendor; echo COMPLETE"]).with_status(0);
-    let ended = ended.says("vendor/.git (the history of a repository within)");
-    ended.says("removed what no snapshot holds and nothing brings back: vendor/.git");
-    stage
-        .unstuck(&["undo"])
-        .with_status(1)
-        .says("but for what is named here")
-        .says("lost 1 file: vendor/.git");
-    assert!(stage.workspace().join("vendor/v.txt").exists());
+fn a_repository_in_a_folder_that_is_gone_is_told_and_comes_back_with_its_history() {
+    for (change, told) in [
+        ("rm -rf vendor", "removed"),
+        ("rm -rf vendor/.git; git init -q vendor; git -C vendor commit -qm x --allow-empty", "replaced"),
+    ] {
+        let stage = Stage::repository();
+        let git = |arguments: &[&str]| stage.git(&[&["-C", "vendor"], arguments].concat());
+        stage.git(&["init", "-q", "vendor"]);
+        stage.write("vendor/v.txt", "v\n");
+        git(&["add", "v.txt"]);
+        git(&["commit", "-qm", "nowhere else"]);
+        let with = format!("{change}; touch new; echo COMPLETE");
+        let ended = stage.unstuck(&["run", "go", "--claim", "--with", &with]).with_status(0);
+        ended.says(&format!("{told} the repository vendor/.git; put it back: unstuck undo"));
+        let diff = stage.unstuck(&["diff"]).with_status(0);
+        let note = format!("the repository vendor/.git was {told}; put it back: unstuck undo");
+        assert!(diff.err.contains(&note), "{diff:#?}");
+        let left = format!("vendor/.git: {told}; with --git it comes back");
+        stage.unstuck(&["undo"]).with_status(1).says("but for what is named here").says(&left);
+        assert!(stage.workspace().join("vendor/v.txt").exists());
+        stage.unstuck(&["undo", "@last@first", "--git"]).with_status(0).says("vendor/.git");
+        assert_eq!(git(&["log", "--format=%s"]), "nowhere else\n");
+        assert_eq!(git(&["status", "--porcelain"]), "");
+    }
 }
 
 #[test]
@@ -918,7 +923,7 @@ fn what_a_worker_makes_of_a_repository_within_is_told_and_what_it_would_run_is_p
     assert!(said.contains(&deleted), "{said}");
     assert!(said.contains("changed what git runs and how it works: inner/.git/config"), "{said}");
     stage.unstuck(&["undo", "--git"]).with_status(0).says("the hooks that it had in inner/.git");
-    assert!(stage.shell(&stage.workspace(), &back).status.success());
+    assert_eq!(stage.git(&["-C", "inner", "rev-parse", "keep"]), commit);
     let left = stage.shell(&stage.workspace(), "git -C inner config core.fsmonitor");
     assert!(left.stdout.is_empty(), "{left:?}");
     stage.verify();
