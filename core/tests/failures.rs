@@ -223,6 +223,7 @@ samples! {
     "playwright-step.txt"
     "playwright.json"
     "playwright.txt"
+    "playwright.xml"
     "poku.txt"
     "pre-commit.txt"
     "prettier-syntax.txt"

@@ -9,6 +9,7 @@
 //! | GoogleTest | suite | test | |
 //! | CTest | as the name | name | an output, and how the test ended or nothing; what could not start is skipped |
 //! | Surefire | class | method(params) | |
+//! | Playwright | file | suite › test | a suite for each file and project, which is its host |
 
 use std::borrow::Cow;
 
@@ -84,7 +85,7 @@ fn begin(text: &str) -> Option<usize> {
 }
 
 /// Reads the cases of a report, each with the suites around it. Says whether each element ends.
-fn cases(text: &str, take: &mut dyn FnMut(Case, &[String])) -> bool {
+fn cases(text: &str, take: &mut dyn FnMut(Case, &[Suite])) -> bool {
     let mut reader = Reader::from_str(text);
     reader.config_mut().check_end_names = false;
     let (mut suites, mut case, mut in_failure) = (Vec::new(), None::<Case>, false);
@@ -94,7 +95,7 @@ fn cases(text: &str, take: &mut dyn FnMut(Case, &[String])) -> bool {
             Ok(Event::Start(tag)) => {
                 depth += 1;
                 match tag.name().as_ref() {
-                    "testsuite" => suites.push(attribute(&tag, "name")),
+                    "testsuite" => suites.push(Suite::of(&tag)),
                     "testcase" => case = Some(Case::of(&tag)),
                     name => in_failure = case.as_mut().is_some_and(|case| case.element(name, &tag)),
                 }
@@ -154,6 +155,10 @@ fn dialect(text: &str) -> &'static str {
         // It sets each attribute on a line.
         ("\"\n\ttests=\"", "ctest"),
     ];
+    // Its hosts are projects.
+    if head.starts_with("<testsuites id=") && head.contains(" hostname=") {
+        return "playwright";
+    }
     dialects.iter().find(|(mark, _)| head.contains(mark)).map_or("junit", |(_, name)| name)
 }
 
@@ -171,6 +176,22 @@ fn told_place(body: &str) -> Option<(u32, Option<u32>)> {
 /// Takes the escapes out, once: node sets two, one in the other, in the name of a suite.
 fn unescaped(text: &str) -> String {
     quick_xml::escape::unescape(text).map_or_else(|_| text.to_owned(), Cow::into_owned)
+}
+
+/// A suite that a case is in.
+struct Suite {
+    name: String,
+    host: String,
+}
+
+impl Suite {
+    fn of(tag: &BytesStart<'_>) -> Self {
+        Self { name: attribute(tag, "name"), host: attribute(tag, "hostname") }
+    }
+}
+
+fn host(suites: &[Suite]) -> &str {
+    suites.last().map_or("", |suite| &suite.host)
 }
 
 impl Case {
@@ -258,7 +279,7 @@ impl Case {
         (!told.is_empty()).then_some(told)
     }
 
-    fn draft(self, dialect: &'static str, suites: &[String]) -> Option<Draft> {
+    fn draft(self, dialect: &'static str, suites: &[Suite]) -> Option<Draft> {
         let [_, class, message, body] = self.failure.as_ref().filter(|_| !self.skipped)?;
         if dialect == "ctest" {
             let status = if class.is_empty() { message } else { class };
@@ -274,9 +295,13 @@ impl Case {
         {
             return None;
         }
-        let file = suites.last().filter(|suite| dialect == "junit" && diagnostic::is_path(suite));
+        let suite = suites.last().map(|suite| &*suite.name);
+        let file = suite.filter(|suite| dialect == "junit" && diagnostic::is_path(suite));
         if let (Some(file), Some((line, column))) = (file, told_place(body)) {
             return Some(self.finding(file, line, column, message));
+        }
+        if dialect == "playwright" {
+            return Some(super::playwright::of_report(host(suites), &self.class, &self.name, body));
         }
         let lines: Vec<&str> = block(dialect, message, body);
         let name = self.full_name(dialect, suites);
@@ -299,7 +324,7 @@ impl Case {
         if dialect == "cargo-nextest" {
             draft = super::nextest::process_kind(draft, class, &format!("{message}\n{body}"));
         }
-        let suite = suites.last().filter(|suite| self.class.is_empty() && diagnostic::is_path(suite));
+        let suite = suite.filter(|suite| self.class.is_empty() && diagnostic::is_path(suite));
         if !self.file.is_empty() {
             draft = draft.at(&self.file, self.line);
         } else if let Some(file) = suite {
@@ -319,16 +344,18 @@ impl Case {
     }
 
     /// Returns the name as the tool itself would give it.
-    fn full_name(&self, dialect: &str, suites: &[String]) -> String {
+    fn full_name(&self, dialect: &str, suites: &[Suite]) -> String {
         let file = |path: &str| path.trim_start_matches("./").to_owned();
         match dialect {
             "cargo-nextest" => self.name.clone(),
             "node-test" => {
-                let parents = suites.iter().filter(|name| !name.is_empty()).map(|name| unescaped(name));
+                let parents =
+                    suites.iter().map(|suite| unescaped(&suite.name)).filter(|name| !name.is_empty());
                 parents.chain([self.name.clone()]).collect::<Vec<_>>().join(" > ")
             }
             "vitest" => format!("{} > {}", self.class, self.name),
             "deno-test" => format!("{} => {}", file(&self.class), self.name.replace(" > ", " ... ")),
+            "playwright" => super::playwright::name_of_case(host(suites), &self.class, &self.name),
             "gtest" => format!("{}.{}", self.class, self.name),
             "pytest" => super::pytest::name_of_case(&self.class, &self.name),
             _ if self.class.ends_with(".bats") || self.class == self.name || self.class.is_empty() => {

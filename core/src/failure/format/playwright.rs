@@ -52,22 +52,45 @@ fn run(lines: &[&str], found: &mut Found<'_>) {
         // A step that failed in it is no part of a test, which the list at the end names by itself.
         let mut listed = tests.get(place).into_iter().flatten();
         let name = listed.find(|test| is_step(name, test)).copied().unwrap_or(name);
-        let mut parts = place.split(':');
-        let file = parts.next().unwrap_or_default();
-        // Where the files of a run are says nothing of a failure.
-        let is_said = |line: &&str| !line.trim_start().starts_with("Error Context: ");
-        let body: Vec<&str> = first_try(item.body).iter().copied().filter(is_said).collect();
         // The same test in another browser is another one.
         let project = &head[..head.find(place).unwrap_or_default()];
-        let draft = Draft::test("playwright", &format!("{project}{file} › {name}"), &body);
-        // Where it waited, if that is known, stands in an error.
-        let late = body.iter().map(|line| line.trim()).find(|line| line.starts_with("Test timeout of "));
-        let draft = match late.filter(|_| draft.kind.is_empty()) {
-            Some(late) => draft.kind("timeout").about(late),
-            None => draft,
-        };
-        found.push(draft.at(file, parts.next().and_then(|line| line.parse().ok())).headed(head));
+        found.push(draft(project, place, name, item.body).headed(head));
     }
+}
+
+/// Makes a draft of a test in a project, `[chromium] › `, with what is said of it.
+fn draft(project: &str, place: &str, name: &str, body: &[&str]) -> Draft {
+    let mut parts = place.split(':');
+    let file = parts.next().unwrap_or_default();
+    // Where the files of a run are says nothing of a failure.
+    let is_said = |line: &&str| !line.trim_start().starts_with("Error Context: ");
+    let body: Vec<&str> = first_try(body).iter().copied().filter(is_said).collect();
+    let draft = Draft::test("playwright", &format!("{project}{file} › {name}"), &body);
+    // Where it waited, if that is known, stands in an error.
+    let late = body.iter().map(|line| line.trim()).find(|line| line.starts_with("Test timeout of "));
+    let draft = match late.filter(|_| draft.kind.is_empty()) {
+        Some(late) => draft.kind("timeout").about(late),
+        None => draft,
+    };
+    draft.at(file, parts.next().and_then(|line| line.parse().ok()))
+}
+
+/// Returns the name of a case of a report: its suite is a file, and runs on a host that is the project.
+pub(super) fn name_of_case(project: &str, file: &str, name: &str) -> String {
+    format!("{}{file} › {name}", of_project(project))
+}
+
+/// Reads what a report says of a case: the head that the list has, and what is below it.
+pub(super) fn of_report(project: &str, file: &str, name: &str, body: &str) -> Draft {
+    let mut lines = body.lines().skip_while(|line| line.trim().is_empty()).peekable();
+    let place = lines.peek().and_then(|line| placed(line.trim())).map(|(place, _)| place);
+    let place = place.filter(|place| place.starts_with(file));
+    let body: Vec<&str> = lines.skip(usize::from(place.is_some())).collect();
+    draft(&of_project(project), place.unwrap_or(file), name, &body)
+}
+
+fn of_project(project: &str) -> String {
+    if project.is_empty() { String::new() } else { format!("[{project}] › ") }
 }
 
 /// Cuts a body where it is told how the test went when it was run again, or where the list goes on in the meantime.
