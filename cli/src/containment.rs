@@ -1,5 +1,5 @@
 //! Which command lines that a worker is run by are known to contain it. What they let through is the business of whoever
-//! wrote them; one that is not known, such as `env` or `nice`, contains nothing.
+//! wrote them, unless that is everything; one that is not known, such as `env` or `nice`, contains nothing.
 
 /// Programs that contain what they run, and the subcommands by which they do; none: however they are called.
 const KNOWN: &[(&str, &[&str])] = &[
@@ -28,7 +28,22 @@ pub fn contains(wrap: &str) -> bool {
     let named = words.next().filter(|word| word.starts_with('/') || !word.contains('/'));
     let program = named.and_then(|word| word.rsplit('/').next()).unwrap_or_default();
     let known = KNOWN.iter().find(|(name, _)| *name == program);
-    known.is_some_and(|(_, by)| by.is_empty() || words.any(|word| by.contains(&word)))
+    known.is_some_and(|(_, by)| by.is_empty() || words.any(|word| by.contains(&word))) && !opens_all(wrap)
+}
+
+/// Says whether a command line lets through all that the system has: its privileges, or its files to write to.
+fn opens_all(wrap: &str) -> bool {
+    let wrap = wrap.replace(['"', '\''], "");
+    let words: Vec<&str> = wrap.split_whitespace().collect();
+    let is_open = |word: &str| {
+        let is_privileged = word.starts_with("--privileged") && word != "--privileged=false";
+        let mount = word.rsplit_once('=').map_or(word, |(_, mount)| mount);
+        let is_writable = !word.split([',', ':']).any(|option| matches!(option, "ro" | "readonly"));
+        let is_root = mount.starts_with("/:") || word.contains("source=/,") || word.contains("src=/,");
+        is_privileged || is_root && is_writable
+    };
+    let binds_root = |pair: &[&str]| matches!(pair, ["--bind" | "--dev-bind", "/"]);
+    words.iter().any(|word| is_open(word)) || words.windows(2).any(binds_root)
 }
 
 #[cfg(test)]
@@ -42,6 +57,14 @@ mod tests {
             ("docker --context far compose run worker", true),
             ("/usr/bin/podman exec -i box", true),
             ("bwrap --ro-bind / / --bind . .", true),
+            ("docker run -v /:/host:ro image", true),
+            ("docker run --privileged=false image", true),
+            ("docker run --privileged image", false),
+            ("docker run -v /:/host image", false),
+            ("podman run --volume=\"/:/host:rw\" image", false),
+            ("docker run --mount type=bind,source=/,target=/host image", false),
+            ("docker run --mount type=bind,source=/,target=/host,readonly image", true),
+            ("bwrap --dev-bind / / --unshare-pid", false),
             ("docker ps", false),
             ("./docker run image", false),
             ("bin/docker run image", false),

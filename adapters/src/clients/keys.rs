@@ -99,6 +99,7 @@ const LAUNCH: &[Key] = &[
     texts("tests"),
     texts("last"),
     key("env", Kind::Texts),
+    key("settings", Kind::Text),
     part("isolated", Part::Isolated),
 ];
 

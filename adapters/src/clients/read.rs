@@ -99,6 +99,11 @@ fn read_launch(view: &View<'_>, report: &mut Report) -> Launch {
         }
     }
     check_prompt(view, report);
+    let env = environment(view, report);
+    let isolated = view
+        .map("isolated")
+        .map(|view| Isolated { args: templates(&view, "args", report), env: environment(&view, report) });
+    check_settings(view, &env, report);
     let mut templates = |view: &View<'_>, key: &str| templates(view, key, report);
     let mut grant = |key: &str| {
         let Some(view) = view.map(key) else { return Grant::default() };
@@ -109,9 +114,6 @@ fn read_launch(view: &View<'_>, report: &mut Report) -> Launch {
         }
     };
     let [read, edit, all] = ["read", "edit", "all"].map(&mut grant);
-    let isolated = view
-        .map("isolated")
-        .map(|view| Isolated { args: templates(&view, "args"), env: named(&view, "env") });
     Launch {
         args: templates(view, "args"),
         prompt: prompt_by(view),
@@ -129,7 +131,8 @@ fn read_launch(view: &View<'_>, report: &mut Report) -> Launch {
         all,
         tests: templates(view, "tests"),
         last: templates(view, "last"),
-        env: named(view, "env"),
+        env,
+        settings: view.owned("settings"),
         isolated: isolated.unwrap_or_default(),
     }
 }
@@ -172,21 +175,47 @@ fn check_prompt(view: &View<'_>, report: &mut Report) {
     }
 }
 
+fn check_settings(view: &View<'_>, env: &BTreeMap<String, String>, report: &mut Report) {
+    let all = [view.texts("args"), view.texts("last"), env.values().cloned().collect()].concat();
+    if view.has("settings") && !launch::mentions(&all, "settings_file") {
+        report.error(
+            view.value_place("settings"),
+            &view.path.key("settings"),
+            "the settings are not passed on",
+            "expected ${settings_file} in env, args or last",
+        );
+    }
+}
+
 /// Returns a list of arguments, their placeholders checked.
 fn templates(view: &View<'_>, key: &str, report: &mut Report) -> Vec<String> {
     let Some(entry) = view.entry(key) else { return Vec::new() };
     let path = view.path.key(key);
     for (index, item) in entry.value.items().iter().enumerate() {
-        let Some(unknown) = item.text().and_then(launch::unknown_placeholder) else { continue };
-        let near = nearest(unknown, launch::PLACEHOLDERS.iter().copied());
-        let help = match near {
-            Some(near) => format!("did you mean ${{{near}}}?"),
-            None => format!("there are {}", launch::PLACEHOLDERS.join(", ")),
-        };
-        let what = format!("unknown placeholder ${{{}}}", unknown.chars().take(40).collect::<String>());
-        report.error(item.place, &path.index(index), what, help);
+        check_placeholder(item, &path.index(index), report);
     }
     view.texts(key)
+}
+
+fn check_placeholder(item: &Node, path: &KeyPath, report: &mut Report) {
+    let Some(unknown) = item.text().and_then(launch::unknown_placeholder) else { return };
+    let near = nearest(unknown, launch::PLACEHOLDERS.iter().copied());
+    let help = match near {
+        Some(near) => format!("did you mean ${{{near}}}?"),
+        None => format!("there are {}", launch::PLACEHOLDERS.join(", ")),
+    };
+    let what = format!("unknown placeholder ${{{}}}", unknown.chars().take(40).collect::<String>());
+    report.error(item.place, path, what, help);
+}
+
+/// Returns an environment, its placeholders checked.
+fn environment(view: &View<'_>, report: &mut Report) -> BTreeMap<String, String> {
+    if let Some(map) = view.map("env") {
+        for entry in map.node.entries() {
+            check_placeholder(&entry.value, &map.path.key(&entry.key), report);
+        }
+    }
+    named(view, "env")
 }
 
 fn named(view: &View<'_>, key: &str) -> BTreeMap<String, String> {

@@ -99,6 +99,13 @@ fn what_is_wrong_is_said_with_its_place() {
     "#]],
     );
     check(
+        &with(&format!("    launch: {{ settings: x, env: {{ A: \"${{setings_file}}\" }} }}\n{DONE}")),
+        expect![[r#"
+            workers.yaml:5:25: workers.mine.launch.settings: the settings are not passed on; expected ${settings_file} in env, args or last
+            workers.yaml:5:38: workers.mine.launch.env.A: unknown placeholder ${setings_file}; did you mean ${settings_file}?
+        "#]],
+    );
+    check(
         &with(
             "    rules:\n      - when: { type: end, /a~2b: 1, /c: { re: '(' }, /d: { what: 1 } }\n        done: true\n",
         ),

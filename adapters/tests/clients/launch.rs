@@ -192,10 +192,24 @@ fn the_prompt_goes_in_by_standard_input_or_by_a_file() {
         let by_file = vec![("/calls/1/prompt.md".to_owned(), REQUEST.prompt.to_owned())];
         match name {
             "aider" => assert_eq!((plan.stdin, plan.files), (None, by_file)),
-            _ => assert_eq!((plan.stdin.as_deref(), plan.files.len()), (Some(REQUEST.prompt), 0)),
+            _ => {
+                assert_eq!(plan.stdin.as_deref(), Some(REQUEST.prompt));
+                assert!(plan.files.iter().all(|(path, _)| path == SETTINGS), "{:?}", plan.files);
+            }
         }
         assert!(plan.argv.iter().all(|argument| !argument.contains("Do the thing")));
     }
+}
+
+const SETTINGS: &str = "/calls/1/settings.json";
+
+#[test]
+fn what_has_no_variable_is_set_by_a_file_of_defaults() {
+    let plan = plan("qwen", &REQUEST);
+    assert_eq!(plan.env["QWEN_CODE_SYSTEM_DEFAULTS_PATH"], SETTINGS);
+    let [(path, settings)] = &plan.files[..] else { panic!("{:?}", plan.files) };
+    let settings: serde_json::Value = serde_json::from_str(settings).expect("JSON");
+    assert_eq!((path.as_str(), &settings["privacy"]["usageStatisticsEnabled"]), (SETTINGS, &false.into()));
 }
 
 #[test]

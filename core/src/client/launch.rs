@@ -48,6 +48,8 @@ pub struct Launch {
     pub last: Vec<String>,
     /// The environment: no telemetry, no update of itself, few tries of its own.
     pub env: BTreeMap<String, String>,
+    /// What the file `${settings_file}` holds, where a client takes no variable for it; not empty.
+    pub settings: Option<String>,
     /// A configuration of its own in `${folder}`, for those who ask for one: the login is in the other.
     pub isolated: Isolated,
 }
@@ -269,7 +271,8 @@ struct Planner<'a> {
 
 /// The names of all placeholders.
 pub const PLACEHOLDERS: &[&str] = &[
-    "model", "variant", "turns", "usd", "session", "schema", "schema_file", "prompt", "prompt_file", "folder",
+    "model", "variant", "turns", "usd", "session", "schema", "schema_file", "prompt", "prompt_file",
+    "settings_file", "folder",
 ];
 
 impl<'a> Planner<'a> {
@@ -290,6 +293,7 @@ impl<'a> Planner<'a> {
             ("schema_file", Some(file("schema.json"))),
             ("prompt", Some(request.prompt.to_owned())),
             ("prompt_file", Some(file("prompt.md"))),
+            ("settings_file", Some(file("settings.json"))),
             ("folder", Some(request.folder.to_owned())),
         ];
         let values = values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
@@ -333,7 +337,8 @@ impl<'a> Planner<'a> {
         let env = launch.env.iter().chain(isolated.into_iter().flatten());
         let schema = request.schema.filter(|_| mentions(&launch.schema, "schema_file"));
         let by_file = (launch.prompt == PromptBy::File).then_some(request.prompt);
-        let files = [("schema_file", schema), ("prompt_file", by_file)];
+        let settings = launch.settings.as_deref();
+        let files = [("schema_file", schema), ("prompt_file", by_file), ("settings_file", settings)];
         let session = match request.session {
             Session::New(preset) => preset.filter(|_| !launch.preset.is_empty()),
             Session::Continued(id) => Some(id).filter(|_| !launch.resume.is_empty()),
