@@ -43,6 +43,25 @@ const RULES: &[Rule] = &[
     php,
     |it| it.with("Package.swift", "swift test"),
     |it| it.any(".", &[".sln", ".csproj"]).and_then(|file| it.with(&file, "dotnet test")),
+    dart,
+    |it| it.saying(&["build.zig"], "\"test\"", "zig build test"),
+    |it| it.with("build.sbt", "sbt test"),
+    |it| it.with("project.clj", "lein test"),
+    |it| it.with("stack.yaml", "stack test"),
+    |it| it.any(".", &["cabal.project", ".cabal"]).and_then(|file| it.with(&file, "cabal test all")),
+    |it| it.with("dune-project", "dune test"),
+    |it| it.with("gleam.toml", "gleam test"),
+    |it| it.any("spec", &["_spec.cr"]).and_then(|_| it.with("shard.yml", "crystal spec")),
+    |it| it.with(".busted", "busted"),
+    perl,
+    |it| {
+        it.any("build", &["build.ninja"])
+            .and_then(|_| it.with("meson.build", "meson test -C build --print-errorlogs"))
+    },
+    |it| {
+        let file = ["MODULE.bazel", "WORKSPACE.bazel", "WORKSPACE"].into_iter().find(|file| it.has(file))?;
+        it.with(file, "bazel test --test_output=errors //...")
+    },
     |it| {
         it.with(
             "build/CTestTestfile.cmake",
@@ -50,6 +69,10 @@ const RULES: &[Rule] = &[
         )
     },
     |it| ["test", "tests"].iter().find_map(|folder| bats(it, folder)),
+    |it| it.saying(&["tox.ini"], "[testenv", "tox"),
+    |it| it.with("noxfile.py", "nox"),
+    |it| it.with("manage.py", "python manage.py test"),
+    |it| it.saying(&["Taskfile.yml", "Taskfile.yaml"], "\n  test:", "task test"),
     |it| it.with_target(JUSTFILES, "just", "test"),
     |it| it.with_target(MAKEFILES, "make", "test"),
     // What GNU calls it.
@@ -148,6 +171,18 @@ fn php(project: &Project<'_>) -> Option<TestCommand> {
     project.with(file, "vendor/bin/phpunit")
 }
 
+fn dart(project: &Project<'_>) -> Option<TestCommand> {
+    project.any("test", &["_test.dart"])?;
+    let flutter = project.saying(&["pubspec.yaml"], "sdk: flutter", "flutter test");
+    flutter.or_else(|| project.with("pubspec.yaml", "dart test"))
+}
+
+fn perl(project: &Project<'_>) -> Option<TestCommand> {
+    project.any("t", &[".t"])?;
+    let file = ["cpanfile", "Makefile.PL", "Build.PL", "dist.ini"].into_iter().find(|it| project.has(it))?;
+    project.with(file, "prove -lr t")
+}
+
 fn bats(project: &Project<'_>, folder: &str) -> Option<TestCommand> {
     let file = project.any(folder, &[".bats"])?;
     Some(TestCommand { command: format!("bats {folder}"), found: format!("{folder}/{file}") })
@@ -165,6 +200,12 @@ impl Project<'_> {
 
     fn with(&self, file: &str, command: &str) -> Option<TestCommand> {
         self.has(file).then(|| TestCommand { command: command.to_owned(), found: file.to_owned() })
+    }
+
+    /// Finds a file with these words in it.
+    fn saying(&self, files: &[&str], words: &str, command: &str) -> Option<TestCommand> {
+        let file = files.iter().find(|file| self.text(file).is_some_and(|text| text.contains(words)))?;
+        self.with(file, command)
     }
 
     /// Finds a file that has a target or recipe of this name.
@@ -257,6 +298,31 @@ mod tests {
         check(&[("phpunit.xml.dist", "")], &[("vendor/bin/phpunit", "phpunit.xml.dist")]);
         check(&[("Package.swift", "")], &[("swift test", "Package.swift")]);
         check(&[("a.sln", "")], &[("dotnet test", "a.sln")]);
+        check(&[("pubspec.yaml", ""), ("test/a_test.dart", "")], &[("dart test", "pubspec.yaml")]);
+        let flutter = ("pubspec.yaml", "dependencies:\n  flutter:\n    sdk: flutter\n");
+        check(&[flutter, ("test/a_test.dart", "")], &[("flutter test", "pubspec.yaml")]);
+        check(&[("build.zig", "b.step(\"test\", \"Run them\")")], &[("zig build test", "build.zig")]);
+        check(&[("build.sbt", "")], &[("sbt test", "build.sbt")]);
+        check(&[("project.clj", "")], &[("lein test", "project.clj")]);
+        check(&[("stack.yaml", "")], &[("stack test", "stack.yaml")]);
+        check(&[("a.cabal", "")], &[("cabal test all", "a.cabal")]);
+        check(&[("dune-project", "")], &[("dune test", "dune-project")]);
+        check(&[("gleam.toml", "")], &[("gleam test", "gleam.toml")]);
+        check(&[("shard.yml", ""), ("spec/a_spec.cr", "")], &[("crystal spec", "shard.yml")]);
+        check(&[(".busted", "")], &[("busted", ".busted")]);
+        check(&[("cpanfile", ""), ("t/a.t", "")], &[("prove -lr t", "cpanfile")]);
+        check(
+            &[("meson.build", ""), ("build/build.ninja", "")],
+            &[("meson test -C build --print-errorlogs", "meson.build")],
+        );
+        check(&[("MODULE.bazel", "")], &[("bazel test --test_output=errors //...", "MODULE.bazel")]);
+        check(&[("tox.ini", "[tox]\n[testenv]\n")], &[("tox", "tox.ini")]);
+        check(&[("noxfile.py", "")], &[("nox", "noxfile.py")]);
+        check(&[("manage.py", "")], &[("python manage.py test", "manage.py")]);
+        check(
+            &[("Taskfile.yml", "version: '3'\ntasks:\n  test:\n    cmds: [x]\n")],
+            &[("task test", "Taskfile.yml")],
+        );
         check(
             &[("CMakeLists.txt", ""), ("build/CTestTestfile.cmake", "")],
             &[(
@@ -292,6 +358,12 @@ mod tests {
         check(&[("pyproject.toml", "[project]")], &[]);
         check(&[("pyproject.toml", "[project]"), ("tests/data.txt", "")], &[]);
         check(&[("CMakeLists.txt", "")], &[]);
+        check(&[("meson.build", "")], &[]);
+        check(&[("pubspec.yaml", "")], &[]);
+        check(&[("build.zig", "")], &[]);
+        check(&[("t/a.t", "")], &[]);
+        check(&[("tox.ini", "[flake8]")], &[]);
+        check(&[("Taskfile.yml", "tasks:\n  tests:\n")], &[]);
         check(&[("Gemfile", "")], &[]);
         check(&[("Rakefile", "task :build")], &[]);
         check(&[("Makefile", "tests: x\ntest-all: x\ntest := y\ntesting:\n")], &[]);
