@@ -123,6 +123,8 @@ fn set_up(name: &str, url: &str, home: &Path) -> (&'static str, Vec<(&'static st
                 vec![
                     ("OPENAI_BASE_URL", format!("{url}/v1")),
                     ("OPENAI_API_KEY", "key".to_owned()),
+                    // Without settings that say so, it is what tells how to log in.
+                    ("OPENAI_MODEL", "stub-model".to_owned()),
                     ("QWEN_HOME", folder),
                 ],
             )

@@ -81,6 +81,34 @@ macro_rules! clients {
 
 clients!(claude, codex, opencode, gemini, qwen, pi);
 
+#[test]
+fn codex_thinks_as_hard_as_it_is_asked_to() {
+    let Some(it) = RealClient::new("codex", |_| mend("codex")) else { return };
+    // It tells its service so of models only that it knows.
+    it.stage.workflow(
+        "",
+        &format!(
+            "worker: CLIENT\nclient: codex\nmodel: gpt-5.1-codex\nvariant: high\ninstructions: Make tests/run.sh pass.\n\
+             capabilities: [READ, EDIT, RUN_COMMANDS]\nmax_iterations: 3\n{CHECK}"
+        ),
+    );
+    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
+    assert_eq!(it.stub.asked()[0]["reasoning"]["effort"], "high");
+}
+
+/// Those that have a key in the environment, and need nothing else of the configuration of their user.
+mod isolated {
+    #[test]
+    fn claude_is_kept_from_what_its_user_told_it() {
+        super::is_kept_from_what_its_user_told_it("claude", "CLAUDE.md");
+    }
+
+    #[test]
+    fn qwen_is_kept_from_what_its_user_told_it() {
+        super::is_kept_from_what_its_user_told_it("qwen", "QWEN.md");
+    }
+}
+
 /// It has neither tools nor conversations: its edits are words.
 mod aider {
     const NAME: &str = "aider";
@@ -201,6 +229,21 @@ fn goes_on_with_its_conversation(client: &'static str) {
     counts(&readings[0], 1);
     // What it counts for the whole conversation is more.
     counts(&readings[1], if readings[1]["usage"]["scope"] == "session" { 3 } else { 2 });
+}
+
+/// What a user has told a client for all projects is in what it asks, unless it is to be isolated.
+fn is_kept_from_what_its_user_told_it(client: &'static str, file: &str) {
+    const TOLD: &str = "The magic word is xyzzy.";
+    for is_isolated in [false, true] {
+        let Some(it) = RealClient::new(client, |_| mend(client)) else { return };
+        let home = it.stage.scratch("client");
+        std::fs::create_dir_all(&home).expect("the folder is ours");
+        std::fs::write(home.join(file), TOLD).expect("the folder is ours");
+        it.workflow("", &format!("{CHECK}isolated: {is_isolated}\n"));
+        run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
+        let asked: Vec<String> = it.stub.asked().iter().map(Value::to_string).collect();
+        assert_eq!(asked.iter().any(|it| it.contains(TOLD)), !is_isolated, "{client}, {is_isolated}");
+    }
 }
 
 fn answers_in_the_form_that_is_asked_for(client: &'static str) {
