@@ -421,7 +421,7 @@ impl<'a> Copy<'a> {
         let (temporary, staging) = at(&to, made)?;
         let placed = build(self, &staging, &to).and_then(|()| at(&to, swap(own, &temporary, name)));
         // By now it holds what was there before, or what could not be placed.
-        let removed = remove(own, &temporary, 0, &|| false);
+        let removed = own_folder::remove(own, &temporary);
         placed.and(at(&to, removed))
     }
 }
@@ -485,7 +485,7 @@ fn own_folder_of(
     let own = make_folder(&own, step.as_str().as_bytes(), &path)?;
     for name in at(&path, own.names())? {
         if own_folder::is_temporary(&name) {
-            at(&path.join(&*folder::as_path(&name)), remove(&own, &name, 0, is_stopped))?;
+            at(&path.join(&*folder::as_path(&name)), own_folder::remove_unless(&own, &name, is_stopped, 0))?;
         }
     }
     Ok((own, path))
@@ -505,27 +505,6 @@ fn swap(own: &Folder, new: &[u8], place: &[u8]) -> io::Result<()> {
     })?;
     own.rename(new, place)?;
     own.rename(&old, new)
-}
-
-/// Removes what has a name, with all that is in it.
-fn remove(folder: &Folder, name: &[u8], depth: usize, is_stopped: IsStopped<'_>) -> io::Result<()> {
-    match folder.look(name) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Ok(seen) if seen.is(FOLDER) => {}
-        seen => return seen.and_then(|_| folder.remove_file(name)),
-    }
-    if is_stopped() {
-        return Err(io::ErrorKind::Interrupted.into());
-    }
-    // Folders that are open at the same time have a bound, and a worker may have put more of them there than we have made.
-    if depth > 2 * DEPTH_MAX {
-        return Err(io::Error::other("there are too many folders in each other"));
-    }
-    let here = folder.open(name)?;
-    // Somebody may have taken the right to write from it.
-    let _of_somebody_else = here.set_permissions(0o700);
-    here.names()?.iter().try_for_each(|name| remove(&here, name, depth + 1, is_stopped))?;
-    folder.remove_folder(name)
 }
 
 /// Opens the folder, and creates it if nothing is there. A link to a folder is none.

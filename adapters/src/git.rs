@@ -128,6 +128,27 @@ pub(crate) fn plain_with(folder: &Path, arguments: &[&str], input: Vec<u8>) -> i
     succeeded(ended(of_nobody(folder).args(arguments), folder, input, PATIENCE)?)
 }
 
+/// A repository that git is asked in, and no other: of one that is broken git would go on to that of a folder above.
+#[derive(Clone, Debug)]
+pub(crate) struct Bound {
+    /// The folder that holds HEAD.
+    pub own: PathBuf,
+    /// The folder that holds refs and objects.
+    pub common: PathBuf,
+}
+
+impl Bound {
+    /// As [`plain_with`]. What git notes of it bears our name, since a worker may have configured any.
+    pub fn ask(&self, arguments: &[&str], input: Vec<u8>) -> io::Result<Vec<u8>> {
+        let mut command = of_nobody(&self.own);
+        command.env("GIT_DIR", &self.own).env("GIT_COMMON_DIR", &self.common);
+        for who in ["AUTHOR", "COMMITTER"] {
+            command.env(format!("GIT_{who}_NAME"), "unstuck").env(format!("GIT_{who}_EMAIL"), "unstuck");
+        }
+        succeeded(ended(command.args(arguments), &self.own, input, PATIENCE)?)
+    }
+}
+
 /// As [`plain`], where git may read files of the checkout, as it does wherever one bears another time than its index
 /// has: without any filter that is configured, since a worker may have planted one.
 pub(crate) fn plain_on_files(folder: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {

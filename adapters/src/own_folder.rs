@@ -188,6 +188,38 @@ pub(crate) fn place(folder: &Folder, made: &[u8], name: &[u8], result: io::Resul
     placed
 }
 
+/// Removes something with all that is in it. No link is followed.
+pub(crate) fn remove(folder: &Folder, name: &[u8]) -> io::Result<()> {
+    remove_unless(folder, name, &|| false, 0)
+}
+
+/// The same, unless somebody stops it.
+pub(crate) fn remove_unless(
+    folder: &Folder,
+    name: &[u8],
+    is_stopped: &dyn Fn() -> bool,
+    depth: usize,
+) -> io::Result<()> {
+    /// Folders that are open at the same time have a bound, and a worker may have put more of them there than we have made.
+    const DEPTH_MAX: usize = 200;
+    match folder.look(name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Ok(seen) if seen.is(FOLDER) => {}
+        seen => return seen.and_then(|_| folder.remove_file(name)),
+    }
+    if is_stopped() {
+        return Err(io::ErrorKind::Interrupted.into());
+    }
+    if depth > DEPTH_MAX {
+        return Err(io::Error::other("there are too many folders in each other"));
+    }
+    let here = folder.open(name)?;
+    // Somebody may have taken the right to write from it.
+    let _of_somebody_else = here.set_permissions(0o700);
+    here.names()?.iter().try_for_each(|name| remove_unless(&here, name, is_stopped, depth + 1))?;
+    folder.remove_folder(name)
+}
+
 /// Creates a file under a name that nothing has.
 pub(crate) fn create_beside(folder: &Folder) -> io::Result<(Vec<u8>, File)> {
     make_beside(|name| folder.create_for_all(name))

@@ -117,7 +117,7 @@ impl Snapshot {
 }
 
 /// Returns a name in which nothing begins a new line or steers a terminal: a worker may have chosen it.
-fn on_one_line(name: &str) -> String {
+pub fn on_one_line(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 

@@ -19,7 +19,7 @@ use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
 use unstuck_core::plural::count;
 use unstuck_core::scope::{self, Protected};
-use unstuck_core::snapshot::Snapshot;
+use unstuck_core::snapshot::{Snapshot, on_one_line};
 use unstuck_core::state::Gap;
 use unstuck_core::workflow::Convergence;
 use unstuck_store::state_dir::Project;
@@ -537,7 +537,8 @@ impl Keeper {
         }
         said.extend(repository::branches_within(&gone));
         said.extend(self.lost_outside());
-        Ok(said)
+        // A worker may have chosen the names.
+        Ok(said.iter().map(|what| on_one_line(what)).collect())
     }
 
     /// Says what has become of what snapshots leave out of the work, and was as it was when the run began: of that, the worker
@@ -560,8 +561,15 @@ impl Keeper {
         let perhaps: Vec<String> = perhaps.iter().map(|it| shown(&it.path)).collect();
         let other: Vec<String> = other.iter().map(described).collect();
         let mut said = Vec::new();
-        for Lost { path, how, .. } in repositories {
-            said.push(format!("{how} the repository {}; put it back: {undo} --git", shown(&path)));
+        for how in [Loss::Removed, Loss::Replaced] {
+            let paths = repositories.iter().filter(|it| it.how == how).map(|it| shown(&it.path));
+            let paths: Vec<String> = paths.collect();
+            let (what, them) = match paths.len() {
+                0 => continue,
+                1 => ("the repository".to_owned(), "it"),
+                more => (format!("{more} repositories"), "them"),
+            };
+            said.push(format!("{how} {what} {}; put {them} back: {undo} --git", named(&paths)));
         }
         if !removed.is_empty() {
             let files = named(&removed);

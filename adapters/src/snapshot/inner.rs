@@ -1,7 +1,7 @@
 //! The repositories within that of the workspace: those of submodules, which are in `.git/modules`, and those in folders
 //! of the workspace, each with its `.git`. Of each all is kept that is kept of `.git` itself, so that it comes back as that does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use unstuck_core::id::Digest;
@@ -11,7 +11,7 @@ use super::folder::{self, Folder, as_path};
 use super::object::Item;
 use super::parts::Parts;
 use super::store::Store;
-use super::{OBJECTS, WITHIN, history, refs};
+use super::{OBJECTS, WITHIN, history, refs, tree};
 
 /// The repository of the workspace itself.
 pub(super) const GIT: &[u8] = b".git";
@@ -23,33 +23,56 @@ const DEPTH_MAX: usize = 20;
 /// Repositories by the paths of their own folders, from the root of the workspace.
 pub(super) type Inner = BTreeMap<Vec<u8>, Digest>;
 
-/// Returns the repositories that a snapshot knows something of.
+/// Returns the repositories within that a snapshot has.
 pub(super) fn all(store: &Store, parts: &Parts) -> Result<Inner, Error> {
     let mut found = Inner::new();
     if let Some(git) = parts.repository_folder() {
         let modules = store.tree(&git)?.into_iter().find(|item| item.name == b"modules" && item.is_folder());
         if let Some(modules) = modules {
-            add(store, OF_SUBMODULES, modules.id, &mut found, DEPTH_MAX)?;
+            add(store, OF_SUBMODULES, modules.id, true, &mut found, DEPTH_MAX)?;
         }
     }
     if let Some(inner) = parts.inner() {
-        add(store, b"", inner, &mut found, usize::MAX)?;
+        add(store, b"", inner, false, &mut found, usize::MAX)?;
     }
     Ok(found)
 }
 
-/// Adds those below a folder, and those of submodules in them.
-fn add(store: &Store, path: &[u8], tree: Digest, found: &mut Inner, depth: usize) -> Result<(), Error> {
+/// Adds those below a folder, and those of submodules in them, which may have any names.
+fn add(
+    store: &Store,
+    path: &[u8],
+    tree: Digest,
+    of_submodules: bool,
+    found: &mut Inner,
+    depth: usize,
+) -> Result<(), Error> {
     let items = store.tree(&tree)?;
-    let is_repository = items.iter().any(|item| item.name == b"HEAD" && !item.is_folder());
-    if is_repository {
+    let has = |name: &[u8]| items.iter().any(|item| item.name == name && !item.is_folder());
+    // The logs of a repository have a HEAD, too.
+    let is_own = folder::split(path).1 == GIT || of_submodules && has(b"config");
+    if is_own && has(b"HEAD") {
         found.insert(path.to_vec(), tree);
     }
-    let is_looked_at = |item: &&Item| item.is_folder() && (!is_repository || item.name == b"modules");
+    let is_looked_at = |item: &&Item| item.is_folder() && (!is_own || item.name == b"modules");
     for item in items.iter().filter(is_looked_at).filter(|_| depth > 0) {
-        add(store, &folder::join(path, &item.name), item.id, found, depth - 1)?;
+        let path = folder::join(path, &item.name);
+        add(store, &path, item.id, of_submodules || is_own, found, depth - 1)?;
     }
     Ok(())
+}
+
+/// Says whether the repository in a folder knows of a commit that it had, so that it is no other one.
+pub(super) fn goes_on(store: &Store, before: &Parts, after: &Parts, path: &[u8]) -> Result<bool, Error> {
+    let at = |parts: &Parts| parts.inner().map_or(Ok(None), |inner| tree::find(store, inner, path));
+    let (Some(was), Some(is)) = (at(before)?, at(after)?) else { return Ok(false) };
+    let mut known: BTreeSet<String> = refs::branches(store, is.id)?.into_values().collect();
+    if let Some(log) = tree::find(store, is.id, b"logs/HEAD")?.filter(|it| !it.is_folder()) {
+        let text = store.blob(&log.id)?;
+        known.extend(String::from_utf8_lossy(&text).split_whitespace().map(str::to_owned));
+    }
+    let had = refs::branches(store, was.id)?;
+    Ok(is.id == was.id || had.values().any(|commit| known.contains(commit)))
 }
 
 /// Says whether something is in the `.git` of the workspace itself.

@@ -352,6 +352,11 @@ impl Uncovered {
         self.0.get(path).is_some_and(|(reason, _)| *reason == Reason::OwnOutput)
     }
 
+    /// Returns where pipes, sockets and devices are.
+    pub(super) fn no_files(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.0.iter().filter(|(_, (reason, _))| *reason == Reason::NoFile).map(|(path, _)| path)
+    }
+
     /// Says whether a pipe, socket or device is at a path.
     pub(super) fn is_no_file(&self, path: &[u8]) -> bool {
         self.0.get(path).is_some_and(|(reason, _)| *reason == Reason::NoFile)

@@ -645,7 +645,16 @@ impl Snapshots {
         }
         let store = &self.store;
         let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
-        before.uncovered(store)?.lost(&after.uncovered(store)?, |path| after.find(store, path))
+        let lost = before.uncovered(store)?.lost(&after.uncovered(store)?, |path| after.find(store, path))?;
+        let mut told = Vec::with_capacity(lost.len());
+        for it in lost {
+            // One that was brought back is another folder, with the same history.
+            let is_repository = it.comes_back && it.how == Loss::Replaced;
+            if !is_repository || !inner::goes_on(store, &before, &after, &folder::as_bytes(&it.path))? {
+                told.push(it);
+            }
+        }
+        Ok(told)
     }
 
     /// Counts the lines that were added and removed between two snapshots, in each of the files that are asked for. A
@@ -724,6 +733,7 @@ impl Snapshots {
                 Ok(rewound) => {
                     repository = rewound.done;
                     files.left.extend(rewound.left);
+                    files.is_full |= rewound.is_full;
                 }
                 // The files are back by now, so this is told beside them.
                 Err(error) => {

@@ -14,6 +14,7 @@ use unstuck_core::snapshot::Standing;
 
 use super::tables::Tables;
 use super::{Branches, folder};
+use crate::git::Bound;
 
 /// A repository that a workspace is in.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub(super) struct Repository {
 }
 
 /// What HEAD says where refs are in tables.
-const HEAD_IN_TABLES: &str = "ref: refs/heads/.invalid";
+pub(super) const HEAD_IN_TABLES: &str = "ref: refs/heads/.invalid";
 
 /// The largest list of packed refs that is read.
 const PACKED_REFS_SIZE_MAX: u64 = 64 * 1024 * 1024;
@@ -50,6 +51,11 @@ impl Repository {
     /// Finds the repository of a workspace: in it, or in a folder above.
     pub(super) fn find(workspace: &Path) -> Option<Self> {
         workspace.ancestors().find_map(Self::at)
+    }
+
+    /// Returns where it is, for git.
+    pub(super) fn bound(&self) -> Bound {
+        Bound { own: self.own.clone(), common: self.common.clone() }
     }
 
     fn at(root: &Path) -> Option<Self> {

@@ -11,10 +11,11 @@ use super::change::Difference;
 use super::error::Error;
 use super::folder::{self, Folder, as_path};
 use super::left_out::Uncovered;
-use super::object::{LINK, TYPE};
+use super::object::{FOLDER, LINK, TYPE};
 use super::permissions::{self, Permissions};
 use super::store::Store;
 use super::tree::{self, Place};
+use crate::own_folder;
 
 /// What was done to a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -123,33 +124,37 @@ pub(super) fn bring_repository_back(
         write_all(store, &parent, vec![(name, None, place)], &Sides::default(), &mut applied);
         return Ok(Some(applied.below(&as_path(above))));
     }
-    let temporary = temporary_name();
-    parent.make(&temporary).map_err(refused)?;
-    let own = parent.open(&temporary).map_err(refused)?;
-    let all = all(tree::compare(store, None, Some(place.id))?);
-    let sides = Sides { permissions: permissions.below(path), ..Sides::default() };
-    let applied = apply(store, &own, &all, &sides)?;
-    if applied.is_full {
+    // The files of the workspace are back by now, and their folder may be one that nobody may write to.
+    let bits = permissions.get(above).filter(|_| !above.is_empty());
+    let _seen_below = bits.map(|bits| parent.set_permissions(bits | 0o700));
+    forget_unfinished(&parent);
+    let (temporary, ()) = own_folder::make_beside(|name| parent.make_new(name)).map_err(refused)?;
+    let whole = parent.open(&temporary).map_err(refused).and_then(|own| {
+        let all = all(tree::compare(store, None, Some(place.id))?);
+        let sides = Sides { permissions: permissions.below(path), ..Sides::default() };
+        let applied = apply(store, &own, &all, &sides)?;
         // Without all of its files it would be taken for whole. What there is no room for is tried again later.
-        all.keys().rev().for_each(|path| remove_one(&own, path));
-        let _best_effort = parent.remove_folder(&temporary);
-        return Err(refused(io::ErrorKind::StorageFull.into()));
-    }
-    let filled = fill(&own).and_then(|()| {
-        parent.own_like(&parent, &temporary)?;
-        permissions.get(path).map_or(Ok(()), |bits| own.set_permissions(bits))?;
-        parent.rename(&temporary, name)
+        let filled = if applied.is_full { Err(io::ErrorKind::StorageFull.into()) } else { fill(&own) };
+        let filled = filled.and_then(|()| {
+            parent.own_like(&parent, &temporary)?;
+            permissions.get(path).map_or(Ok(()), |bits| own.set_permissions(bits))?;
+            parent.rename(&temporary, name)
+        });
+        filled.map(|()| applied.below(&as_path(path))).map_err(refused)
     });
-    filled.map_err(refused)?;
-    Ok(Some(applied.below(&as_path(path))))
+    if whole.is_err() {
+        let _best_effort = own_folder::remove(&parent, &temporary);
+    }
+    let _as_it_was = bits.map(|bits| parent.set_permissions(bits));
+    whole.map(Some)
 }
 
-/// Removes a file or an empty folder, if that can be done.
-fn remove_one(root: &Folder, path: &[u8]) {
-    let (parent, name) = folder::split(path);
-    let Ok(folder) = root.open_below(parent) else { return };
-    if folder.remove_file(name).is_err() {
-        let _best_effort = folder.remove_folder(name);
+/// Removes what somebody who was killed had begun to bring back.
+fn forget_unfinished(folder: &Folder) {
+    for name in folder.names().unwrap_or_default() {
+        if own_folder::is_temporary(&name) && folder.look(&name).is_ok_and(|seen| seen.is(FOLDER)) {
+            let _best_effort = own_folder::remove(folder, &name);
+        }
     }
 }
 

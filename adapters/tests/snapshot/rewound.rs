@@ -375,6 +375,149 @@ fn a_repository_in_a_folder_comes_back_with_its_history() {
     }
 }
 
+/// A repository outside of the workspace, and what must not change of it.
+const OUTSIDE: &str = "git init -qb other ../outside; cd ../outside; echo x >x; git add x; git commit -qm x; git branch main; git branch topic
+    cp -r .git/refs ../refs; : >../log";
+const OF_OUTSIDE: &str =
+    "cd ..; cat outside/.git/HEAD log; git -C outside for-each-ref; find outside refs -type f | sort";
+
+#[test]
+fn nothing_outside_is_changed_whatever_a_worker_puts_into_a_repository() {
+    for plant in [
+        "echo garbage >R/HEAD",
+        "rm R/HEAD; ln -s /etc/passwd R/HEAD",
+        "echo 'gitdir: ../../outside/.git' >R/.git",
+        "rm -rf R/objects; ln -s ../../outside/.git/objects R/objects",
+        "echo ../../../outside/.git >R/commondir",
+        "rm -rf R/refs/heads; ln -s ../../../refs/heads R/refs/heads",
+        "rm R/logs/HEAD; ln -s ../../../../log R/logs/HEAD; git --git-dir=R config user.name 'x;touch ran'; touch R/index.lock",
+        "rm R/logs/HEAD; mkfifo R/logs/HEAD",
+        "rm -f R/packed-refs; mkfifo R/packed-refs",
+        "chmod 500 R; rm -rf R/refs; ln -s ../../refs R/refs",
+    ] {
+        for repository in ["inner/.git", ".git"] {
+            let world = World::new(DIRTY);
+            world.sh(OUTSIDE);
+            world.sh(WITH_INNER);
+            let outside = world.sh(OF_OUTSIDE);
+            let first = world.first();
+            let folder = repository.strip_suffix(".git").unwrap();
+            world.sh(&format!(
+                "git -C ./{folder} checkout -qfb x; git -C ./{folder} branch -qD keep topic || true; {}",
+                plant.replace('R', repository)
+            ));
+            let begun = std::time::Instant::now();
+            world.snapshots().restore(&first, Git::PutBack).unwrap();
+            assert!(begun.elapsed().as_secs() < 25, "{plant}, {repository}");
+            assert_eq!(world.sh(OF_OUTSIDE), outside, "{plant}, {repository}");
+        }
+    }
+}
+
+#[test]
+fn one_repository_that_cannot_be_put_back_keeps_no_other_from_it() {
+    let world = World::new(DIRTY);
+    world.sh(WITH_INNER);
+    world.sh("cp -a inner zeta");
+    let first = world.first();
+    world
+        .sh("git -C inner branch -qD keep; rm -rf inner/.git/objects; touch inner/.git/objects; rm -rf zeta");
+    let restored = put_back(&world, &first);
+    let left: Vec<_> = restored.files.left.iter().map(|it| it.path.display().to_string()).collect();
+    assert_eq!(left, ["inner/.git"], "{restored:?}");
+    assert_eq!(world.sh("git -C zeta log --format=%s"), "j\ni\n");
+}
+
+#[test]
+fn a_lock_of_the_index_keeps_nothing_else_from_coming_back() {
+    let world = World::new(DIRTY);
+    world.sh(WITH_INNER);
+    const STANDS: &str =
+        "git -C inner config --list --local; git -C inner symbolic-ref HEAD; git config --list --local";
+    let (before, first) = (world.sh(STANDS), world.first());
+    world.sh("for it in . inner; do git -C $it checkout -qfb x; git -C $it config core.fsmonitor x; touch $it/.git/index.lock; done");
+    let restored = put_back(&world, &first);
+    let left: Vec<_> = restored.files.left.iter().map(|it| it.path.display().to_string()).collect();
+    assert_eq!(
+        (left, world.sh(STANDS)),
+        (vec![".git/index".to_owned(), "inner/.git/index".to_owned()], before)
+    );
+}
+
+#[test]
+fn what_of_a_repository_within_only_looks_unchanged_comes_back_too() {
+    const STANDS: &str =
+        "cd inner; git for-each-ref; git symbolic-ref -q HEAD || git rev-parse HEAD; git log --format=%s";
+    for (setup, worker, said) in [
+        ("true", "rm -rf inner/.git/objects/*", "has the objects of inner/.git again"),
+        ("true", "rm -rf inner/.git/objects", "has the objects of inner/.git again"),
+        (
+            "cd inner; git checkout -q --detach; git commit -qm lone --allow-empty",
+            "cd inner; git checkout -q main; git reflog expire --expire=now --all; git gc -q --prune=now",
+            "has HEAD of inner/.git where it was",
+        ),
+        (
+            "cd inner; rm .git/HEAD; ln -s refs/heads/keep .git/HEAD",
+            "git -C inner checkout -qf main",
+            "has HEAD of",
+        ),
+        ("chmod 500 inner", "chmod 700 inner; rm -rf inner", "has inner/.git again"),
+        ("rm -rf inner/.git/logs", "rm inner/.git/config", "the hooks that it had in inner/.git"),
+    ] {
+        let world = World::new(DIRTY);
+        world.sh(WITH_INNER);
+        world.sh(setup);
+        comes_back(&world, worker, STANDS, said);
+        world.sh("git -C inner fsck --strict --no-dangling >&2; chmod 700 inner");
+    }
+    // Without a commit, and with one by now.
+    let world = World::new("git init -qb main un; echo q >un/q; git -C un add q");
+    comes_back(&world, "git -C un commit -qm c", "git -C un status --porcelain", "has HEAD of un/.git");
+}
+
+#[test]
+fn a_repository_that_came_back_is_not_told_to_be_another_one() {
+    let world = World::new(DIRTY);
+    world.sh(WITH_INNER);
+    let first = world.first();
+    let lost = |world: &World| {
+        let snapshots = world.snapshots();
+        let now = snapshots.take(Some(&first)).unwrap();
+        let lost = snapshots.lost(&first, &now).unwrap();
+        lost.iter().map(|it| format!("{} {}", it.path.display(), it.how)).collect::<Vec<_>>()
+    };
+    world.sh("rm -rf inner/.git");
+    assert_eq!(lost(&world), ["inner/.git removed"]);
+    put_back(&world, &first);
+    world.sh("git -C inner commit -qm later --allow-empty");
+    assert_eq!(lost(&world), [""; 0]);
+    world.sh("rm -rf inner/.git; git init -q inner; git -C inner commit -qm anew --allow-empty");
+    assert_eq!(lost(&world), ["inner/.git replaced"]);
+}
+
+#[test]
+fn a_log_is_no_repository() {
+    let world = World::new(DIRTY);
+    world.sh(WITH_INNER);
+    world.sh("rm inner/.git/HEAD; git rev-parse HEAD >inner/.git/logs/HEAD");
+    let (first, head) = (world.first(), world.sh("cat .git/HEAD"));
+    world.sh("echo x >inner/.git/logs/HEAD");
+    assert_eq!(put_back(&world, &first).repository, [""; 0]);
+    assert_eq!(world.sh("cat .git/HEAD"), head);
+}
+
+#[test]
+fn what_is_planted_under_the_name_of_what_is_made_is_no_part_of_it() {
+    let world = World::new(DIRTY);
+    world.sh("echo '*.tmp' >>.gitignore");
+    let first = world.first();
+    world.sh("rm -rf .git; for it in $(seq 0 40); do for of in $(seq 1 3); do
+        mkdir -p .unstuck-$(printf %016x $it).tmp/hooks .unstuck-$PPID-$it.tmp/hooks; done; done
+        for it in .unstuck-*; do touch $it/hooks/planted; done");
+    put_back(&world, &first);
+    assert_eq!(world.sh("find .git -name planted; ls -d .unstuck-0* 2>/dev/null || true"), "");
+}
+
 #[test]
 fn repositories_come_back_where_the_workspace_itself_is_none() {
     let world = World::new(

@@ -327,7 +327,9 @@ fn what_becomes_of_what_is_left_out_is_seen_from_outside() {
         ("rm large big.log; rm -r masses", "big.log removed, large removed work, masses removed"),
         ("mv masses m; cp -r m masses", "masses replaced"),
         ("rm masses/1 masses/2", "masses emptied"),
-        ("rm -r inner/.git; git init -q --template= inner", "inner/.git replaced"),
+        ("rm -r inner/.git", "inner/.git removed"),
+        // It had nothing, and has nothing.
+        ("rm -r inner/.git; git init -q --template= inner", ""),
         // There is room for what was too much: that is no change of it.
         ("rm a b", ""),
         ("rm pipe", ""),

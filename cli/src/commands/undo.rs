@@ -9,6 +9,7 @@ use unstuck_adapters::snapshot::{Git, LeftOut, Loss, Lost, Restored, Snapshot};
 use unstuck_core::Event;
 use unstuck_core::event::{Fact, Observation, SnapshotMoment};
 use unstuck_core::id::Seq;
+use unstuck_core::snapshot::on_one_line;
 use unstuck_runner::workspace::make_again;
 
 use crate::args::Global;
@@ -109,8 +110,13 @@ pub fn undo(global: &Global, args: &Args) -> Result {
         println!("  {}", text::wrap(&lacks, text::width(), 11));
     }
     let (repositories, lost): (Vec<_>, Vec<_>) = lost?.into_iter().partition(|it| it.comes_back);
-    for Lost { path, how, .. } in repositories {
-        println!("  left     {}: {how}; with --git it comes back", shown(&path));
+    for how in [Loss::Removed, Loss::Replaced] {
+        let paths = repositories.iter().filter(|it| it.how == how).map(|it| it.path.clone());
+        match &paths.collect::<Vec<_>>()[..] {
+            [] => {}
+            [one] => println!("  left     {}: {how}; with --git it comes back", shown(one)),
+            many => println!("  left     repositories {how}, which come back with --git: {}", listed(many)),
+        }
     }
     let (gone, other): (Vec<_>, Vec<_>) = lost.into_iter().partition(|it| it.how == Loss::Removed);
     if !gone.is_empty() {
@@ -181,7 +187,7 @@ fn print(restored: &Restored, opened: &[PathBuf]) {
         println!("           (new, and ignored or no plain file: undo removes none of these)");
     }
     for what in &restored.repository {
-        println!("  .git     {what}");
+        println!("  .git     {}", on_one_line(what));
     }
     for left in &restored.files.left {
         println!("  left     {}: {}", shown(&left.path), left.why);
