@@ -23,7 +23,7 @@ use crate::event::{
 };
 use crate::gate::CommandResult;
 use crate::id::{Attempt, CheckId, Iteration, Millis, Seq, StepId, Timestamp};
-use crate::reading::{Reading, Trouble};
+use crate::reading::Trouble;
 use crate::rest::Rest;
 use crate::scope::{self, Drift};
 use crate::snapshot::Snapshot;
@@ -415,6 +415,7 @@ impl RunState {
         self.with_step(&event.step, |step| {
             step.tokens = tokens;
             step.child = child(step, &event.outcome, place).or(step.child.take());
+            let conversation = conversation(step, &event.outcome);
             step.works_from = None;
             step.lost_work.clear();
             step.phase = StepPhase::WorkDue;
@@ -440,7 +441,7 @@ impl RunState {
                 step.worked = Some(place.seq);
                 step.stalled = stalled(&event.outcome);
                 step.broke_off = event.outcome.broke_off(event.changed);
-                step.conversation = event.outcome.reading.as_deref().and_then(conversation);
+                step.conversation = conversation;
                 step.feedback.said =
                     clip::tail(strip_ansi(&event.outcome.answer).trim(), Feedback::SAID_MAX).to_owned();
                 step.answered(event.answer.clone());
@@ -836,10 +837,15 @@ fn stalled(outcome: &Outcome) -> Option<String> {
     outcome.is_stalled().then(said)
 }
 
-/// Returns the conversation that can go on after a call.
-fn conversation(reading: &Reading) -> Option<Conversation> {
+/// Returns the conversation that can go on after a call. A client that does not tell its name goes by the one that it was
+/// called with, once it has come to its end in it.
+fn conversation(step: &StepState, outcome: &Outcome) -> Option<Conversation> {
+    let reading = outcome.reading.as_deref()?;
     let is_over = matches!(reading.trouble, Some(Trouble::NoSession | Trouble::ContextOverflow));
-    let id = reading.session.clone().filter(|_| !is_over)?;
+    let StepPhase::Working(begun) = &step.phase else { return None };
+    let named = begun.call.as_ref().and_then(|call| call.session.clone());
+    let named = named.filter(|_| reading.trouble.is_none());
+    let id = reading.session.clone().or(named).filter(|_| !is_over)?;
     Some(Conversation { client: reading.client.clone(), id })
 }
 

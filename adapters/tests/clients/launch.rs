@@ -153,7 +153,7 @@ fn what_is_asked_for_is_passed_on_or_named() {
             qwen --output-format stream-json --approval-mode yolo --session-id U
             pi -p --mode json
             aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-show-release-notes --no-detect-urls --no-auto-commits --chat-history-file /calls/1/aider.chat.history.md --input-history-file /calls/1/aider.input.history --message-file /calls/1/prompt.md
-            goose run -i - --output-format stream-json -q
+            goose run -i - --output-format stream-json -q -n U
         "#]],
     );
     check(
@@ -166,7 +166,7 @@ fn what_is_asked_for_is_passed_on_or_named() {
             qwen --output-format stream-json --approval-mode yolo --resume S
             pi -p --mode json --session S
             aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-show-release-notes --no-detect-urls --no-auto-commits --chat-history-file /calls/1/aider.chat.history.md --input-history-file /calls/1/aider.input.history --message-file /calls/1/prompt.md   not: to go on with a conversation
-            goose run -i - --output-format stream-json -q   not: to go on with a conversation
+            goose run -i - --output-format stream-json -q -r -n S
         "#]],
     );
     let extra = ["--x".to_owned(), "${model}".to_owned()];
@@ -180,7 +180,7 @@ fn what_is_asked_for_is_passed_on_or_named() {
             qwen --output-format stream-json --approval-mode yolo --x ${model}
             pi -p --mode json --x ${model}
             aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-show-release-notes --no-detect-urls --no-auto-commits --chat-history-file /calls/1/aider.chat.history.md --input-history-file /calls/1/aider.input.history --message-file /calls/1/prompt.md --x ${model}   not: a configuration of its own
-            goose run -i - --output-format stream-json -q --x ${model}   not: a configuration of its own
+            goose run -i - --output-format stream-json -q --x ${model}
         "#]],
     );
 }

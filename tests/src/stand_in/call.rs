@@ -44,13 +44,15 @@ impl Sessions {
 
     /// Returns the conversation of a call, and what it has counted before.
     pub fn open(&self, flags: &Flags, plan: &Path, number: u64) -> Result<(String, (Tokens, u64)), Refused> {
+        // It says with one flag which conversation, and with another that it goes on.
+        let name = flags.get("--name").filter(|_| self.client == "goose").unwrap_or_default();
         let goes_on = match self.client {
             "codex" => flags.words.get(1).filter(|word| *word == "resume").and_then(|_| flags.words.get(2)),
             _ => None,
         };
         let goes_on = goes_on
             .map(String::as_str)
-            .or_else(|| flags.get("--resume"))
+            .or_else(|| flags.get("--resume").map(|id| if self.client == "goose" { name } else { id }))
             .or_else(|| flags.get("--session"))
             .or_else(|| flags.get("--fork").filter(|session| !session.is_empty()));
         let fresh = || self.name(&format!("{} {} {number}", plan.display(), self.client));
@@ -60,6 +62,7 @@ impl Sessions {
                 let forks = flags.has("--fork-session") || flags.has("--fork");
                 Ok((if forks { fresh() } else { session.to_owned() }, before))
             }
+            None if !name.is_empty() => Ok((name.to_owned(), Default::default())),
             None => match flags.get("--session-id") {
                 Some(taken) if self.load(taken).is_some() => {
                     let says = format!("Error: Session ID {taken} is already in use.");
@@ -89,6 +92,7 @@ impl Sessions {
                 (42, "Error resuming session: No previous sessions found for this project.".to_owned())
             }
             "qwen" => (1, format!("No saved session found with ID {session}.")),
+            "goose" => (1, format!("Error: No session found with name '{session}'")),
             _ => (1, format!("No session found matching '{session}'")),
         };
         Refused { status, says }

@@ -1,4 +1,4 @@
-//! How Goose speaks, by its source: nothing of it was recorded.
+//! How Goose speaks.
 
 use super::stage::{End, Failure, Kind, Outcome, Stage, Tool, Voice, Why, quoted};
 
@@ -45,6 +45,14 @@ impl Voice for Goose {
             Why::Credit => {
                 let text = "Please add credits to your account, then resend your message to continue.";
                 stage.line("notified", &[("kind", quoted("creditsExhausted")), ("text", quoted(text))]);
+            }
+            Why::Auth => {
+                let advice = "Please retry if you think this is a transient or recoverable error.";
+                let text = format!("Ran into this error: {said}.\n\n{advice}");
+                stage.line("refused", &[("kind", quoted("authentication")), ("text", quoted(&text))]);
+                stage.line("error", &[("text", quoted(&text))]);
+                eprintln!("Error: {text}");
+                return 1;
             }
             Why::Network => {
                 self.say(stage, &format!("{said}\n\nPlease resend your message to try again."));

@@ -76,7 +76,7 @@ fn version(client: &str) -> &'static str {
         "gemini" => "0.61.0",
         "qwen" => "0.24.4",
         "pi" => "0.73.1",
-        "goose" => "1.50.0",
+        "goose" => "1.52.0",
         _ => "aider 0.86.2",
     }
 }

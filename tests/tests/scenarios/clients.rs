@@ -110,8 +110,8 @@ fn each_client_is_called_in_its_own_way_and_read_the_same() {
         ("pi", "-p --mode json --model scripted/one", IN_FULL, "300000 of the call"),
         (
             "goose",
-            "run -i - --output-format stream-json -q --model scripted/one",
-            "no session, 300 0 20 tokens of the session",
+            "run -i - --output-format stream-json -q --model scripted/one -n SESSION",
+            "no session, 200 100 20 tokens of the session",
             "-",
         ),
         // It tells only what its last words took.

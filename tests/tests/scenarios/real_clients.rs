@@ -133,6 +133,19 @@ fn set_up(name: &str, url: &str, home: &Path) -> (&'static str, Vec<(&'static st
             file("models.json", pi(url).to_string());
             ("stub/stub-model", vec![("PI_CODING_AGENT_DIR", folder), ("STUB_KEY", "key".to_owned())])
         }
+        "goose" => {
+            file("config/config.yaml", GOOSE.to_owned());
+            (
+                "stub-model",
+                vec![
+                    ("GOOSE_PATH_ROOT", folder),
+                    ("GOOSE_PROVIDER", "openai".to_owned()),
+                    ("GOOSE_DISABLE_KEYRING", "1".to_owned()),
+                    ("OPENAI_HOST", url.to_owned()),
+                    ("OPENAI_API_KEY", "key".to_owned()),
+                ],
+            )
+        }
         "aider" => (
             "openai/stub-model",
             vec![("OPENAI_API_BASE", format!("{url}/v1")), ("OPENAI_API_KEY", "key".to_owned())],
@@ -140,6 +153,9 @@ fn set_up(name: &str, url: &str, home: &Path) -> (&'static str, Vec<(&'static st
         _ => panic!("nobody knows how {name} is pointed at a model"),
     }
 }
+
+/// Without the tools that it has of itself it can do nothing.
+const GOOSE: &str = "extensions:\n  developer: {enabled: true, type: builtin, name: developer}\n";
 
 fn codex(url: &str) -> String {
     format!(

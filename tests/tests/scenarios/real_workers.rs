@@ -79,7 +79,7 @@ macro_rules! clients {
     };
 }
 
-clients!(claude, codex, opencode, gemini, qwen, pi);
+clients!(claude, codex, opencode, gemini, qwen, pi, goose);
 
 #[test]
 fn codex_thinks_as_hard_as_it_is_asked_to() {
@@ -101,6 +101,11 @@ mod isolated {
     #[test]
     fn claude_is_kept_from_what_its_user_told_it() {
         super::is_kept_from_what_its_user_told_it("claude", "CLAUDE.md");
+    }
+
+    #[test]
+    fn goose_is_kept_from_what_its_user_told_it() {
+        super::is_kept_from_what_its_user_told_it("goose", "config/.goosehints");
     }
 
     #[test]
@@ -258,7 +263,8 @@ fn answers_in_the_form_that_is_asked_for(client: &'static str) {
     let value: Value = serde_json::from_str(seen["value"].as_str().unwrap_or_default()).unwrap_or_default();
     assert_eq!((finished.len(), value), (1, answer), "{:#}", finished[0]);
     // It cannot be told a schema, and its words are not taken for a value.
-    let from = if client == "gemini" { json!({"message": 1}) } else { json!("structured_output") };
+    let from =
+        if matches!(client, "gemini" | "goose") { json!({"message": 1}) } else { json!("structured_output") };
     assert_eq!(seen["from"], from, "{:#}", finished[0]);
 }
 
@@ -312,6 +318,8 @@ fn does_what_its_rights_allow(client: &'static str) {
         "claude" => ["", "written touched", "written touched tested", all],
         "codex" => ["", all, all, all],
         "gemini" => ["", "written", "written tested", all],
+        // Nothing keeps it from anything, as it says.
+        "goose" => [all; 4],
         // Its plan agent has no tool for edits.
         "opencode" => ["touched tested ran", all, all, all],
         _ => ["", "written", "written", all],
