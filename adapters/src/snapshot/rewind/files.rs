@@ -1,0 +1,114 @@
+//! The small files of a repository that git reads whatever is there: what is staged, what git is in the midst of, and what
+//! tells it how to work.
+
+use std::collections::BTreeMap;
+
+use unstuck_core::id::Digest;
+
+use super::Rewound;
+use crate::snapshot::Snapshots;
+use crate::snapshot::change::Difference;
+use crate::snapshot::error::{Error, io};
+use crate::snapshot::folder::as_path;
+use crate::snapshot::inner::GIT;
+use crate::snapshot::repository::first_part;
+use crate::snapshot::restore::{self, Applied, Sides};
+use crate::snapshot::store::Store;
+use crate::snapshot::tree::{self, Place};
+
+/// Puts back these files below the folder `own` of a repository; `is_meant` is asked with their paths below it.
+pub(super) fn put_back(
+    of: &Snapshots,
+    own: &[u8],
+    (is, was): (Digest, Digest),
+    is_meant: impl Fn(&[u8], &Difference) -> bool,
+    rewound: &mut Rewound,
+) -> Result<(), Error> {
+    let mut differences = restore::all(tree::compare(&of.store, Some(is), Some(was))?);
+    differences.retain(|path, it| is_meant(path, it));
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let place = as_path(own).display().to_string();
+    let git = of.root()?.open_below(own).map_err(io("open", &of.workspace.join(&place)))?;
+    if git.look(b"index.lock").is_ok() {
+        let all = differences.len();
+        differences.retain(|path, _| !is_staged(first_part(path)));
+        if differences.len() < all {
+            let why = format!(
+                "is not put back: a git is at work, or was killed; remove {place}/index.lock if none is"
+            );
+            rewound.leave(&format!("{place}/index"), why);
+        }
+    }
+    let applied = restore::apply(&of.store, &git, &differences, &Sides::default())?;
+    rewound.files(own, &differences, applied);
+    Ok(())
+}
+
+/// Says whether a path below `.git` is of what is staged, or of what git is in the midst of.
+pub(super) fn is_in_progress(path: &[u8]) -> bool {
+    let first = first_part(path);
+    is_staged(first)
+        || first.starts_with(b"MERGE_")
+        || first.starts_with(b"BISECT_")
+        || matches!(
+            first,
+            b"AUTO_MERGE"
+                | b"SQUASH_MSG"
+                | b"CHERRY_PICK_HEAD"
+                | b"REVERT_HEAD"
+                | b"REBASE_HEAD"
+                | b"rebase-merge"
+                | b"rebase-apply"
+                | b"sequencer"
+        )
+}
+
+/// Says whether a path below `.git` is of what tells git how to work, and which programs to run.
+pub(in super::super) fn is_setting(path: &[u8]) -> bool {
+    let first = first_part(path);
+    matches!(first, b"config" | b"config.worktree" | b"hooks")
+        || path == b"commondir"
+        || matches!(path, b"info/exclude" | b"info/attributes" | b"info/sparse-checkout" | b"info/grafts")
+}
+
+/// Returns a configuration without what it says of branches.
+pub(in super::super) fn without_branches(store: &Store, place: Option<Place>) -> Result<Vec<u8>, Error> {
+    let text = place.filter(|it| !it.is_folder()).map_or(Ok(Vec::new()), |place| store.blob(&place.id))?;
+    let mut is_of_branch = false;
+    let lines = text.split_inclusive(|&byte| byte == b'\n').filter(|line| {
+        let line = line.trim_ascii_start();
+        if line.starts_with(b"[") {
+            is_of_branch = line.starts_with(b"[branch ");
+        }
+        !is_of_branch
+    });
+    Ok(lines.flatten().copied().collect())
+}
+
+pub(super) fn is_staged(path: &[u8]) -> bool {
+    path == b"index" || path.starts_with(b"sharedindex.")
+}
+
+impl Rewound {
+    /// Notes that the files of git are as they were.
+    fn files(&mut self, own: &[u8], differences: &BTreeMap<Vec<u8>, Difference>, applied: Applied) {
+        let place = as_path(own);
+        let any = |is_such: fn(&[u8]) -> bool| differences.keys().any(|path| is_such(path));
+        if applied.left.is_empty() {
+            let done = [
+                (any(is_staged), "has staged what it had"),
+                (
+                    any(|path| is_in_progress(path) && !is_staged(path)),
+                    "is in the midst of what it was, or of nothing",
+                ),
+                (any(is_setting), "has the configuration and the hooks that it had"),
+            ];
+            let of_inner = if own == GIT { String::new() } else { format!(" in {}", place.display()) };
+            let done = done.into_iter().filter(|(is_so, _)| *is_so);
+            self.done.extend(done.map(|(_, what)| format!("{what}{of_inner}")));
+        }
+        self.left.extend(applied.left.into_iter().map(|left| left.below(&place)));
+    }
+}

@@ -1,0 +1,193 @@
+//! The repository of the workspace, whose refs git itself moves: it knows how they are stored, and records each move in its
+//! reflog. It is bound to that repository, and not asked where links or pipes lead its writes elsewhere.
+
+use unstuck_core::id::Digest;
+use unstuck_core::snapshot::Standing;
+
+use super::files::{self, is_in_progress, is_setting};
+use super::{NO_REPOSITORY, Rewound, bound, gone, has_objects, told};
+use crate::git::Bound;
+use crate::snapshot::error::Error;
+use crate::snapshot::folder::{self, as_path};
+use crate::snapshot::inner::{self, GIT};
+use crate::snapshot::object::{LINK, TYPE};
+use crate::snapshot::parts::Parts;
+use crate::snapshot::refs::{self, Changed};
+use crate::snapshot::repository::is_object_name;
+use crate::snapshot::store::Store;
+use crate::snapshot::tree::{self, Place};
+use crate::snapshot::{Branches, Snapshot, Snapshots};
+
+/// How a repository stands at a moment, as a snapshot has it.
+struct State {
+    standing: Standing,
+    branches: Branches,
+}
+
+impl State {
+    /// `None` where it is not known: of refs in tables, of names that are no Unicode, of too many branches.
+    fn of(store: &Store, parts: &Parts, standing: &Standing) -> Result<Option<Self>, Error> {
+        let is_known = standing.branch.as_ref().or(standing.commit.as_ref());
+        let is_known = is_known.is_some_and(|name| !name.contains('\u{fffd}'));
+        let branches = parts.branches(store)?.filter(|_| is_known);
+        Ok(branches.map(|branches| Self { standing: standing.clone(), branches }))
+    }
+}
+
+/// Puts the repository of the workspace back, which is there. Says whether it is known to be the one that was there.
+pub(super) fn put_back(
+    of: &Snapshots,
+    (now, is): (&Snapshot, &Parts),
+    (then, was): (&Snapshot, &Parts),
+    rewound: &mut Rewound,
+) -> Result<bool, Error> {
+    let Some(stood) = &then.repository else { return Ok(false) };
+    let Some(stands) = &now.repository else {
+        rewound.leave_at(GIT, NO_REPOSITORY);
+        return Ok(false);
+    };
+    if !is.same_repository(was) {
+        rewound
+            .leave(".git", "leads to another repository than it did, in which nothing is changed".to_owned());
+        return Ok(false);
+    }
+    let states = State::of(&of.store, is, stands)?.zip(State::of(&of.store, was, stood)?);
+    let folders = is.repository_folder().zip(was.repository_folder());
+    let (Some((is, was)), Some(at)) = (states, bound(of)) else {
+        let why = "stays as it is: where HEAD and the branches are, or were, is not known";
+        rewound.leave(".git", why.to_owned());
+        return Ok(false);
+    };
+    if let Some(folders) = folders {
+        if let Some((path, why)) = in_the_way(of, now, folders)? {
+            rewound.leave(&path, why.to_owned());
+            return Ok(false);
+        }
+        files::put_back(of, GIT, folders, |path, _| is_in_progress(path) || is_setting(path), rewound)?;
+    }
+    let branches = gone(&is.branches, &was.branches);
+    let others = folders.map_or(Ok(Vec::new()), |(is, was)| refs::changed(&of.store, is, was))?;
+    let wanted = branches.iter().chain(&others).map(|it| it.was.as_str());
+    if folders.is_some() && !has_objects(&at, wanted.chain(was.standing.commit.as_deref())) {
+        rewound.give_objects_back(of)?;
+    }
+    rewound.bring_back(&at, "branches", &branches);
+    rewound.bring_back(&at, "tags and other refs", &others);
+    rewound.head(&at, &is, &was);
+    if let Some(folders) = folders {
+        if others.iter().any(|it| it.name == refs::STASH) {
+            files::put_back(of, GIT, folders, |path, _| path == b"logs/refs/stash", rewound)?;
+        }
+    } else if is.standing.commit != was.standing.commit {
+        let why = "stays as it is: what is staged is in no snapshot here; git reset makes it as HEAD is";
+        rewound.leave(".git: index", why.to_owned());
+    }
+    Ok(true)
+}
+
+/// Returns what keeps git from being asked to move refs, and why: it would write where a link or a pipe leads that was none.
+fn in_the_way(
+    of: &Snapshots,
+    now: &Snapshot,
+    (is, was): (Digest, Digest),
+) -> Result<Option<(String, &'static str)>, Error> {
+    const KEPT: [&[u8]; 5] = [b"HEAD", b"packed-refs", b"refs", b"logs", b"reftable"];
+    const LED_ELSEWHERE: &str = "is a link or a pipe where git writes: remove it, and undo again with --git";
+    if tree::find(&of.store, is, b"HEAD")?.is_none_or(|it| it.is_folder()) {
+        return Ok(Some((".git".to_owned(), NO_REPOSITORY)));
+    }
+    let is_kept = |path: &[u8]| KEPT.iter().any(|kept| folder::is_within(path, kept));
+    let changed = tree::compare(&of.store, Some(was), Some(is))?;
+    let is_link = |place: &Place| place.mode & TYPE == LINK;
+    let link = changed.iter().find(|(path, pair)| is_kept(path) && pair.after.as_ref().is_some_and(is_link));
+    if let Some((path, _)) = link {
+        return Ok(Some((format!(".git/{}", as_path(path).display()), LED_ELSEWHERE)));
+    }
+    let uncovered = Parts::of(&of.store, now)?.uncovered(&of.store)?;
+    let pipe = uncovered.no_files().find(|path| path.strip_prefix(b".git/").is_some_and(is_kept));
+    Ok(pipe.map(|path| (as_path(path).display().to_string(), LED_ELSEWHERE)))
+}
+
+fn head_of(state: &State) -> (Option<&String>, Option<&String>) {
+    (state.standing.branch.as_ref(), state.standing.commit.as_ref())
+}
+
+/// Puts HEAD and its branch where they were. What somebody has moved since it was looked at is not moved.
+fn head(at: &Bound, is: &State, was: &State) -> Result<(), String> {
+    let Some(name) = &was.standing.branch else {
+        let commit = was.standing.commit.as_deref().unwrap_or_default();
+        return asked(at, &["update-ref", "--no-deref", "-m", WHY, "HEAD", commit]);
+    };
+    let full = format!("refs/heads/{name}");
+    let elsewhere = is.standing.elsewhere.iter().find(|(_, head)| **head == format!("ref: {full}"));
+    if let (Some((checkout, _)), true) = (elsewhere, is.standing.branch != was.standing.branch) {
+        return Err(format!("the checkout {checkout:?} of the repository is on {name}"));
+    }
+    match (&was.standing.commit, is.branches.get(name)) {
+        (_, Some(symbolic)) if !is_object_name(symbolic) => {
+            return Err(format!("the branch {name} is a symbolic one now"));
+        }
+        (Some(then), Some(now)) if then != now => {
+            change(
+                at,
+                [&b"update "[..], full.as_bytes(), b"\0", then.as_bytes(), b"\0", now.as_bytes(), b"\0"]
+                    .concat(),
+            )?;
+        }
+        // It had no commit yet.
+        (None, Some(now)) => {
+            change(at, [&b"delete "[..], full.as_bytes(), b"\0", now.as_bytes(), b"\0"].concat())?;
+        }
+        _ => {}
+    }
+    asked(at, &["symbolic-ref", "-m", WHY, "HEAD", &full])
+}
+
+/// What the reflog says of a move.
+const WHY: &str = "unstuck undo";
+
+/// Changes refs, all of them or none, and none through a symbolic one.
+fn change(at: &Bound, changes: Vec<u8>) -> Result<(), String> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let arguments = ["update-ref", "--no-deref", "-m", WHY, "--stdin", "-z"];
+    at.ask(&arguments, changes).map(drop).map_err(|error| error.to_string())
+}
+
+fn asked(at: &Bound, arguments: &[&str]) -> Result<(), String> {
+    at.ask(arguments, Vec::new()).map(drop).map_err(|error| error.to_string())
+}
+
+impl Rewound {
+    /// Gives the repository the objects that the snapshots have of it.
+    fn give_objects_back(&mut self, of: &Snapshots) -> Result<(), Error> {
+        let given = of.root()?.open_below(GIT).and_then(|own| inner::give_objects_back(&of.own, GIT, &own));
+        if let Err(error) = given {
+            self.leave(".git/objects", format!("cannot be added to: {error}"));
+        }
+        Ok(())
+    }
+
+    /// Takes back what became of refs.
+    fn bring_back(&mut self, at: &Bound, what: &str, changed: &[Changed]) {
+        match change(at, changed.iter().flat_map(Changed::taken_back).collect()) {
+            Ok(()) => self.done.extend(told(changed)),
+            Err(why) => {
+                self.leave(&format!(".git: {what}"), format!("those that are gone are not back: {why}"));
+            }
+        }
+    }
+
+    /// Brings HEAD with its branch to where they were.
+    fn head(&mut self, at: &Bound, is: &State, was: &State) {
+        if head_of(is) == head_of(was) {
+            return;
+        }
+        let (from, to) = (is.standing.head(), was.standing.head());
+        match head(at, is, was) {
+            Ok(()) => self.done.push(format!("is on {to} again, and was on {from}")),
+            Err(why) => self.leave(".git: HEAD", format!("is not where it was: {why}")),
+        }
+    }
+}
