@@ -532,6 +532,14 @@ fn repositories_come_back_where_the_workspace_itself_is_none() {
 }
 
 #[test]
+fn of_many_repositories_that_come_back_a_few_are_named() {
+    let world = World::new(
+        "for it in 1 2 3 4 5 6 7; do git init -qb main $it; git -C $it commit -qm $it --allow-empty; done",
+    );
+    comes_back(&world, "rm -rf [1-7]", "git -C 7 log --format=%s", "has 2 more of them again");
+}
+
+#[test]
 fn a_repository_within_comes_back_with_its_submodules_and_with_its_permissions() {
     let world = World::new(DIRTY);
     world.sh("git init -q ../lib; git -C ../lib commit -qm l --allow-empty; git init -qb main inner; cd inner

@@ -70,6 +70,7 @@ impl<'a> Undo<'a> {
         let place = then.1.repository().map(|item| Place { mode: item.mode, id: item.id });
         let is_back = place.map_or(Ok(false), |place| self.bring_back(GIT, place));
         let is_back = is_back.unwrap_or_else(|error| self.rewound.refused(GIT, &error));
+        self.rewound.done.extend(is_back.then(|| "is back".to_owned()));
         if is_back || self.rewound.is_left(GIT) {
             return false;
         }
@@ -80,10 +81,10 @@ impl<'a> Undo<'a> {
     /// Puts those within back, which are as `now` says, and returns to which something was done. What is in a `.git` is left
     /// where that is back, or is another: `own_is_known` says that it is neither.
     fn within(&mut self, now: &Inner, own_is_known: bool) -> Vec<&'a [u8]> {
-        let mut done: Vec<&[u8]> = if own_is_known { Vec::new() } else { vec![GIT] };
-        let mut touched: Vec<&[u8]> = Vec::new();
+        let (mut touched, mut back) = (Vec::<&[u8]>::new(), Vec::<&[u8]>::new());
         for (path, was) in self.inner {
-            if done.iter().any(|done| folder::is_within(path, done)) {
+            let is_left = !own_is_known && folder::is_within(path, GIT);
+            if is_left || back.iter().any(|back| folder::is_within(path, back)) {
                 continue;
             }
             let is = now.get(path);
@@ -94,13 +95,15 @@ impl<'a> Undo<'a> {
             match result {
                 Ok(true) => {
                     touched.push(path);
-                    done.extend(is.is_none().then_some(&**path));
+                    back.extend(is.is_none().then_some(&**path));
                 }
                 Ok(false) if is.is_none() => self.rewound.leave_at(path, NO_REPOSITORY),
                 Ok(false) => {}
                 Err(error) => _ = self.rewound.refused(path, &error),
             }
         }
+        let sentences = back.iter().map(|path| format!("has {} again", as_path(path).display()));
+        self.rewound.done.extend(told(sentences));
         touched
     }
 
@@ -118,10 +121,6 @@ impl<'a> Undo<'a> {
         let applied = restore::bring_repository_back(&of.store, &root, place, &self.permissions, fill)?;
         let Some(applied) = applied else { return Ok(false) };
         self.rewound.left.extend(applied.left);
-        self.rewound.done.push(match path {
-            GIT => "is back".to_owned(),
-            _ => format!("has {} again", as_path(path).display()),
-        });
         Ok(true)
     }
 }
@@ -196,12 +195,11 @@ fn gone(is: &Branches, was: &Branches) -> Vec<Changed> {
     gone.map(|(name, target)| Changed::branch(name, target)).collect()
 }
 
-/// Names the first few refs that are back.
-fn told(back: &[Changed]) -> Vec<String> {
+/// Keeps the first few sentences on what is back.
+fn told(sentences: impl ExactSizeIterator<Item = String>) -> Vec<String> {
     const NAMED_MAX: usize = 5;
-    let mut told: Vec<String> = back.iter().take(NAMED_MAX).map(Changed::told).collect();
-    if let Some(more) = back.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
-        told.push(format!("has {more} more of them again"));
-    }
+    let more = sentences.len().saturating_sub(NAMED_MAX);
+    let mut told: Vec<String> = sentences.take(NAMED_MAX).collect();
+    told.extend((more > 0).then(|| format!("has {more} more of them again")));
     told
 }

@@ -172,7 +172,7 @@ impl Rewound {
     /// Takes back what became of refs.
     fn bring_back(&mut self, at: &Bound, what: &str, changed: &[Changed]) {
         match change(at, changed.iter().flat_map(Changed::taken_back).collect()) {
-            Ok(()) => self.done.extend(told(changed)),
+            Ok(()) => self.done.extend(told(changed.iter().map(Changed::told))),
             Err(why) => {
                 self.leave(&format!(".git: {what}"), format!("those that are gone are not back: {why}"));
             }

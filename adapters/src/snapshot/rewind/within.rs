@@ -71,7 +71,9 @@ pub(super) fn put_back(
         Some((it, error)) => {
             rewound.leave_at(&folder::join(path, it.name.as_bytes()), &format!("is not back: {error}"));
         }
-        None => rewound.done.extend(told(&changed).into_iter().map(|what| format!("{what} in {place}"))),
+        None => rewound.done.extend(
+            told(changed.iter().map(Changed::told)).into_iter().map(|what| format!("{what} in {place}")),
+        ),
     }
     if inside.at() != stood.at() {
         let moved = stood.at().0.map(|name| (format!("refs/heads/{name}"), stood.at().1));
