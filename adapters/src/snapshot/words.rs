@@ -1,6 +1,6 @@
 //! Which words are in the files of one snapshot, and in no file of another.
 //!
-//! Only files that are not ignored count, and only text; nor what a folder holds that says of itself that it is a cache
+//! Only files that are not ignored count, and of them text that is no comment; nor what a folder holds that says of itself that it is a cache
 //! (`CACHEDIR.TAG`): tools note there what they found the last time. What is the same in both is read last, and mostly not at all.
 
 use std::collections::BTreeSet;
@@ -100,7 +100,8 @@ impl Look<'_> {
     }
 }
 
-/// Says whether a text has a word that is no part of a longer one.
+/// Says whether a text has a word that is no part of a longer one, on a line that is no comment: a test that was commented out
+/// is gone.
 fn has_word(text: &[u8], word: &[u8]) -> bool {
     let is_in_word = |byte: Option<&u8>| {
         byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii())
@@ -109,8 +110,26 @@ fn has_word(text: &[u8], word: &[u8]) -> bool {
     memchr::memmem::find_iter(text, word).any(|at| {
         let before = at.checked_sub(1).and_then(|at| text.get(at));
         let is_part = begins && is_in_word(before) || ends && is_in_word(text.get(at + word.len()));
-        !is_part
+        !is_part && !is_in_comment(text, at)
     })
+}
+
+/// Says whether the line that `at` is in begins as a comment does in one language or another. An attribute of Rust and a
+/// directive of C are none.
+fn is_in_comment(text: &[u8], at: usize) -> bool {
+    const MARKS: [&[u8]; 7] = [b"//", b"--", b"/*", b"* ", b"<!--", b";", b"%"];
+    const DIRECTIVES: [&[u8]; 5] = [b"define", b"if", b"ifdef", b"ifndef", b"elif"];
+    let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |feed| feed + 1);
+    let line = text[start..].trim_ascii_start();
+    let is_hash = || {
+        line.strip_prefix(b"#").is_some_and(|rest| {
+            let word = rest.split(|byte| !byte.is_ascii_alphabetic()).next().unwrap_or_default();
+            !rest.starts_with(b"[") && !DIRECTIVES.contains(&word)
+        })
+    };
+    // The name itself may begin with such a mark.
+    let is_before = start + (text[start..].len() - line.len()) < at;
+    is_before && (MARKS.iter().any(|mark| line.starts_with(mark)) || is_hash())
 }
 
 #[cfg(test)]
@@ -129,6 +148,17 @@ mod tests {
             ("it('what?')", "what?", true),
             ("grün", "gr", false),
             ("", "a", false),
+            ("def a():\n    # def test_sub():\n", "test_sub", false),
+            ("# def test_sub():\ndef test_sub():", "test_sub", true),
+            ("  // it('adds up', () => {", "adds up", false),
+            ("/* fn adds() */", "adds", false),
+            (" * adds", "adds", false),
+            ("-- it adds", "adds", false),
+            ("#[test] fn adds() {}", "adds", true),
+            ("#define adds", "adds", true),
+            ("#def test_sub():", "test_sub", false),
+            ("x = 1 # adds", "adds", true),
+            ("# adds", "# adds", true),
         ] {
             assert_eq!(has_word(text.as_bytes(), word.as_bytes()), has, "{text}");
         }

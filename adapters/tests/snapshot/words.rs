@@ -12,6 +12,7 @@ fn a_word_is_lost_if_no_file_has_it_any_more() {
         ("true", ""),
         ("sed -i s/test_sub/test_other/ t/a.py", "test_sub"),
         ("sed -i s/test_sub/test_sub2/ t/a.py", "test_sub"),
+        ("sed -i 's/^def test_sub/# def test_sub/' t/a.py", "test_sub"),
         ("rm t/a.py", "test_add test_sub"),
         ("rm -r t", "test_add test_sub"),
         ("mkdir u; mv t/a.py u/b.py", ""),
