@@ -1,7 +1,8 @@
 //! From text to a tree of text, placeholders, lists and conditions.
 //!
 //! The parser is our own because `handlebars`, which knows this syntax, takes away the white space of lines that
-//! hold nothing but a block, with no way to have it back: its tree has neither that text nor its place.
+//! hold nothing but a block, with no way to have it back: its tree has neither that text nor its place. docs/registry.md
+//! has what else was tried.
 
 use super::{Names, Problem};
 use crate::workflow_file::complaint::quoted;
