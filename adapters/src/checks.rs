@@ -156,8 +156,8 @@ pub fn result_of(
     before: Option<&Before>,
     blobs: &dyn BlobStore,
 ) -> CommandResult {
-    let stdout = whole(outcome.stdout.as_ref(), &outcome.answer, blobs);
-    let stderr = whole(outcome.stderr.as_ref(), &outcome.stderr_tail, blobs);
+    let stdout = whole(outcome.stdout.as_ref(), &outcome.answer, blobs, READ_MAX);
+    let stderr = whole(outcome.stderr.as_ref(), &outcome.stderr_tail, blobs, READ_MAX);
     let bare = CommandResult {
         run: run.to_owned(),
         exit: outcome.exit.clone(),
@@ -291,9 +291,11 @@ struct Printed<'a> {
 impl Printed<'_> {
     /// Reads what was kept of it.
     fn kept(result: &CommandResult, blobs: &dyn BlobStore) -> io::Result<Self> {
-        let read =
-            |blob: &Option<Blob>| blob.as_ref().map_or_else(|| Ok(Vec::new()), |blob| end_of(blob, blobs));
-        let reports = result.reports.iter().map(|blob| end_of(blob, blobs)).collect::<io::Result<_>>()?;
+        let read = |blob: &Option<Blob>| {
+            blob.as_ref().map_or_else(|| Ok(Vec::new()), |blob| end_of(blob, blobs, READ_MAX))
+        };
+        let reports =
+            result.reports.iter().map(|blob| end_of(blob, blobs, READ_MAX)).collect::<io::Result<_>>()?;
         Ok(Self {
             stdout: read(&result.stdout)?,
             stderr: read(&result.stderr)?,
@@ -313,22 +315,22 @@ impl Printed<'_> {
     }
 }
 
-/// Returns all of an output; the end of a very large one.
-pub(crate) fn whole(blob: Option<&Blob>, text: &str, blobs: &dyn BlobStore) -> Vec<u8> {
+/// Returns all of an output; the end of one of more than `max` bytes.
+pub(crate) fn whole(blob: Option<&Blob>, text: &str, blobs: &dyn BlobStore, max: u64) -> Vec<u8> {
     let Some(blob) = blob.filter(|blob| blob.size > u64::try_from(text.len()).unwrap_or(u64::MAX)) else {
         return text.as_bytes().to_vec();
     };
-    end_of(blob, blobs).unwrap_or_else(|_| text.as_bytes().to_vec())
+    end_of(blob, blobs, max).unwrap_or_else(|_| text.as_bytes().to_vec())
 }
 
-/// Reads an output that was kept; the end of a very large one. An empty one is not stored.
-fn end_of(blob: &Blob, blobs: &dyn BlobStore) -> io::Result<Vec<u8>> {
+/// Reads an output that was kept; the end of one of more than `max` bytes. An empty one is not stored.
+fn end_of(blob: &Blob, blobs: &dyn BlobStore, max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if blob.size == 0 {
         return Ok(bytes);
     }
     let mut reader = blobs.open(blob)?;
-    let skipped = blob.size.saturating_sub(READ_MAX);
+    let skipped = blob.size.saturating_sub(max);
     io::copy(&mut reader.by_ref().take(skipped), &mut io::sink())?;
     reader.read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -31,7 +31,7 @@ type Rule = fn(&Project<'_>) -> Option<TestCommand>;
 
 /// Package managers and compilers first: a Makefile beside them most often calls one of them, and more.
 const RULES: &[Rule] = &[
-    |it| it.with("Cargo.toml", "cargo test"),
+    |it| it.with("Cargo.toml", &format!("cargo test{}", all_members(it))),
     |it| it.with("go.mod", "go test ./..."),
     node,
     deno,
@@ -71,7 +71,7 @@ const RULES: &[Rule] = &[
     |it| ["test", "tests"].iter().find_map(|folder| bats(it, folder)),
     |it| it.saying(&["tox.ini"], "[testenv", "tox"),
     |it| it.with("noxfile.py", "nox"),
-    |it| it.with("manage.py", "python manage.py test"),
+    |it| it.with("manage.py", "python3 manage.py test"),
     |it| it.saying(&["Taskfile.yml", "Taskfile.yaml"], "\n  test:", "task test"),
     |it| it.with_target(JUSTFILES, "just", "test"),
     |it| it.with_target(MAKEFILES, "make", "test"),
@@ -81,6 +81,14 @@ const RULES: &[Rule] = &[
 
 const JUSTFILES: &[&str] = &["justfile", "Justfile", ".justfile"];
 pub(crate) const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
+
+/// Returns what cargo has to be told so that it takes all members of a workspace: beside a package it takes that alone.
+fn all_members(project: &Project<'_>) -> &'static str {
+    match project.text("Cargo.toml") {
+        Some(text) if text.contains("[workspace") && text.contains("[package]") => " --workspace",
+        _ => "",
+    }
+}
 
 fn node(project: &Project<'_>) -> Option<TestCommand> {
     let manifest: Value = serde_json::from_str(&project.text("package.json")?).ok()?;
@@ -96,8 +104,16 @@ fn node(project: &Project<'_>) -> Option<TestCommand> {
     )
 }
 
-/// Returns the package manager of a project with a `package.json`, by its lock file.
+/// Returns the package manager of a project with a `package.json`, by what that says or by its lock file.
 pub(crate) fn package_manager(project: &Project<'_>) -> &'static str {
+    let manifest: Option<Value> =
+        project.text("package.json").and_then(|text| serde_json::from_str(&text).ok());
+    let said = manifest.as_ref().and_then(|it| it["packageManager"].as_str()?.split('@').next());
+    if let Some(known) =
+        said.and_then(|said| ["npm", "pnpm", "yarn", "bun"].into_iter().find(|it| *it == said))
+    {
+        return known;
+    }
     let locks = [
         ("pnpm-lock.yaml", "pnpm"),
         ("pnpm-workspace.yaml", "pnpm"),
@@ -110,7 +126,9 @@ pub(crate) fn package_manager(project: &Project<'_>) -> &'static str {
 
 fn deno(project: &Project<'_>) -> Option<TestCommand> {
     let file = ["deno.json", "deno.jsonc"].into_iter().find(|file| project.has(file))?;
-    let manifest: Option<Value> = project.text(file).and_then(|text| serde_json::from_str(&text).ok());
+    let is_said = |line: &&str| !line.trim_start().starts_with("//");
+    let text = project.text(file).map(|text| text.lines().filter(is_said).collect::<String>());
+    let manifest: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
     let has_task = manifest.is_some_and(|manifest| !manifest["tasks"]["test"].is_null());
     project.with(file, if has_task { "deno task test" } else { "deno test" })
 }
@@ -131,10 +149,20 @@ fn python(project: &Project<'_>) -> Option<TestCommand> {
     let configured =
         says_so.into_iter().find(|(file, section)| project.text(file).is_some_and(|it| it.contains(section)));
     let is_package = || ["pyproject.toml", "setup.py", "setup.cfg"].into_iter().find(|it| project.has(it));
-    let is_test = |folder| project.names(folder).iter().any(|name| is_python_test(name));
     let file = match configured {
         Some((file, _)) => file,
-        None => is_package().filter(|_| [".", "tests", "test"].into_iter().any(is_test))?,
+        None => {
+            let (folder, test) = [".", "tests", "test"].into_iter().find_map(|folder| {
+                let names = project.names(folder);
+                Some((folder, names.into_iter().find(|name| is_python_test(name))?))
+            })?;
+            let text = project.text(&format!("{folder}/{test}")).unwrap_or_default();
+            if text.contains("import unittest") && !text.contains("pytest") {
+                let found = |file| project.with(file, &format!("python3 -m unittest discover -s {folder}"));
+                return is_package().and_then(found);
+            }
+            is_package()?
+        }
     };
     // Who locks the packages has them in an environment of its own.
     let runners = [("poetry.lock", "poetry run pytest -q"), ("uv.lock", "uv run pytest -q")];
@@ -273,19 +301,34 @@ mod tests {
         let script = r#"{"scripts": {"test": "vitest run"}}"#;
         check(&[], &[]);
         check(&[("Cargo.toml", "")], &[("cargo test", "Cargo.toml")]);
+        let package = "[package]\nname = \"a\"\n";
+        check(&[("Cargo.toml", package)], &[("cargo test", "Cargo.toml")]);
+        let members = "[workspace]\nmembers = [\"b\"]\n";
+        check(&[("Cargo.toml", members)], &[("cargo test", "Cargo.toml")]);
+        let both = package.to_owned() + members;
+        check(&[("Cargo.toml", &both)], &[("cargo test --workspace", "Cargo.toml")]);
         check(&[("go.mod", "")], &[("go test ./...", "go.mod")]);
         check(&[("package.json", script)], &[("npm test", "package.json")]);
         check(&[("package.json", script), ("pnpm-lock.yaml", "")], &[("pnpm test", "package.json")]);
+        let said = r#"{"packageManager": "pnpm@9.1.0", "scripts": {"test": "vitest run"}}"#;
+        check(&[("package.json", said)], &[("pnpm test", "package.json")]);
         check(&[("package.json", script), ("yarn.lock", "")], &[("yarn test", "package.json")]);
         check(&[("package.json", script), ("bun.lock", "")], &[("bun run test", "package.json")]);
         check(&[("deno.json", "{}")], &[("deno test", "deno.json")]);
         check(&[("deno.jsonc", "// tasks\n{}")], &[("deno test", "deno.jsonc")]);
+        let commented = "{\n  // all of them\n  \"tasks\": {\"test\": \"x\"}\n}";
+        check(&[("deno.jsonc", commented)], &[("deno task test", "deno.jsonc")]);
         check(&[("deno.json", r#"{"tasks": {"test": "x"}}"#)], &[("deno task test", "deno.json")]);
         check(&[("pytest.ini", "")], &[("pytest -q", "pytest.ini")]);
         check(&[("pyproject.toml", "[tool.pytest.ini_options]")], &[("pytest -q", "pyproject.toml")]);
         check(&[("setup.cfg", "[tool:pytest]")], &[("pytest -q", "setup.cfg")]);
         check(&[("tox.ini", "[pytest]")], &[("pytest -q", "tox.ini")]);
         check(&[("pyproject.toml", ""), ("tests/test_a.py", "")], &[("pytest -q", "pyproject.toml")]);
+        let unittest = "import unittest\n";
+        check(
+            &[("pyproject.toml", ""), ("tests/test_a.py", unittest)],
+            &[("python3 -m unittest discover -s tests", "pyproject.toml")],
+        );
         check(&[("setup.py", ""), ("a_test.py", "")], &[("pytest -q", "setup.py")]);
         check(&[("mix.exs", "")], &[("mix test", "mix.exs")]);
         check(&[("pom.xml", "")], &[("mvn test", "pom.xml")]);
@@ -318,7 +361,7 @@ mod tests {
         check(&[("MODULE.bazel", "")], &[("bazel test --test_output=errors //...", "MODULE.bazel")]);
         check(&[("tox.ini", "[tox]\n[testenv]\n")], &[("tox", "tox.ini")]);
         check(&[("noxfile.py", "")], &[("nox", "noxfile.py")]);
-        check(&[("manage.py", "")], &[("python manage.py test", "manage.py")]);
+        check(&[("manage.py", "")], &[("python3 manage.py test", "manage.py")]);
         check(
             &[("Taskfile.yml", "version: '3'\ntasks:\n  test:\n    cmds: [x]\n")],
             &[("task test", "Taskfile.yml")],

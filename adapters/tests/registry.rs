@@ -695,7 +695,12 @@ fn built_in_validators_follow_the_project() {
         (&[], "tests-pass", None),
         (&[("Cargo.toml", "")], "tests-pass", Some("cargo test")),
         (&[("Cargo.toml", "")], "type-check", Some("cargo check --all-targets")),
-        (&[("go.mod", "")], "format-check", Some("gofmt -l .")),
+        (
+            &[("Cargo.toml", "[workspace]")],
+            "lint-check",
+            Some("cargo clippy --workspace --all-targets -- -D warnings"),
+        ),
+        (&[("Makefile", "typecheck:\n\tx\n")], "type-check", Some("make typecheck")),
         (
             &[("package.json", r#"{"scripts": {"lint": "x"}}"#), ("yarn.lock", "")],
             "lint-check",

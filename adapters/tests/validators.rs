@@ -17,6 +17,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use unstuck_adapters::process::{self, Stop};
 use unstuck_adapters::redact::Redactor;
+use unstuck_adapters::registry::builtin;
 use unstuck_adapters::validators::{self, Place};
 use unstuck_core::completion::{Checklist, Condition, Pattern, Phase, Run, Validator};
 use unstuck_core::id::Millis;
@@ -254,6 +255,45 @@ fn who_prints_without_end_could_not_run_and_is_not_tried_again() {
     "#]].assert_eq(&told(&results, folder.path()));
     assert_eq!(fs::read_to_string(folder.path().join("tries")).unwrap().lines().count(), 1);
     assert!(results[0].stdout.as_ref().unwrap().size <= place.output_max);
+}
+
+#[test]
+fn the_whole_of_a_long_output_is_judged() {
+    let folder = folder();
+    let contract = r#"echo '{"outcome":"fail","error":"E"}'; seq 1 1500000"#;
+    let conditions = [
+        condition("custom", Run::Custom(contract.to_owned()), None, &[]),
+        command("empty", "echo dirty; head -c 9000000 /dev/zero | tr '\\0' ' '", "empty", &[]),
+        command("contains", "echo FIRST; seq 1 1500000", "contains:FIRST", &[]),
+        command("matches", "echo FIRST; seq 1 1500000", "matches:^FIRST", &[]),
+    ];
+    let results = run_in(&place(folder.path()), &conditions);
+    let found: Vec<&ValidatorOutcome> = results.iter().map(|it| &it.outcome).collect();
+    use ValidatorOutcome::{Fail, Pass};
+    assert_eq!(found, [&Fail, &Fail, &Pass, &Pass]);
+}
+
+#[test]
+fn what_gofmt_cannot_read_is_as_wrong_as_what_it_would_change() {
+    let folder = folder();
+    fs::write(folder.path().join("go.mod"), "module a").unwrap();
+    let validator = builtin::validator("format-check", folder.path()).unwrap();
+    let bin = folder.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    for (gofmt, expected) in [
+        ("true", "Pass"),
+        ("echo a.go", "Fail"),
+        ("echo 'a.go:3:1: expected declaration' >&2; exit 2", "Fail"),
+        ("exit 127", "CouldNotRun"),
+    ] {
+        fs::write(bin.join("gofmt"), format!("#!/bin/sh\n{gofmt}\n")).unwrap();
+        Command::new("chmod").arg("+x").arg(bin.join("gofmt")).status().unwrap();
+        let path = format!("{}:/usr/bin:/bin", bin.display());
+        let place = Place { environment: vec![("PATH".into(), Some(path.into()))], ..place(folder.path()) };
+        let asked = Condition { validator: validator.clone(), params: BTreeMap::new() };
+        let found = format!("{:?}", run_in(&place, &[asked])[0].outcome);
+        assert!(found.starts_with(expected), "{gofmt}: {found}");
+    }
 }
 
 #[test]

@@ -65,8 +65,9 @@ pub fn validator(name: &str, root: &Path) -> Result<Validator, Refused> {
         let help = "define the validator in a steps registry, with the command that checks it";
         Refused::new(format!("no file of the project says which command is {name}"), help)
     })?;
-    let prints_when_wrong = PRINTS_WHEN_WRONG.contains(&command.as_str());
-    let success_when = if prints_when_wrong { SuccessWhen::Empty } else { SuccessWhen::ExitCode(vec![0]) };
+    // It exits with 0 whatever it finds, and prints it.
+    let success_when =
+        if command == GIT_STATUS { SuccessWhen::Empty } else { SuccessWhen::ExitCode(vec![0]) };
     let run = Run::Command(command);
     Ok(Validator { success_when: Some(success_when), ..of(name, run, kind.description, kind.extract) })
 }
@@ -98,8 +99,8 @@ struct Kind {
     extract: &'static [(&'static str, Extractor)],
 }
 
-/// Commands that exit with 0 whatever they find, and print it.
-const PRINTS_WHEN_WRONG: &[&str] = &[GIT_STATUS, "gofmt -l ."];
+/// gofmt exits with 0 where it would change something, and with 2 where it cannot read it.
+const GOFMT: &str = "files=$(gofmt -l .) || exit; test -z \"$files\" || { echo \"$files\"; exit 1; }";
 /// Whatever the repository is configured to: what is not committed is shown.
 const GIT_STATUS: &str = "git -c core.fsmonitor=false status --porcelain --untracked-files=normal";
 
@@ -119,7 +120,11 @@ const KINDS: &[Kind] = &[
     Kind {
         name: "type-check",
         description: "The project does not compile, or its types do not fit",
-        command: |project| script(project, &["typecheck", "type-check"]).or_else(|| first(project, TYPES)),
+        command: |project| {
+            script(project, &["typecheck", "type-check"])
+                .or_else(|| first(project, TYPES))
+                .or_else(|| target(project, &["typecheck", "type-check"]))
+        },
         extract: &[("errors", Extractor::TypeErrors), ("files", Extractor::Files)],
     },
     Kind {
@@ -150,6 +155,7 @@ const KINDS: &[Kind] = &[
 type Rule = (&'static str, &'static str, &'static str);
 
 const TYPES: &[Rule] = &[
+    ("Cargo.toml", "[workspace", "cargo check --workspace --all-targets"),
     ("Cargo.toml", "", "cargo check --all-targets"),
     ("go.mod", "", "go vet ./..."),
     ("deno.json", "", "deno check ."),
@@ -163,6 +169,7 @@ const TYPES: &[Rule] = &[
 ];
 
 const LINTS: &[Rule] = &[
+    ("Cargo.toml", "[workspace", "cargo clippy --workspace --all-targets -- -D warnings"),
     ("Cargo.toml", "", "cargo clippy --all-targets -- -D warnings"),
     (".golangci.yml", "", "golangci-lint run"),
     (".golangci.yaml", "", "golangci-lint run"),
@@ -179,7 +186,7 @@ const LINTS: &[Rule] = &[
 
 const FORMATS: &[Rule] = &[
     ("Cargo.toml", "", "cargo fmt --check"),
-    ("go.mod", "", "gofmt -l ."),
+    ("go.mod", "", GOFMT),
     ("deno.json", "", "deno fmt --check"),
     ("deno.jsonc", "", "deno fmt --check"),
     (".prettierrc", "", "node_modules/.bin/prettier --check ."),

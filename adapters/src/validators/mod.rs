@@ -240,8 +240,10 @@ impl Bench<'_> {
         outcome: Outcome,
     ) -> ValidatorResult {
         let validator = &condition.validator;
-        let stdout = whole(outcome.stdout.as_ref(), &outcome.answer, self.blobs);
-        let stderr = whole(outcome.stderr.as_ref(), &outcome.stderr_tail, self.blobs);
+        // A judgement by the end alone would pass what says at its beginning that it failed.
+        let all = self.place.output_max;
+        let stdout = whole(outcome.stdout.as_ref(), &outcome.answer, self.blobs, all);
+        let stderr = whole(outcome.stderr.as_ref(), &outcome.stderr_tail, self.blobs, all);
         let cwd = self.place.workspace.to_string_lossy();
         let repository = self.repository(validator);
         let raw = Raw {

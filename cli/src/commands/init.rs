@@ -5,6 +5,7 @@ use std::path::Path;
 
 use unstuck_adapters::branch;
 use unstuck_adapters::registry::starter;
+use unstuck_adapters::test_command;
 
 use crate::args::{self, Global};
 use crate::error::{Error, Result};
@@ -51,6 +52,18 @@ pub fn init(global: &Global, args: &Args) -> Result {
         eprintln!(
             "warning: no file of the project says how it is tested, so nothing will test the work: add a validator that \
              does to .agent/work/steps_registry.json, and to the conditions of complete.work"
+        );
+    }
+    let others: Vec<String> = test_command::detect(&root)
+        .into_iter()
+        .skip(1)
+        .map(|it| format!("{} ({})", it.command, it.found))
+        .collect();
+    if !others.is_empty() {
+        eprintln!(
+            "note: not taken: {}; where the work has to pass them too, add validators to .agent/work/steps_registry.json, \
+             and to the conditions of complete.work",
+            others.join(", ")
         );
     }
     for folder in has("git-clean").then(|| unignored(&root)).into_iter().flatten() {

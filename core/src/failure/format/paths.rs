@@ -24,7 +24,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     if sheet.beside.iter().any(says) {
         return;
     }
-    if lines().all(is_path) && porcelain::parse(sheet.text.as_bytes()).is_empty() {
+    let is_of_make = |line: &&str| line.starts_with("make") && unparsed::is_epilogue(line);
+    let shows_commands = sheet.beside.iter().any(|line| is_of_make(&line.trim()));
+    let is_list =
+        || lines().next().is_some_and(|first| !is_command(first, shows_commands)) && lines().all(is_path);
+    if is_list() && porcelain::parse(sheet.text.as_bytes()).is_empty() {
         lines().for_each(|line| found.push(Draft::unformatted("list", line, None, line)));
         return;
     }
@@ -54,6 +58,15 @@ fn placed(line: &str, place: &Captures<'_>) -> Draft {
     Draft::diagnostic("list", file, number, &place["what"]).kind(rule).message(line)
 }
 
+/// Says whether a line could be the command that make shows before what it prints: a program and a file, or, of make's own, a
+/// program of the project alone.
+fn is_command(line: &str, of_make: bool) -> bool {
+    match line.split_once(' ') {
+        Some((first, rest)) => !first.contains(['/', '\\']) || rest.contains('/'),
+        None => of_make && line.starts_with("./"),
+    }
+}
+
 /// Says whether a line is a path and nothing else. A sentence ends in a dot, and its last word is no extension.
 fn is_path(line: &str) -> bool {
     const LENGTH_MAX: usize = 4096;
@@ -70,4 +83,36 @@ fn is_path(line: &str) -> bool {
         && !line.contains(": ")
         && extended
         && line.matches(' ').count() <= 3
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::failure::{Output, extract};
+
+    #[test]
+    fn a_list_of_files_is_told_from_the_command_lines_that_make_shows() {
+        const MAKE: &str = "make: *** [Makefile:2: check] Error 1\n";
+        let check = |stdout: &str, stderr: &str, expected: &[&str]| {
+            let output = Output {
+                exit_code: Some(2),
+                stdout: stdout.as_bytes(),
+                stderr: stderr.as_bytes(),
+                ..Output::default()
+            };
+            let failures = extract(&output).failures;
+            let files = failures.iter().filter(|it| it.tool == "list").map(|it| it.message.as_str());
+            assert_eq!(files.collect::<Vec<_>>(), expected, "{stdout:?}");
+        };
+        for stderr in ["", MAKE] {
+            check("main.c\nsrc/a.rs\n", stderr, &["main.c", "src/a.rs"]);
+            check("src/my file.rs\n", stderr, &["src/my file.rs"]);
+            for command in
+                ["grep -q 2 a.txt", "sh run.sh", "node t.js", "test -f dist/app.js", "bin/lint src/a.ts"]
+            {
+                check(&format!("{command}\n"), stderr, &[]);
+            }
+        }
+        check("./a.go\n", "", &["./a.go"]);
+        check("./run.sh\n", MAKE, &[]);
+    }
 }
