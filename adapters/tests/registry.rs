@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use unstuck_adapters::prompt_template::{Variables, plain};
 use unstuck_adapters::registry::retry_prompt::{Declared, Failed, Request, RetryPrompt, retry_prompt};
 use unstuck_adapters::registry::{Registry, StepRef, Wanted, builtin, front_matter};
-use unstuck_adapters::workflow_file::{self, Options};
+use unstuck_adapters::workflow_file::{self, Loaded, Options, Rejected};
 use unstuck_core::completion::{Completion, Form, OnFailed, Phase, Run};
 use unstuck_core::validator::SuccessWhen;
 use unstuck_core::workflow::{Capability, Worker, WorkerKind};
@@ -464,6 +464,45 @@ fn a_custom_validator_needs_no_condition_and_a_command_does() {
     assert!(load(&agent(&custom("command"), PROMPTS)).1.contains("validators.own.successWhen: missing"));
 }
 
+/// Reads a workflow with one step that works by the registry.
+fn flow(folder: &TempDir, step: &str) -> Result<Loaded, Rejected> {
+    let flow = format!(
+        "name: w\nversion: \"1\"\ntimeout: 1h\nsteps_registry: {REGISTRY}\nsteps:\n  a:\n    worker: COMMAND\n    \
+         command: cat\n    instructions: Go.\n    max_iterations: 2\n    {step}\n"
+    );
+    let path = folder.path().join("flow.yaml");
+    fs::write(&path, flow).expect("the folder is ours");
+    let options = Options { workspace: folder.path().to_owned(), ..Options::default() };
+    workflow_file::load(&path, &options)
+}
+
+const OF_ISSUE: &str = "registry_step: {name: issue, uv: {issue: \"1\"}}";
+
+#[test]
+fn where_no_answer_can_declare_completion_it_is_said() {
+    let schema = |properties: Value| json!({"type": "object", "properties": properties});
+    let check = |own: Value, end: Option<Value>, is_said: bool| {
+        let step = json!({"c2": "initial", "c3": "issue", "outputSchema": own});
+        // What comes later would be asked for nothing.
+        let mut changes = vec![("/steps/initial.issue", step), ("/steps/continuation.issue", Value::Null)];
+        changes.extend(end.clone().map(|end| ("/completionSteps/complete.issue/outputSchema", end)));
+        let loaded = flow(&agent(&with(example(), &changes), PROMPTS), OF_ISSUE).expect("it is good");
+        let said: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
+        let sentence = "can say that the work is complete, so it never is";
+        assert_eq!(said.iter().any(|it| it.contains(sentence)), is_said, "{own} {end:?}: {said:?}");
+    };
+    let status = |words: &[&str]| schema(json!({"status": {"enum": words}}));
+    check(schema(json!({"k": {"type": "integer"}})), None, true);
+    check(status(&["in_progress", "blocked"]), None, true);
+    check(status(&["ok", "fail"]), None, true);
+    check(status(&["in_progress", "completed"]), None, false);
+    check(schema(json!({"next_action": {"enum": ["complete"]}})), None, false);
+    check(json!({"type": "object", "additionalProperties": true}), None, false);
+    check(schema(json!({"k": true})), Some(status(&["completed"])), false);
+    check(status(&["in_progress"]), Some(status(&["completed"])), true);
+    check(status(&["in_progress", "completed"]), Some(status(&["blocked"])), true);
+}
+
 #[test]
 fn a_step_whose_conditions_are_all_of_a_type_that_is_not_run_is_refused() {
     let semantic = json!({
@@ -478,18 +517,11 @@ fn a_step_whose_conditions_are_all_of_a_type_that_is_not_run_is_refused() {
         let asked = "/completionSteps/complete.issue/completionConditions";
         with(example(), &[("/validators", validators), (asked, json!(all))])
     };
-    let said = |registry: &Value, step: &str| {
-        let folder = agent(registry, PROMPTS);
-        let flow = format!(
-            "name: w\nversion: \"1\"\ntimeout: 1h\nsteps_registry: {REGISTRY}\nsteps:\n  a:\n    worker: COMMAND\n    \
-             command: cat\n    instructions: Go.\n    max_iterations: 2\n    {step}\n"
-        );
-        let path = folder.path().join("flow.yaml");
-        fs::write(&path, flow).expect("the folder is ours");
-        let options = Options { workspace: folder.path().to_owned(), ..Options::default() };
-        workflow_file::load(&path, &options).err().map(|it| it.to_string()).unwrap_or_default()
+    let said = |registry: &Value, step: &str| match flow(&agent(registry, PROMPTS), step) {
+        Ok(_) => String::new(),
+        Err(rejected) => rejected.to_string(),
     };
-    let step = "registry_step: {name: issue, uv: {issue: \"1\"}}";
+    let step = OF_ISSUE;
     let checked = "completion_conditions: [said]";
     let sentence = "nothing would verify its work";
     for (names, step, refused) in [

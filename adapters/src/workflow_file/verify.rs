@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use unstuck_core::completion::{AnswerFormat, Completion, OnFailed};
+use serde_json::Value;
+use unstuck_core::completion::{AnswerFormat, Completion, Form, LaterAnswer, OnFailed};
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{Baseline, Check, CheckBy, Work, WorkerKind, Workflow};
 
@@ -160,6 +161,13 @@ impl Loader<'_> {
                 if let Some((what, help)) = cannot_answer(&completion, work) {
                     self.report.error(place, &path, what, help);
                 }
+                if never_declares(&completion) {
+                    let what = format!(
+                        "no answer that {name} asks for can say that the work is complete, so it never is"
+                    );
+                    let help = "let a schema of it have a status that may be completed, or a next_action that may be complete";
+                    self.report.warn(place, &path, what, help);
+                }
                 let missing = without_value(&completion);
                 if !missing.is_empty() {
                     let what = format!("no value for {}", missing.join(", "));
@@ -186,6 +194,30 @@ pub(super) fn check(timeout: Millis) -> Check {
         observations: 1,
         baseline: Baseline::Off,
     }
+}
+
+/// Says whether no answer in the forms of a registry can declare that the work is complete.
+fn never_declares(completion: &Completion) -> bool {
+    let is_never = |format: &AnswerFormat| match &format.form {
+        Form::Json { schema: Some(schema), .. } => match declares(schema) {
+            Declares::Complete => false,
+            Declares::NeverComplete => true,
+            Declares::Nothing => is_closed(schema),
+        },
+        Form::Json { schema: None, .. } | Form::TextPattern(_) => false,
+    };
+    let is_asked_so = completion.answer.as_ref().is_some_and(is_never)
+        && match &completion.later_answer {
+            LaterAnswer::Same => true,
+            LaterAnswer::Any => false,
+            LaterAnswer::Other(later) => is_never(later),
+        };
+    is_asked_so || completion.final_answer.as_ref().is_some_and(is_never)
+}
+
+/// Says whether an object of a schema has the properties that it names, and no other.
+fn is_closed(schema: &Value) -> bool {
+    ["additionalProperties", "unevaluatedProperties"].iter().any(|key| schema[key] == false)
 }
 
 /// Says what asks for an answer that nobody can give.

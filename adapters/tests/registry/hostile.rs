@@ -3,7 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use unstuck_adapters::workflow_file::{self, Options};
 
 use super::*;
 
@@ -469,14 +468,10 @@ fn a_schema_that_no_log_gives_back_is_refused() {
         let file = format!(r#"{{"s": {{"type": "object", "properties": {{"a": {nested}}}}}}}"#);
         let prompts = [PROMPTS, &[("schemas/a.json", file.as_str())]].concat();
         let folder = agent(&with(example(), &[("/steps/initial.issue", step.clone())]), &prompts);
-        let flow = format!(
-            "name: w\nversion: \"1\"\ntimeout: 1h\nsteps_registry: {REGISTRY}\nsteps:\n  a:\n    worker: COMMAND\n    \
-             command: cat\n    instructions: Go.\n    registry_step: {{name: issue, uv: {{issue: \"1\"}}}}\n    max_iterations: 2\n"
-        );
-        let path = folder.path().join("flow.yaml");
-        fs::write(&path, flow).expect("the folder is ours");
-        let options = Options { workspace: folder.path().to_owned(), ..Options::default() };
-        let said = workflow_file::load(&path, &options).err().map(|it| it.to_string()).unwrap_or_default();
+        let said = match flow(&folder, OF_ISSUE) {
+            Ok(_) => String::new(),
+            Err(rejected) => rejected.to_string(),
+        };
         let sentence = "could not be read back from the log of a run: recursion limit exceeded";
         assert_eq!(said.contains(sentence), !taken, "{levels}: {said}");
         assert_eq!(said.is_empty(), taken, "{levels}: {said}");
