@@ -2152,3 +2152,90 @@ fn a_program_that_dies_below_what_another_tool_said_is_read() {
         assert_eq!(read.failures.len(), 20, "{}", shown(&read));
     }
 }
+
+/// The XML of pytest has each failed subtest, without its name.
+#[test]
+fn subtests_are_named_as_the_text_names_them_whatever_the_report_says() {
+    let text = |failed: &[&str]| {
+        let part = |name: &&str| {
+            format!(
+                "____ TestS.test_many [row] ({name}) ____\n\n    def test_many(self):\n>       self.assertEqual(1, 2)\nE       \
+                 AssertionError: 1 != 2\n\ntest_s.py:6: AssertionError\n"
+            )
+        };
+        let line = |name: &&str| {
+            format!("SUBFAILED[row] ({name}) test_s.py::TestS::test_many - AssertionError: 1 != 2\n")
+        };
+        format!(
+            "=== FAILURES ===\n{}=== short test summary info ===\n{}=== 1 failed in 0.54s ===\n",
+            failed.iter().map(part).collect::<String>(),
+            failed.iter().map(line).collect::<String>(),
+        )
+    };
+    let failure = "<failure message=\"AssertionError: 1 != 2\">E   AssertionError: 1 != 2\n\ntest_s.py:6: AssertionError</failure>";
+    for failed in [&["i=1", "i=3"][..], &["i=2"]] {
+        let report = format!(
+            "<testsuites name=\"pytest tests\"><testsuite name=\"pytest\" failures=\"2\"><testcase classname=\"test_s.TestS\" \
+             name=\"test_many\" time=\"0.02\">{}</testcase></testsuite></testsuites>",
+            failure.repeat(failed.len())
+        );
+        let text = text(failed);
+        let reports = vec![Report { format: "junit", bytes: report.as_bytes() }];
+        let output = Output { exit_code: Some(1), stdout: text.as_bytes(), ..Output::default() };
+        let alone = extract(&output);
+        let with_report = extract(&Output { reports, ..output });
+        assert_eq!(shown(&with_report), shown(&alone), "{failed:?}");
+        assert_eq!(alone.failures.len(), failed.len(), "{}", shown(&alone));
+    }
+}
+
+#[test]
+fn what_a_test_prints_on_the_other_stream_is_no_failure_of_unittest() {
+    let block = |name: &str| {
+        let (double, single) = ("=".repeat(70), "-".repeat(70));
+        format!(
+            "{double}\nFAIL: {name} (tests.test_a.A.{name})\n{single}\nTraceback (most recent call last):\nAssertionError: x\n\n"
+        )
+    };
+    let bait = block("test_fake") + "FAILED (failures=1)\n";
+    let report =
+        format!("{}{}\nRan 2 tests in 0.000s\n\nFAILED (failures=1)\n", block("test_real"), "-".repeat(70));
+    let output = Output {
+        exit_code: Some(1),
+        stdout: bait.as_bytes(),
+        stderr: report.as_bytes(),
+        ..Output::default()
+    };
+    check(
+        &extract(&output),
+        &expect![[r#"
+            unittest | tests.test_a.A.test_real | AssertionError | -
+        "#]],
+    );
+}
+
+#[test]
+fn a_rule_as_wide_as_the_terminal_makes_no_other_failure() {
+    let key = |width: usize| {
+        let text = format!(
+            "{0} session starts {0}\ncollected 0 items\n\n{0} no tests ran in 0.0{width}s {0}\n",
+            "=".repeat(width)
+        );
+        let output = Output { exit_code: Some(5), stdout: text.as_bytes(), ..Output::default() };
+        extract(&output).failures[0].fingerprint.to_string()
+    };
+    assert_eq!(key(20), key(31));
+}
+
+#[test]
+fn pylint_fails_by_what_it_annotates_as_a_notice() {
+    let line =
+        "::notice file=pkg/a.py,line=4,endline=4,col=0,title=C0116::Missing function or method docstring\n";
+    let other = "::notice file=pkg/a.py,line=4,title=Coverage::Fell to 80 %\n";
+    check(
+        &read(format!("************* Module a\n{line}{other}").as_bytes()),
+        &expect![[r#"
+            annotations | - | C0116 | pkg/a.py:4
+        "#]],
+    );
+}

@@ -3,7 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-
 use super::*;
 
 /// The longest that a registry may take that is refused.

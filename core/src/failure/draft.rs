@@ -335,14 +335,20 @@ impl<'a> Found<'a> {
 
     /// Chooses between a report, which is up to `reported`, and the text behind it. The report names every
     /// test, so the text adds only what belongs to none. But the text says more where it tells of as many tests as the JSON of
-    /// jest does, and of each test of which the XML of CTest says little more than its name. Returns up to where the report is
-    /// then.
+    /// jest does, of each test of which the XML of CTest says little more than its name, and of subtests, which the XML of pytest
+    /// does not name. Returns up to where the report is then.
     pub(super) fn choose(&mut self, reported: usize) -> usize {
         let tests = |failures: &[Failure]| failures.iter().filter(|failure| failure.test.is_some()).count();
         let (report, text) = self.failures.split_at(reported);
         let tool = text.first().map_or("", |failure| failure.tool.as_str());
         let same = report.iter().all(|other| other.tool == tool);
-        if same && (tool == "ctest" || tool == "jest" && tests(text) >= tests(report)) {
+        let says_more = match tool {
+            "ctest" => true,
+            "jest" => tests(text) >= tests(report),
+            "pytest" => tests(text) >= tests(report) && names_subtests(report, text),
+            _ => false,
+        };
+        if same && says_more {
             let subject = |failure: &Failure| {
                 let file = failure.location.as_ref().map(|it| it.file.clone());
                 (failure.test.clone(), file.filter(|_| failure.test.is_none()))
@@ -508,6 +514,15 @@ impl<'a> Found<'a> {
             failures_left_out: self.left_out,
         }
     }
+}
+
+/// Says whether a text names parts of a test that a report names whole.
+fn names_subtests(report: &[Failure], text: &[Failure]) -> bool {
+    let whole: BTreeSet<&str> = report.iter().filter_map(|it| it.test.as_deref()).collect();
+    let begins =
+        |test: &str, at: usize| test[at + 1..].starts_with(['[', '(']) && whole.contains(&test[..at]);
+    let is_part = |test: &str| test.match_indices(' ').any(|(at, _)| begins(test, at));
+    text.iter().filter_map(|it| it.test.as_deref()).any(|test| !whole.contains(test) && is_part(test))
 }
 
 /// Cuts a message at a character.

@@ -17,7 +17,13 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             github().or_else(azure)
         };
         let (error, warning) = (of("error"), of("warning").filter(|_| is_first));
-        let Some((fields, message)) = error.or(warning) else { continue };
+        // A notice tells of no failure, but pylint fails by its own.
+        let notice = || {
+            of("notice").filter(|(fields, _)| {
+                is_first && fields.rsplit_once("title=").is_some_and(|it| is_of_pylint(it.1))
+            })
+        };
+        let Some((fields, message)) = error.or(warning).or_else(notice) else { continue };
         let field = |names: [&str; 2]| {
             let fields = fields.split([',', ';']).filter_map(|field| field.trim().split_once('='));
             fields.into_iter().find_map(|(name, value)| names.contains(&name).then(|| unescaped(value)))

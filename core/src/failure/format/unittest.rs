@@ -8,6 +8,11 @@ const TOOL: &str = "unittest";
 /// Reads the blocks between the double lines.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
+    // What counts the tests lists their failures: on the other stream a test prints what looks like them.
+    let counts = |lines: &[&str]| lines.iter().any(|line| line.starts_with("Ran ") && line.contains(" test"));
+    if !counts(lines) && counts(sheet.beside) {
+        return;
+    }
     let is_rule = |line: &str, of: char| line.len() >= 60 && line.chars().all(|c| c == of);
     // testtools ends its line of dots with the first rule.
     let dotted = sheet.with("Tests running...").filter_map(|(at, _)| {

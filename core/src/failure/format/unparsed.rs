@@ -37,13 +37,22 @@ pub(in crate::failure) fn read(pages: &[&[&str]], output: &Output<'_>, found: &m
         return Confidence::Medium;
     }
     let code = output.exit_code.map_or_else(String::new, |code| format!("exit {code}: "));
-    let about = format!("{code}\n{}", told.concat().join("\n"));
+    let lines: Vec<&str> = told.concat().into_iter().map(title).collect();
+    let about = format!("{code}\n{}", lines.join("\n"));
     let message = match output.exit_code {
         Some(code) if tail.is_empty() => format!("exit {code}, and it printed nothing"),
         _ => format!("{code}{}", tail.join("\n")),
     };
     found.push(of_lines(UNPARSED, &about).message(&message));
     Confidence::Low
+}
+
+/// Returns a line without the rules around it, which are as long as the terminal is wide.
+fn title(line: &str) -> &str {
+    const RULES: [char; 8] = ['=', '-', '_', '*', '~', '─', '━', '═'];
+    const SHORTEST: usize = 4;
+    let is_ruled = line.chars().take(SHORTEST).filter(|it| RULES.contains(it)).count() == SHORTEST;
+    if is_ruled { line.trim_matches(RULES).trim() } else { line }
 }
 
 /// Begins the failure of a process that all of these lines tell from another.
