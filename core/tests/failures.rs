@@ -2239,3 +2239,56 @@ fn pylint_fails_by_what_it_annotates_as_a_notice() {
         "#]],
     );
 }
+
+#[test]
+fn compilers_coverage_and_make_say_the_same_in_other_words() {
+    let key = |text: &str| {
+        let found = read(text.as_bytes());
+        assert_eq!(found.failures.len(), 1, "{text}: {}", shown(&found));
+        assert_ne!(found.failures[0].kind, UNPARSED, "{text}");
+        found.failures[0].fingerprint.to_string()
+    };
+    for (one, other) in [
+        (
+            "a.c:3:5: error: ‘x’ undeclared (first use in this function)\n",
+            "a.c:3:5: error: 'x' undeclared (first use in this function)\n",
+        ),
+        (
+            "make: *** No rule to make target 'b.in', needed by 'a'.  Stop.\n",
+            "make: *** No rule to make target 'b.in', needed by 'a'.\n",
+        ),
+        (
+            "Jest: Coverage for branches (50%) does not meet \"global\" threshold (90%)\n",
+            "Jest: Coverage for branches (70.5%) does not meet \"global\" threshold (90%)\n",
+        ),
+        (
+            "ninja: error: 'b', needed by 'a', missing and no known rule to make it\n",
+            "ninja: error: 'b', needed by 'a', missing and no known rule to make it\n\n",
+        ),
+    ] {
+        assert_eq!(key(one), key(other), "{one}{other}");
+    }
+}
+
+/// How verbose pytest is, and which tracebacks it prints, decides whether the kind stands before what was compared.
+#[test]
+fn a_comparison_of_pytest_is_the_same_under_all_of_its_options() {
+    let key = |told: &str| {
+        let text = format!(
+            "=== FAILURES ===\n____ test_list ____\n{told}\n=== short test summary info ===\nFAILED t.py::test_list - x\n=== 1 failed in 0.1s ===\n"
+        );
+        let found = read(text.as_bytes());
+        assert_eq!(found.failures.len(), 1, "{told}: {}", shown(&found));
+        found.failures[0].fingerprint.to_string()
+    };
+    let short = key(
+        ">   assert f() == [1, 2]\nE   assert [1, 3] == [1, 2]\nE\nE     At index 1 diff: 3 != 2\n\nt.py:3: AssertionError",
+    );
+    let verbose = key(
+        ">   assert f() == [1, 2]\nE   AssertionError: assert [1, 3] == [1, 2]\nE\nE     At index 1 diff: 3 != 2\n\nt.py:3: AssertionError",
+    );
+    let native = key(
+        "Traceback (most recent call last):\n  File \"/srv/t.py\", line 3, in test_list\n    assert f() == [1, 2]\nAssertionError: assert [1, 3] == [1, 2]\n  \n  At index 1 diff: 3 != 2",
+    );
+    assert_eq!((&verbose, &native), (&short, &short));
+}

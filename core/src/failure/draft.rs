@@ -342,13 +342,10 @@ impl<'a> Found<'a> {
         let (report, text) = self.failures.split_at(reported);
         let tool = text.first().map_or("", |failure| failure.tool.as_str());
         let same = report.iter().all(|other| other.tool == tool);
-        let says_more = match tool {
-            "ctest" => true,
-            "jest" => tests(text) >= tests(report),
-            "pytest" => tests(text) >= tests(report) && names_subtests(report, text),
-            _ => false,
-        };
-        if same && says_more {
+        if same && tool == "pytest" {
+            return self.take_subtests(reported);
+        }
+        if same && (tool == "ctest" || tool == "jest" && tests(text) >= tests(report)) {
             let subject = |failure: &Failure| {
                 let file = failure.location.as_ref().map(|it| it.file.clone());
                 (failure.test.clone(), file.filter(|_| failure.test.is_none()))
@@ -369,6 +366,32 @@ impl<'a> Found<'a> {
         }
         self.keep_behind(reported, |failure| failure.test.is_none());
         reported
+    }
+
+    /// Takes the subtests of pytest from the text in the place of their tests, which the first `reported` name whole, and what
+    /// belongs to no test. Returns up to where the report is then.
+    fn take_subtests(&mut self, reported: usize) -> usize {
+        let (report, text) = self.failures.split_at(reported);
+        let whole: BTreeSet<&str> = report.iter().filter_map(|it| it.test.as_deref()).collect();
+        let test_of = |name: &str| {
+            let ends = name.match_indices(' ').map(|(at, _)| at);
+            let mut wholes = ends.filter(|at| name[at + 1..].starts_with(['[', '('])).map(|at| &name[..at]);
+            wholes.find(|it| whole.contains(it)).filter(|_| !whole.contains(name)).map(str::to_owned)
+        };
+        let parts = text.iter().filter_map(|it| Some((it.test.clone()?, test_of(it.test.as_deref()?)?)));
+        let parts: BTreeMap<String, String> = parts.collect();
+        let told: BTreeSet<&String> = parts.values().collect();
+        let is_told = |it: &Failure| it.test.as_ref().is_some_and(|test| told.contains(test));
+        let kept = report.iter().filter(|it| !is_told(it)).count();
+        let mut at = 0;
+        self.failures.retain(|it| {
+            at += 1;
+            match at <= reported {
+                true => !is_told(it),
+                false => it.test.as_ref().is_none_or(|test| parts.contains_key(test)),
+            }
+        });
+        kept
     }
 
     /// Keeps of what was found behind the first `reported` only this.
@@ -458,7 +481,7 @@ impl<'a> Found<'a> {
             Style::Diagnostic | Style::Values => self.normaliser.volatile(&draft.about),
         };
         let about = match draft.style {
-            Style::Diagnostic => Cow::Borrowed(&told),
+            Style::Diagnostic => Cow::Owned(Normaliser::straight(&told)),
             Style::Lines => Cow::Owned(Normaliser::placeless(&told)),
             Style::Values => Cow::Owned(Normaliser::values(&told, &draft.kind)),
         };
@@ -514,15 +537,6 @@ impl<'a> Found<'a> {
             failures_left_out: self.left_out,
         }
     }
-}
-
-/// Says whether a text names parts of a test that a report names whole.
-fn names_subtests(report: &[Failure], text: &[Failure]) -> bool {
-    let whole: BTreeSet<&str> = report.iter().filter_map(|it| it.test.as_deref()).collect();
-    let begins =
-        |test: &str, at: usize| test[at + 1..].starts_with(['[', '(']) && whole.contains(&test[..at]);
-    let is_part = |test: &str| test.match_indices(' ').any(|(at, _)| begins(test, at));
-    text.iter().filter_map(|it| it.test.as_deref()).any(|test| !whole.contains(test) && is_part(test))
 }
 
 /// Cuts a message at a character.

@@ -218,6 +218,11 @@ impl Normaliser {
         masked
     }
 
+    /// Makes quotation marks straight: a compiler sets others where the locale has them.
+    pub(super) fn straight(text: &str) -> String {
+        text.replace(['\u{2018}', '\u{2019}'], "'").replace(['\u{201c}', '\u{201d}'], "\"")
+    }
+
     /// Masks where in a file something stands as well, in lines without what is volatile.
     pub(super) fn placeless(volatile: &str) -> String {
         sorted(volatile.lines().map(|line| POSITION.replace_all(line, "$word$file")).collect())

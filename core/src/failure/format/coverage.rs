@@ -8,7 +8,7 @@ use super::super::draft::{Draft, Found};
 use super::Sheet;
 
 static BOUND: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:FAIL Required test coverage of .* not reached|Jest: .*coverage threshold .* not met|(?:ERROR: )?Coverage for .* does not meet )").expect("well formed")
+    Regex::new(r"^(?:FAIL Required test coverage of .* not reached|Jest: .*coverage threshold .* not met|(?:ERROR: |Jest: )?Coverage for .* does not meet )").expect("well formed")
 });
 
 /// Reads every bound; how far it is from being kept is a value.

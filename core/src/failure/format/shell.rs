@@ -9,7 +9,7 @@ use super::Sheet;
 
 /// The sentences of the system, and those of shells.
 static SAID: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?P<what>[Nn]o such file or directory|[Pp]ermission denied|command not found|not found|unbound variable|parameter not set|syntax error.*|[Ii]s a directory|Not a directory|Connection refused|Connection reset by peer|Could not resolve host.*|Name or service not known|No space left on device|Too many open files|Text file busy|Exec format error|Segmentation fault|Aborted|Killed|Bus error|Illegal instruction|File exists|Directory not empty|Operation not permitted|Read-only file system|invalid option.*|unrecognized option.*|bad substitution|No rule to make target.*|No module named \S+)(?: \(core dumped\))?\.?$").expect("well formed")
+    Regex::new(r"(?P<what>[Nn]o such file or directory|[Pp]ermission denied|command not found|not found|unbound variable|parameter not set|syntax error.*|[Ii]s a directory|Not a directory|Connection refused|Connection reset by peer|Could not resolve host.*|Name or service not known|No space left on device|Too many open files|Text file busy|Exec format error|Segmentation fault|Aborted|Killed|Bus error|Illegal instruction|File exists|Directory not empty|Operation not permitted|Read-only file system|invalid option.*|unrecognized option.*|bad substitution|No rule to make target.*?|missing and no known rule to make it|No module named \S+)(?: \(core dumped\))?(?:\.  Stop)?\.?$").expect("well formed")
 });
 
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
@@ -39,6 +39,8 @@ pub(in crate::failure) fn read_beside(sheet: &Sheet<'_>, found: &mut Found<'_>) 
 }
 
 fn push(line: &str, found: &mut Found<'_>) {
+    // With -k make goes on.
+    let line = line.strip_suffix("  Stop.").unwrap_or(line);
     let kind = SAID.captures(line).map_or_else(|| "parameter".to_owned(), |said| said["what"].to_owned());
     // What a shell is given on its command line has no file to mend.
     let place = PLACE.captures(line).filter(|place| !is_shell(&place["who"]));

@@ -45,21 +45,7 @@ pub(super) fn marked_lines(block: &[&str]) -> Option<Reason> {
         None if head.starts_with("assert") => "AssertionError".into(),
         None => String::new(),
     };
-    if reason.kind == "AssertionError" && !head.contains("assert ") {
-        // The message of the author comes first, what was compared after it.
-        let compared = marked.iter().find(|line| line.starts_with("assert "));
-        reason.about.extend(compared.iter().flat_map(|line| [" ", **line]));
-    }
-    let searched =
-        marked.iter().any(|line| line.starts_with("Failing test case") || line.starts_with("Falsifying"));
-    if searched {
-        reason.about = "found by search".into();
-    } else {
-        for name in DIFFERENCES.iter().filter(|name| marked.iter().any(|line| line.starts_with(*name))) {
-            reason.about.push_str(" / ");
-            reason.about.push_str(name);
-        }
-    }
+    compared(&mut reason, &marked);
     let places = block
         .iter()
         .rev()
@@ -72,6 +58,28 @@ pub(super) fn marked_lines(block: &[&str]) -> Option<Reason> {
         }
     }
     Some(reason)
+}
+
+/// Adds what pytest says of a comparison, in the same words whatever its options: how verbose it is decides whether the kind
+/// stands before it.
+fn compared(reason: &mut Reason, lines: &[&str]) {
+    if let Some(bare) = reason.about.strip_prefix("AssertionError: ").filter(|it| it.starts_with("assert ")) {
+        reason.about = bare.to_owned();
+    }
+    if reason.kind == "AssertionError" && !reason.about.contains("assert ") {
+        // The message of the author comes first, what was compared after it.
+        let compared = lines.iter().find(|line| line.starts_with("assert "));
+        reason.about.extend(compared.iter().flat_map(|line| [" ", **line]));
+    }
+    let begins = |name: &str| lines.iter().any(|line| line.starts_with(name));
+    if begins("Failing test case") || begins("Falsifying") {
+        reason.about = "found by search".into();
+        return;
+    }
+    for name in DIFFERENCES.iter().filter(|name| begins(name)) {
+        reason.about.push_str(" / ");
+        reason.about.push_str(name);
+    }
 }
 
 static FRAME: LazyLock<Regex> =
@@ -127,6 +135,9 @@ pub(super) fn traceback(block: &[&str]) -> Option<Reason> {
     let more: Vec<&str> =
         rest.take_while(|line| !line.trim().is_empty() || !line.starts_with("---")).collect();
     reason.values = format!("{}\n{}", reason.about, more.join("\n"));
+    if reason.kind == "AssertionError" {
+        compared(&mut reason, &more.iter().map(|line| line.trim()).collect::<Vec<_>>());
+    }
     // Of a comparison, what differs is a value: two lists, two dictionaries.
     if let Some(at) = reason.about.find(" differ: ") {
         reason.about.truncate(at + " differ".len());
