@@ -382,6 +382,9 @@ fn begins_as_error(head: &str) -> bool {
 /// Reads when a limit ends: `... · resets 1pm (Asia/Seoul)`, `... try again at Nov 25th, 2026 3:04 PM`, `...|1700000000`,
 /// `Retry-After: Mon, 23 Nov 2026 15:00:00 GMT`, `limit reached until 15:00 UTC`.
 pub(crate) fn resets(line: &str) -> Option<String> {
+    if clock_span(line).is_some() {
+        return None;
+    }
     // What follows a mark or begins another sentence is an advertisement.
     const END: &str = r"(?:\s+[·∙•|].*|\.\s+(?-i:[A-Z]).*)?[\s.\]]*$";
     static RESETS: LazyLock<Regex> = LazyLock::new(|| {
@@ -452,7 +455,7 @@ pub(crate) fn retry_after_ms(line: &str) -> Option<u64> {
     static AFTER: LazyLock<Regex> = LazyLock::new(|| {
         regex(&format!(
             concat!(
-                r#"(?i)\b(?:retry[ -]?after|(?:re)?try(?:ing)?(?: again)? (?:in|after)|retry_?delay|resets?_in_seconds"#,
+                r#"(?i)\b(?:retry[-_ ]?after(?:_seconds)?|(?:re)?try(?:ing)?(?: again)? (?:in|after)|retry_?delay|resets?_in_seconds"#,
                 r#"|resets? (?:in|after)|please wait)["']?\s*[:=]?\s*["']?~?"#,
                 r"((?:\d+(?:\.\d+)?\s*{unit}?\s*(?:-|–|to)\s*)?)",
                 r"(\d+(?:\.\d+)?\s*{unit}?(?:,?(?: and)? ?\d+(?:\.\d+)?\s*{unit})*)\b"
@@ -461,10 +464,13 @@ pub(crate) fn retry_after_ms(line: &str) -> Option<u64> {
         ))
     });
     static DELAY: LazyLock<Regex> =
-        LazyLock::new(|| regex(r#"(?i)\bretry_?delay_?ms["']?\s*[:=]\s*(\d{1,12})"#));
+        LazyLock::new(|| regex(r#"(?i)\bretry[-_]?(?:delay|after)[-_]?ms["']?\s*[:=]\s*(\d{1,12})"#));
     static THOUSANDS: LazyLock<Regex> = LazyLock::new(|| regex(r"(\d),(\d{3})\b"));
     if let Some(found) = DELAY.captures(line) {
         return found[1].parse().ok();
+    }
+    if let Some(span) = clock_span(line) {
+        return Some(span);
     }
     let line = THOUSANDS.replace_all(line, "$1$2");
     let found = AFTER.captures(&line)?;
@@ -476,6 +482,19 @@ pub(crate) fn retry_after_ms(line: &str) -> Option<u64> {
     }
     let span = span.as_str().replace(',', " ").replace(" and ", " ");
     crate::verdict::parse_duration_ms(&span, 1000)
+}
+
+/// Reads a span that is written as a clock shows one: `resets in 03:12:45`, `try again in 2:15` of hours and minutes. In
+/// milliseconds.
+fn clock_span(line: &str) -> Option<u64> {
+    static SPAN: LazyLock<Regex> = LazyLock::new(|| {
+        regex(
+            r"(?i)\b(?:resets?|try(?: again)?|retry(?:ing)?|available(?: again)?|wait) in:? (\d{1,3}):([0-5]\d)(?::([0-5]\d))?(?:[^\d:]|$)",
+        )
+    });
+    let found = SPAN.captures(line)?;
+    let number = |at: usize| found.get(at).map_or(Some(0), |it| it.as_str().parse::<u64>().ok());
+    Some(((number(1)? * 60 + number(2)?) * 60 + number(3)?) * 1000)
 }
 
 /// Says whether a number without a unit is only the beginning of what stands there.

@@ -772,6 +772,26 @@ fn check_list(pointer: Option<&str>, bytes: Option<&str>, want: Expect) {
     want.assert_eq(&format!("{:?}: {:?}\n{}", reading.outcome, reading.error, open.collect::<String>()));
 }
 
+/// Some editors write a mark of the encoding before a text.
+#[test]
+fn a_mark_of_the_encoding_hides_no_item() {
+    check_list(
+        None,
+        Some("\u{feff}- [ ] one\r\n- [x] two\r\n"),
+        expect![[r#"
+            Fail: "1 of 2 items is not done in plan"
+              one at 1
+        "#]],
+    );
+    check_list(
+        Some("/a/*/passes"),
+        Some("\u{feff}{\"a\": [{\"id\": 1, \"passes\": true}]}"),
+        expect![[r#"
+            Pass: ""
+        "#]],
+    );
+}
+
 #[test]
 fn boxes_are_ticked_or_not() {
     check_list(

@@ -350,6 +350,12 @@ fn when_a_limit_ends_is_read_as_it_is_written() {
         ("HTTP 429, retry after 1-2", None, None),
         ("HTTP 429, retry after 30", None, Some(30_000)),
         ("HTTP 429, retry after 30.", None, Some(30_000)),
+        ("Error: 429 Too Many Requests {\"retry_after\": 3600}", None, Some(3_600_000)),
+        ("Error: 429 Too Many Requests {\"retry_after_seconds\": 3600}", None, Some(3_600_000)),
+        ("Error: 429 Too Many Requests {\"retry_after_ms\": 3600000}", None, Some(3_600_000)),
+        ("HTTP 429 retry-after-ms: 3600000", None, Some(3_600_000)),
+        ("Usage limit reached. Resets in 03:12:45", None, Some(11_565_000)),
+        ("Usage limit reached, try again in 2:15", None, Some(8_100_000)),
         (
             "You've hit your limit. Wait for limits to reset (every 5h and every week.)",
             Some("(every 5h and every week.)"),

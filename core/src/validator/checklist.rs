@@ -42,7 +42,7 @@ pub fn read(checklist: &Checklist, bytes: Option<&[u8]>, began: Option<&[u8]>) -
     let failed = |error: String| Reading { outcome: ValidatorOutcome::Fail, open: Vec::new(), error };
     let Some(bytes) = bytes else { return failed(format!("the checklist {path} is not there")) };
     let items = match &checklist.pointer {
-        None => Ok(boxes(&String::from_utf8_lossy(bytes))),
+        None => Ok(boxes(&String::from_utf8_lossy(without_mark(bytes)))),
         Some(pointer) => pointed(bytes, pointer),
     };
     let items = match items {
@@ -186,8 +186,14 @@ fn is_sign(mark: &str) -> bool {
 }
 
 /// Returns what a pointer leads to, and whether each is `true`.
+/// Returns a text without the mark of its encoding, which some editors write before it.
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
+}
+
 fn pointed(bytes: &[u8], pointer: &str) -> Result<Vec<(Item, bool)>, String> {
-    let document: Value = serde_json::from_slice(bytes).map_err(|error| format!("is no JSON: {error}"))?;
+    let document: Value =
+        serde_json::from_slice(without_mark(bytes)).map_err(|error| format!("is no JSON: {error}"))?;
     let Some(rest) = pointer.strip_prefix('/') else {
         return Err(format!("is asked for `{pointer}`, which does not begin with `/`"));
     };

@@ -14,7 +14,7 @@ const REPORT_LINES: usize = 500;
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     // The number of the process stands before it, or behind.
-    Regex::new(r"^(?:==\d+==\s?(?:ERROR|WARNING): (?:Address|Leak|Memory|HWAddress)Sanitizer|(?:ERROR|WARNING|FATAL): ThreadSanitizer): (?P<what>[a-z][\w-]*(?: [a-z]+){0,3})").expect("well formed")
+    Regex::new(r"^(?:==\d+==\s?(?:ERROR|WARNING): (?:Address|Leak|Memory|HWAddress|UndefinedBehavior)Sanitizer|(?:ERROR|WARNING|FATAL): ThreadSanitizer): (?P<what>(?:[a-z][\w-]*|[A-Z]{3,4}\b)(?: [a-z]+){0,3})").expect("well formed")
 });
 
 static FRAME: LazyLock<Regex> = LazyLock::new(|| {
@@ -96,17 +96,22 @@ fn valgrind(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         else {
             continue;
         };
-        let stack = &sheet.lines[at + 1..];
-        let frame = stack
-            .iter()
-            .take(REPORT_LINES)
-            .take_while(|line| line.contains(" 0x"))
-            .find_map(|line| AT.captures(line).filter(|frame| !frame["file"].starts_with("vg_")));
+        let stack =
+            || sheet.lines[at + 1..].iter().take(REPORT_LINES).take_while(|line| line.contains(" 0x"));
+        // Where the address is: behind a block, in one that was freed, or nowhere.
+        let address = stack().find(|line| line.contains("  Address 0x")).map_or("", |line| {
+            let how = line.rsplit(' ').next().unwrap_or_default();
+            if line.contains("not stack'd") { "nowhere" } else { how }
+        });
+        let frame =
+            stack().find_map(|line| AT.captures(line).filter(|frame| !frame["file"].starts_with("vg_")));
         let (function, file, number) = frame.map_or_else(Default::default, |frame| {
             (frame["function"].to_owned(), frame["file"].to_owned(), frame["line"].parse().ok())
         });
         found.push(
-            Draft::diagnostic(TOOL, &file, number, &format!("{kind} in {function}")).kind(kind).message(told),
+            Draft::diagnostic(TOOL, &file, number, &format!("{kind} in {function} {address}"))
+                .kind(kind)
+                .message(told),
         );
     }
 }
