@@ -297,6 +297,9 @@ fn zone(text: &str, zones: &TimeZoneDatabase) -> Option<(Zone, usize)> {
         regex(r"^(?:[(\[](?<within>[a-z_]+(?:/[a-z0-9_+ -]+)+)[)\]]|(?<bare>[a-z_]+(?:/[a-z0-9_+-]+)+))")
     });
     static LETTERS: LazyLock<Regex> = LazyLock::new(|| regex(r"^[(\[]?((?-i:[A-Z]{3,5}))\b[)\]]?"));
+    static AMERICAN: LazyLock<Regex> = LazyLock::new(|| {
+        regex(r"^[(\[]?(?:(?-i:([PMCE])T)|(pacific|mountain|central|eastern)(?: time)?)\b[)\]]?")
+    });
     // `Etc/GMT+5` is behind UTC and begins like none of the others, so names come first.
     if let Some(found) = NAME.captures(text) {
         let name = found.name("within").or_else(|| found.name("bare"))?.as_str().replace(' ', "_");
@@ -311,11 +314,26 @@ fn zone(text: &str, zones: &TimeZoneDatabase) -> Option<(Zone, usize)> {
         let zone = offset.map_or(Zone::Unknown, |offset| Zone::Known(TimeZone::fixed(offset)));
         return Some((zone, found[0].len()));
     }
+    if let Some(found) = AMERICAN.captures(text) {
+        let first = found.iter().skip(1).flatten().next().and_then(|it| it.as_str().chars().next())?;
+        let name =
+            AMERICAN_ZONES.iter().find(|(letter, _)| letter.eq_ignore_ascii_case(&first)).map(|it| it.1);
+        let known = name.and_then(|name| zones.get(name).ok());
+        return Some((known.map_or(Zone::Unknown, Zone::Known), found[0].len()));
+    }
     let found = LETTERS.captures(text)?;
     let zone = LETTERS_OF_ZONES.iter().find(|(letters, _)| *letters == &found[1]);
     let known = zone.map(|(_, hours)| Zone::Known(TimeZone::fixed(Offset::constant(*hours))));
     Some((known.unwrap_or(Zone::Unknown), found[0].len()))
 }
+
+/// Zones that are named without saying whether it is summer, by the letter that they begin with.
+const AMERICAN_ZONES: &[(char, &str)] = &[
+    ('P', "America/Los_Angeles"),
+    ('M', "America/Denver"),
+    ('C', "America/Chicago"),
+    ('E', "America/New_York"),
+];
 
 /// Letters that mean one distance from UTC, in hours. Those that mean several (`CST`, `IST`, `BST`) are left out.
 const LETTERS_OF_ZONES: &[(&str, i8)] = &[
@@ -386,6 +404,9 @@ mod tests {
             ("9:15\u{202f}PM GMT+5:30", "2026-11-22T15:45:00Z"),
             ("14:00 +01:00", "2026-11-22T13:00:00Z"),
             ("9am PST", "2026-11-22T17:00:00Z"),
+            ("6:30 p.m. PT", "2026-11-23T02:30:00Z"),
+            ("6:30PM Pacific", "2026-11-23T02:30:00Z"),
+            ("9am (Eastern Time)", "2026-11-22T14:00:00Z"),
             ("noon", "2026-11-23T11:00:00Z"),
             ("midnight UTC", "2026-11-23T00:00:00Z"),
             ("2am or upgrade your plan", "2026-11-23T01:00:00Z"),

@@ -390,8 +390,8 @@ pub(crate) fn resets(line: &str) -> Option<String> {
     static RESETS: LazyLock<Regex> = LazyLock::new(|| {
         regex(&format!(
             concat!(
-                r#"(?i)"(?:resets?_?at|quotaResetTimeStamp)"\s*:\s*"?([0-9a-z:.+-]{{9,40}})"#,
-                r"|\b(?:resets?(?: again)?(?: at| on|:)?|try again (?:at|on))\s+(.{{1,120}}?){end}",
+                r#"(?i)"(?:resets?_?(?:at|time)|quotaResetTimeStamp)"\s*:\s*"?([0-9a-z:.+-]{{9,40}})"#,
+                r"|\b(?:resets?(?: again| time)?(?: at| on|:)?|try again (?:at|on))\s+(.{{1,120}}?){end}",
                 r"|limit reached\|(\d{{9,13}})\s*$",
                 r#"|\bretry[-_ ]after["']?\s*[:=]\s*["']?((?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? .{{1,40}}? gmt)\b"#,
             ),

@@ -354,6 +354,12 @@ fn when_a_limit_ends_is_read_as_it_is_written() {
         ("Error: 429 Too Many Requests {\"retry_after_seconds\": 3600}", None, Some(3_600_000)),
         ("Error: 429 Too Many Requests {\"retry_after_ms\": 3600000}", None, Some(3_600_000)),
         ("HTTP 429 retry-after-ms: 3600000", None, Some(3_600_000)),
+        ("HTTP 429 {\"reset_time\": \"2026-11-27T12:30:00Z\"}", Some("2026-11-27T12:30:00Z"), None),
+        (
+            "Usage limit reached. Reset time: 2026-11-27 12:30 PM GMT+2",
+            Some("2026-11-27 12:30 PM GMT+2"),
+            None,
+        ),
         ("Usage limit reached. Resets in 03:12:45", None, Some(11_565_000)),
         ("Usage limit reached, try again in 2:15", None, Some(8_100_000)),
         (

@@ -36,7 +36,7 @@ use goal::{BaselineArg, ScopeArgs, of_goal};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  unstuck run examples/fix-the-bug.yaml\n  \
     unstuck run \"make the tests pass\" --check \"cargo test\"\n  \
-    unstuck run \"make the tests pass\" --with claude,codex --judge claude --max-usd 5\n  \
+    unstuck run \"make the tests pass\" --with claude,opencode --judge claude --max-usd 5\n  \
     unstuck run \"make the tests pass\" --with 'sh ./agent.sh' --save workflow.yaml")]
 pub struct Args {
     /// A workflow file, or the goal in words.
