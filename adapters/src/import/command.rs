@@ -49,7 +49,9 @@ pub(super) fn read(text: &str) -> Result<String, &'static str> {
         let program = words.next().unwrap_or_default();
         let rest: Vec<&str> = words.collect();
         let first = rest.iter().find(|word| !word.starts_with('-') && **word != "run").copied();
-        if STAYS.iter().any(|it| Some(*it) == first || it.starts_with('-') && rest.contains(it)) {
+        // A script of npm that stays says so at its end: `test:watch`.
+        let last = first.and_then(|first| first.rsplit(':').next());
+        if STAYS.iter().any(|it| Some(*it) == last || it.starts_with('-') && rest.contains(it)) {
             return Err("begins something that does not end");
         }
         if program == "cargo" && first.is_none() && rest.contains(&"run") {
@@ -71,6 +73,17 @@ pub(super) fn is_command(text: &str) -> bool {
         let is_script = program.starts_with("./") || program.starts_with("../") || has_suffix(program);
         PROGRAMS.contains(&name) || is_script && name.len() > 1
     })
+}
+
+/// Says whether a text in backticks may be a command line of a program that is not known here.
+pub(super) fn is_like_one(text: &str) -> bool {
+    let mut words = words_of(text);
+    let program = words.next().unwrap_or_default();
+    let is_name =
+        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.' | '/' | '+');
+    let is_program =
+        program.starts_with(|c: char| c.is_ascii_lowercase() || c == '.') && program.chars().all(is_name);
+    is_program && !text.contains(['(', '=', '{']) && (words.next().is_some() || PROGRAMS.contains(&program))
 }
 
 /// Says whether a text without backticks is a command line and no sentence.

@@ -27,6 +27,8 @@ pub(super) struct Commands {
     pub taken: Vec<(u32, String)>,
     /// Those in backticks anywhere else in its words.
     pub named: Vec<(u32, String)>,
+    /// What stands in backticks where commands are taken, and is none that is known.
+    pub unknown: Vec<(u32, String)>,
 }
 
 /// Returns the command lines of a text.
@@ -173,8 +175,16 @@ impl Reader {
                 command::is_command(span)
                     && (span.contains(' ') || ALONE.contains(span) || span.contains('/'))
             };
-            let list = if is_taken { &mut self.found.taken } else { &mut self.found.named };
-            spans.into_iter().filter(is_whole).for_each(|span| push(list, number, span));
+            for span in spans {
+                match (is_taken, is_whole(&span)) {
+                    (true, true) => push(&mut self.found.taken, number, span),
+                    (false, true) => push(&mut self.found.named, number, span),
+                    (true, false) if command::is_like_one(span) => {
+                        push(&mut self.found.unknown, number, span)
+                    }
+                    _ => {}
+                }
+            }
         } else if self.section.is_some() && command::is_command_alone(item) {
             push(&mut self.found.taken, number, item);
         }

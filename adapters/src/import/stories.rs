@@ -24,6 +24,10 @@ const FIELDS: &[&str] = &["passes", "passed", "done", "completed", "complete", "
 /// Fields with the name of what is built.
 const NAMES: &[&str] = &["project", "projectName", "feature", "title", "name"];
 
+/// Fields beside the stories of which something else is said, and those that say what the file is.
+const TOLD: &[&str] =
+    &["branchname", "description", "version", "schema", "id", "date", "author", "createdat", "updatedat"];
+
 /// Fields that name commands, without their separators.
 const COMMANDS: &[&str] = &[
     "qualitychecks",
@@ -114,7 +118,7 @@ pub(super) fn read(input: &mut Input<'_>, tree: &Node, lists: &[Stories<'_>]) ->
     for list in lists {
         open += count(input, tree, list, lists.len() > 1)?;
     }
-    top(input, tree);
+    top(input, tree, lists);
     for list in lists {
         list.items.iter().for_each(|item| commands(input, item));
     }
@@ -199,7 +203,7 @@ fn without_list<'a, 'p>(tree: &'a Node, pointer: &'p str) -> Option<(&'a Node, &
 }
 
 /// Reads what is said about all of them.
-fn top(input: &mut Input<'_>, tree: &Node) {
+fn top(input: &mut Input<'_>, tree: &Node, lists: &[Stories<'_>]) {
     let named = NAMES.iter().find_map(|name| tree.entry(name)?.value.text());
     input.draft.name(named);
     if let Some(entry) = tree.entry("branchName")
@@ -210,6 +214,16 @@ fn top(input: &mut Input<'_>, tree: &Node) {
         input.left(line, format!("the branch {branch}"), instead);
     }
     commands(input, tree);
+    let is_list = |key: &str| lists.iter().any(|list| list.pointer.split('/').nth(1) == Some(key));
+    for entry in tree.entries().iter().filter(|entry| !is_list(&entry.key)) {
+        let (name, line) = (plain(&entry.key), input.line(entry.place.offset));
+        match &entry.value.kind {
+            Kind::Int(count) if name == "maxiterations" => input.iterations(line, count),
+            _ if NAMES.contains(&entry.key.as_str()) || TOLD.contains(&name.as_str()) => {}
+            _ if COMMANDS.contains(&name.as_str()) => {}
+            _ => input.left(line, format!("`{}`", entry.key), "the worker can read it; nothing asks for it"),
+        }
+    }
 }
 
 /// Takes the commands that a map names.

@@ -786,3 +786,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn nothing_that_was_to_show_the_work_vanishes() {
+    let plan = "# Plan\n- [ ] one\n\n## Validation\n- `gh pr checks`\n- `bin/rails test`\n- `eslint`\n- `npm run test:watch`\n\
+                - see `Config` and `a_name`\n";
+    let stories = r#"{"maxIterations": 40, "model": "x", "rules": ["r"], "version": 2, "userStories": [{"id": 1, "passes": false}]}"#;
+    let left = |path: &str, text: &str| {
+        let imported = import_in(path, text.as_bytes(), &[], &cargo()).expect("it is good");
+        let said = imported.left.iter().map(|it| format!("{it}\n")).collect::<String>();
+        (said, imported.workflow)
+    };
+    expect![[r#"
+        PLAN.md:8: `npm run test:watch`: begins something that does not end; if it shows that the work is done, write it into the workflow
+        PLAN.md:5: `gh pr checks`: not a command that is known here; if it shows that the work is done, write it into the workflow
+        PLAN.md:6: `bin/rails test`: not a command that is known here; if it shows that the work is done, write it into the workflow
+        PLAN.md:7: `eslint`: not a command that is known here; if it shows that the work is done, write it into the workflow
+    "#]].assert_eq(&left("PLAN.md", plan).0);
+    let (said, workflow) = left("prd.json", stories);
+    expect![[r#"
+        prd.json:1: `model`; the worker can read it; nothing asks for it
+        prd.json:1: `rules`; the worker can read it; nothing asks for it
+    "#]]
+    .assert_eq(&said);
+    assert!(workflow.contains("max_iterations: 40"), "{workflow}");
+}
