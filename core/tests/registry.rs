@@ -240,8 +240,9 @@ fn anything_else_is_an_error_with_the_nearest_form() {
     check_conditions(
         &[
             "exitcode:0", "exit_code: 2", "exitCode", "exitCode:", "exitCode:x", "exitCode:0,",
-            "exitCode:256", "empty ", "Empty", "empty:", "notEmpty", "contain:ok", "contains:",
-            "contains:  ", "match:^a", "matches:[", r"matches:(?=a)b", r"matches:(a)\1", "", "zzz",
+            "exitCode:+1", "exitCode:256", "empty ", "Empty", "empty:", "notEmpty", "contain:ok",
+            "contains:", "contains:  ", "match:^a", "matches:[", r"matches:(?=a)b", r"matches:(a)\1", "",
+            "zzz",
         ],
         expect![[r#"
             `exitcode:0` is no condition; the nearest form is `exitCode:0`
@@ -250,6 +251,7 @@ fn anything_else_is_an_error_with_the_nearest_form() {
             `exitCode:` has nothing behind the colon; write for example `exitCode:0`
             `x` is no exit code; write numbers from 0 to 255 with commas between them, as in `exitCode:0,1`
             `` is no exit code; write numbers from 0 to 255 with commas between them, as in `exitCode:0,1`
+            `+1` is no exit code; write numbers from 0 to 255 with commas between them, as in `exitCode:0,1`
             `256` is no exit code; write numbers from 0 to 255 with commas between them, as in `exitCode:0,1`
             `empty ` is no condition; the nearest form is `empty`
             `Empty` is no condition; the nearest form is `empty`
@@ -559,6 +561,7 @@ fn a_failure_that_nothing_recognises_is_told_whole() {
     );
     check_extracted(Extractor::Files, "something went wrong\n", "", expect![[r#"[]"#]]);
     check_extracted(Extractor::Files, "file:///x/d.ts:3:4\n", "", expect![[r#"["/x/d.ts"]"#]]);
+    check_extracted(Extractor::Files, "file:///x/a%20b.ts:3:4\n", "", expect![[r#"["/x/a b.ts"]"#]]);
     check_extracted(
         Extractor::Files,
         "went wrong\n    at file:///x/d.ts:3:4\n",

@@ -104,6 +104,14 @@ fn setting(input: &mut Input<'_>, entry: &Entry, asked: &mut Asked) {
             }
             _ => input.left(line, format!("{} = {usd}", entry.key), "set max_usd"),
         },
+        ("idle_timeout_secs" | "idle_timeout_seconds" | "idle_timeout", Kind::Int(seconds)) => {
+            let what = format!("{} = {seconds}", entry.key);
+            input.left(
+                line,
+                what,
+                &format!("write idle_timeout: {seconds}s into the step (30m when not given)"),
+            );
+        }
         (key, _) => input.left(line, format!("`{key}`"), "there is nothing like it here"),
     }
 }

@@ -553,11 +553,12 @@ fn lacks_time_of_child(story: &Story) -> bool {
         && child.is_some_and(|child| child.end == RunOutcome::TimeLimit)
 }
 
-/// What all calls have cost, as data.
+/// What all calls have cost, as data; no sum where no call told any.
 pub fn spent_json(spent: Spent) -> serde_json::Value {
+    let is_known = spent.micro_usd() > 0 || spent.cost_unknown() == 0;
     serde_json::json!({
         "calls": spent.calls,
-        "micro_usd": spent.micro_usd(),
+        "micro_usd": is_known.then(|| spent.micro_usd()),
         "cost_unknown": spent.cost_unknown(),
         "tokens": spent.tokens.total(),
         "tokens_unknown": spent.tokens_unknown,

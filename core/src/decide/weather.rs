@@ -107,7 +107,7 @@ impl Batch {
         let why = match workflow.weather {
             Weather::Stop => "weather: stop".to_owned(),
             Weather::Wait if waited == Millis(0) => {
-                format!("{next} is longer than the outage budget of {budget}")
+                format!("{next} is longer than the outage budget of {budget} (outage_budget of a workflow)")
             }
             Weather::Wait => {
                 let used = spoken(waited);

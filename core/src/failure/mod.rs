@@ -41,6 +41,7 @@ pub use count::{Tests, count};
 pub use fingerprint::{Fingerprint, VERSION};
 pub use listing::{Listed, Listing, Naming, TestName, list};
 pub(crate) use listing::{is_test_file, names_its_file};
+pub(crate) use normalise::percent_decoded;
 pub use record::{Class, Reading, Record, read};
 pub use set::FailureSet;
 

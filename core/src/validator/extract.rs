@@ -231,7 +231,7 @@ impl<'a> Facts<'a> {
     /// Returns the files of lines that are nothing but a place.
     fn bare_places(&self) -> Vec<String> {
         static PLACE: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(r"(?m)^(?:(?:[ \t]*at )?file://|\./)?(?P<file>[^\s:][^:\n]*\.\w+):\d+(?::\d+)?[ \t]*$")
+            Regex::new(r"(?m)^(?:(?P<url>(?:[ \t]*at )?file://)|\./)?(?P<file>[^\s:][^:\n]*\.\w+):\d+(?::\d+)?[ \t]*$")
                 .expect("well formed")
         });
         // What leads to a place is no part of its file.
@@ -239,7 +239,11 @@ impl<'a> Facts<'a> {
         let streams = [self.raw.stdout, self.raw.stderr].map(failure::plain);
         let root = format!("{}/", self.raw.cwd.trim_end_matches('/'));
         let places = streams.iter().flat_map(|text| PLACE.captures_iter(text));
-        let files = places.map(|place| place["file"].trim_start_matches(&root).to_owned());
+        let file = |place: regex::Captures<'_>| match place.name("url") {
+            Some(_) => failure::percent_decoded(&place["file"]),
+            None => place["file"].to_owned(),
+        };
+        let files = places.map(file).map(|file| file.trim_start_matches(&root).to_owned());
         files.filter(|file| !WORDS.iter().any(|word| file.contains(word))).collect()
     }
 

@@ -114,8 +114,9 @@ impl SuccessWhen {
 
 fn exit_codes(list: &str) -> Result<Vec<i32>, SuccessWhenError> {
     let read = |code: &str| {
-        let number = code.trim().parse::<u8>().map(i32::from);
-        number.map_err(|_| SuccessWhenError::ExitCode { code: code.trim().to_owned() })
+        let code = code.trim();
+        let number = code.parse::<u8>().ok().filter(|_| !code.starts_with('+'));
+        number.map(i32::from).ok_or_else(|| SuccessWhenError::ExitCode { code: code.to_owned() })
     };
     list.split(',').map(read).collect()
 }
