@@ -606,6 +606,14 @@ fn the_same_test_of_two_packages_is_two_failures() {
                 "make[1]: Entering directory '/srv/ci/shop/b'\n{unittest}make[1]: Leaving directory '/srv/ci/shop/b'\n"
             ),
         ),
+        (
+            format!(
+                "make[1]: Entering directory '/srv/ci/shop/a'\n{tsc}make[1]: Leaving directory '/srv/ci/shop/a'\n"
+            ),
+            format!(
+                "make[1]: Entering directory '/srv/ci/shop/b'\n{tsc}make[1]: Leaving directory '/srv/ci/shop/b'\n"
+            ),
+        ),
         (format!("> a@1.0.0 build\n> tsc\n\n{tsc}"), format!("> b@1.0.0 build\n> tsc\n\n{tsc}")),
         (format!("==> a\n{tap}"), format!("==> b\n{tap}")),
         (format!("::group::a:test\n{tap}::endgroup::\n"), format!("::group::b:test\n{tap}::endgroup::\n")),
@@ -2291,4 +2299,28 @@ fn a_comparison_of_pytest_is_the_same_under_all_of_its_options() {
         "Traceback (most recent call last):\n  File \"/srv/t.py\", line 3, in test_list\n    assert f() == [1, 2]\nAssertionError: assert [1, 3] == [1, 2]\n  \n  At index 1 diff: 3 != 2",
     );
     assert_eq!((&verbose, &native), (&short, &short));
+}
+
+/// The XML of vitest has a case with the name of the file for it.
+#[test]
+fn a_file_that_vitest_could_not_load_is_the_same_by_report_and_text() {
+    let error = "Error: Cannot find module './nope' imported from '/srv/ci/shop/src/a.test.ts'";
+    let report = format!(
+        "<testsuites name=\"vitest tests\"><testsuite name=\"src/a.test.ts\"><testcase classname=\"src/a.test.ts\" \
+         name=\"src/a.test.ts\" time=\"0\"><failure message=\"Cannot find module\" type=\"Error\">\n{error}\n ❯ src/a.test.ts:2:1\n\
+         </failure></testcase></testsuite></testsuites>"
+    );
+    let text = format!(
+        "\n⎯⎯ Failed Suites 1 ⎯⎯\n\n FAIL  src/a.test.ts [ src/a.test.ts ]\n{error}\n ❯ src/a.test.ts:2:1\n\n⎯⎯[1/1]⎯\n\n Test Files  1 failed (1)\n"
+    );
+    let output = Output { cwd: "/srv/ci/shop", exit_code: Some(1), ..Output::default() };
+    let of = |stdout: &[u8], reports: Vec<Report<'_>>| {
+        let found = extract(&Output { stdout, reports, ..output.clone() });
+        found.set().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let reports = || vec![Report { format: "junit", bytes: report.as_bytes() }];
+    let alone = of(text.as_bytes(), Vec::new());
+    assert_eq!(alone.len(), 1);
+    assert_eq!(of(text.as_bytes(), reports()), alone);
+    assert_eq!(of(b"", reports()), alone);
 }

@@ -458,7 +458,7 @@ impl<'a> Found<'a> {
     fn package(&self, draft: &Draft) -> &str {
         let is_whole =
             draft.test.is_none() && draft.file.as_deref().is_some_and(|file| file.starts_with('/'));
-        if is_whole { "" } else { self.packages.around(draft.address, draft.class) }
+        if is_whole { "" } else { self.packages.around(draft.address) }
     }
 
     fn finish(&self, mut draft: Draft) -> Failure {

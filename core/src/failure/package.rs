@@ -12,7 +12,6 @@ use regex::Regex;
 
 use super::format::places;
 use super::normalise::Normaliser;
-use super::record::Class;
 
 /// A wrapper says how many packages there are, or begins a line with one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,8 +47,6 @@ pub(super) struct Packages {
     parts: Vec<(usize, String)>,
     /// Where in memory the streams are.
     streams: Vec<Range<usize>>,
-    /// Only tests are told apart by them.
-    only_tests: bool,
 }
 
 impl Packages {
@@ -63,7 +60,7 @@ impl Packages {
                     named.filter_map(|(at, name)| Some((address(stream.lines.get(*at)?), name.clone())));
                 begins.collect::<Vec<_>>()
             };
-            return Self::new(streams, streams.iter().flat_map(part).collect(), false);
+            return Self::new(streams, streams.iter().flat_map(part).collect());
         }
         let heads: Vec<Vec<Head<'_>>> = streams.iter().map(heads).collect();
         if heads.iter().all(Vec::is_empty) {
@@ -74,18 +71,18 @@ impl Packages {
             let parts = parts.into_iter().zip(streams).flat_map(|(parts, stream)| {
                 parts.into_iter().map(|(at, name)| (stream.lines.get(at).map_or(usize::MAX, address), name))
             });
-            Some(Self::new(streams, parts.collect(), *source == Source::Make))
+            Some(Self::new(streams, parts.collect()))
         });
         first.unwrap_or_default()
     }
 
-    fn new(streams: &[Stream<'_>], mut parts: Vec<(usize, String)>, only_tests: bool) -> Self {
+    fn new(streams: &[Stream<'_>], mut parts: Vec<(usize, String)>) -> Self {
         parts.sort();
         let range = |stream: &Stream<'_>| {
             let begin = stream.text.as_ptr().addr();
             begin..begin + stream.text.len()
         };
-        Self { parts, streams: streams.iter().map(range).collect(), only_tests }
+        Self { parts, streams: streams.iter().map(range).collect() }
     }
 
     /// Takes the lines of a stream apart by their packages.
@@ -93,7 +90,7 @@ impl Packages {
         if self.parts.is_empty() {
             return vec![(stream.lines, "")];
         }
-        let package = |line: &&str| self.around(address(line), Class::Test);
+        let package = |line: &&str| self.around(address(line));
         stream
             .lines
             .chunk_by(|one, two| package(one) == package(two))
@@ -101,11 +98,8 @@ impl Packages {
             .collect()
     }
 
-    /// Returns the package of what stands there in memory, for a failure of this class; empty where none is told.
-    pub(super) fn around(&self, address: usize, class: Class) -> &str {
-        if self.only_tests && class == Class::Diagnostic {
-            return "";
-        }
+    /// Returns the package of what stands there in memory; empty where none is told.
+    pub(super) fn around(&self, address: usize) -> &str {
         let Some(stream) = self.streams.iter().find(|stream| stream.contains(&address)) else { return "" };
         let above = self.parts.partition_point(|(begin, _)| *begin <= address);
         let part = above.checked_sub(1).map(|at| &self.parts[at]);

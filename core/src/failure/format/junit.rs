@@ -237,11 +237,18 @@ impl Case {
         }
     }
 
+    /// Says whether the case is a file that vitest could not load.
+    fn is_file(&self) -> bool {
+        self.class == self.name && diagnostic::is_path(&self.name)
+    }
+
     /// Says whether the case stands for what could not be loaded, and not for a test.
     fn is_whole(&self) -> bool {
         let [.., message, _] =
             self.failure.as_ref().map_or(["", "", "", ""], |it| it.each_ref().map(String::as_str));
-        message.starts_with("collection failure") || self.name.contains("Test suite failed to run")
+        message.starts_with("collection failure")
+            || self.name.contains("Test suite failed to run")
+            || self.is_file()
     }
 
     /// Says whether the case is what a linter found, which is gone once it is mended: its text is a diagnostic, or begins with
@@ -332,6 +339,9 @@ impl Case {
         } else if matches!(dialect, "deno-test" | "vitest") {
             draft = draft.at(&self.class, self.line);
         }
+        if dialect == "vitest" && self.is_file() {
+            draft.test = None;
+        }
         Some(draft)
     }
 
@@ -353,6 +363,7 @@ impl Case {
                     suites.iter().map(|suite| unescaped(&suite.name)).filter(|name| !name.is_empty());
                 parents.chain([self.name.clone()]).collect::<Vec<_>>().join(" > ")
             }
+            "vitest" if self.is_file() => self.name.clone(),
             "vitest" => format!("{} > {}", self.class, self.name),
             "deno-test" => format!("{} => {}", file(&self.class), self.name.replace(" > ", " ... ")),
             "playwright" => super::playwright::name_of_case(host(suites), &self.class, &self.name),
