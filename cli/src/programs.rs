@@ -6,23 +6,44 @@ use unstuck_adapters::validators;
 use unstuck_core::completion::Condition;
 use unstuck_core::id::StepId;
 use unstuck_core::validator::ValidatorResult;
-use unstuck_core::workflow::{CheckBy, Step, Work, Workflow};
+use unstuck_core::workflow::{CheckBy, Step, Work, Worker, Workflow};
 
 /// A command whose program is not there.
 pub struct Missing<'a> {
     step: &'a StepId,
-    /// It is that of a check, and not of a worker.
-    pub is_check: bool,
+    /// Whose it is.
+    whose: Whose,
     /// The command line.
     pub command: &'a str,
     /// The program.
     pub program: &'a str,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Check,
+    Worker,
+    Judge,
+    /// Of who says why a loop gets nowhere.
+    Diagnosis,
+}
+
+impl Missing<'_> {
+    /// Says whether it is that of a check, and not of a worker of some kind.
+    pub fn is_check(&self) -> bool {
+        self.whose == Whose::Check
+    }
+}
+
 impl fmt::Display for Missing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { step, is_check, command, program } = self;
-        let what = if *is_check { "check" } else { "worker" };
+        let Self { step, whose, command, program } = self;
+        let what = match whose {
+            Whose::Check => "check",
+            Whose::Worker => "worker",
+            Whose::Judge => "judge",
+            Whose::Diagnosis => "worker of the diagnosis",
+        };
         write!(f, "step {step}: the {what} `{command}` cannot run: there is no program {program}")
     }
 }
@@ -70,21 +91,33 @@ fn absent(condition: &Condition) -> Option<ValidatorResult> {
 }
 
 fn missing_of_step(step: &Step) -> Vec<Missing<'_>> {
-    let of = |is_check, command| {
-        let program = validators::missing_program(command, &[])?;
-        Some(Missing { step: &step.id, is_check, command, program })
+    let of_worker = |whose, worker| of_worker(step, whose, worker);
+    let (checks, judge) = match step.check.as_ref().map(|check| &check.by) {
+        Some(CheckBy::Commands(commands)) => (commands.as_slice(), None),
+        Some(CheckBy::Agent(judge)) => (&[][..], Some(judge)),
+        _ => (&[][..], None),
     };
-    let checks = match step.check.as_ref().map(|check| &check.by) {
-        Some(CheckBy::Commands(commands)) => commands.as_slice(),
-        _ => &[],
-    };
-    let checks = checks.iter().filter_map(|command| of(true, &command.run));
+    let closer = step.completion.as_ref().and_then(|it| Some(&it.closer.as_ref()?.worker));
+    let diagnosis = step.convergence.as_ref().and_then(|it| it.diagnose_with.as_ref());
+    let others = [(Whose::Judge, judge), (Whose::Judge, closer), (Whose::Diagnosis, diagnosis)];
     let work = match &step.work {
         Work::Subworkflow(child) => missing(&child.workflow),
-        Work::Worker(worker) => {
-            let command = worker.command.as_deref().filter(|_| worker.wrap.is_none());
-            command.and_then(|command| of(false, command)).into_iter().collect()
-        }
+        Work::Worker(worker) => of_worker(Whose::Worker, Some(worker)).into_iter().collect(),
     };
-    checks.chain(work).collect()
+    let checks = checks.iter().filter_map(|command| of(step, Whose::Check, &command.run));
+    checks
+        .chain(work)
+        .chain(others.into_iter().filter_map(|(whose, worker)| of_worker(whose, worker)))
+        .collect()
+}
+
+/// One that is wrapped may be in the container.
+fn of_worker<'a>(step: &'a Step, whose: Whose, worker: Option<&'a Worker>) -> Option<Missing<'a>> {
+    let command = worker.filter(|worker| worker.wrap.is_none())?.command.as_deref()?;
+    of(step, whose, command)
+}
+
+fn of<'a>(step: &'a Step, whose: Whose, command: &'a str) -> Option<Missing<'a>> {
+    let program = validators::missing_program(command, &[])?;
+    Some(Missing { step: &step.id, whose, command, program })
 }

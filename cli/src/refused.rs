@@ -56,7 +56,7 @@ fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
 
 /// Says what may have been meant: a script of the workspace, a client, or for a check what else tests the project.
 fn instead(missing: &Missing<'_>, workspace: &Path) -> Option<String> {
-    let Missing { is_check, command, program, .. } = missing;
+    let (is_check, Missing { command, program, .. }) = (missing.is_check(), missing);
     if workspace.join(program).is_file() {
         return Some(format!("; a script of the workspace is run as: sh ./{program}"));
     }
@@ -66,7 +66,7 @@ fn instead(missing: &Missing<'_>, workspace: &Path) -> Option<String> {
         return Some(format!("; did you mean {client}?"));
     }
     let mut tests = test_command::detect(workspace);
-    tests.retain(|it| *is_check && it.command != *command);
+    tests.retain(|it| is_check && it.command != *command);
     let is_there = |command: &str| validators::missing_program(command, &[]).is_none();
     let test = tests.iter().find(|it| is_there(&it.command)).or(tests.first())?;
     Some(format!("; this project has: {}", test.command))

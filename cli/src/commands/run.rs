@@ -67,10 +67,10 @@ pub struct Args {
     /// The model that the worker is to use.
     #[arg(long, value_name = "NAME", value_parser = args::words)]
     model: Option<String>,
-    /// A command line that the worker is run by, such as 'docker run ...'.
+    /// A command line that the worker is run by, such as 'docker run ...'; so are the judge and who is asked for a diagnosis.
     #[arg(long, value_name = "COMMAND", value_parser = args::words)]
     wrap: Option<String>,
-    /// Keep the client from your own configuration, where it can be.
+    /// Keep clients from your own configuration, where it can be.
     #[arg(long)]
     isolated: bool,
     /// Let each iteration go on with the conversation of the one before.

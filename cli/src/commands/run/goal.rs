@@ -116,12 +116,11 @@ impl ScopeArgs {
         }
     }
 
-    fn policy(&self, workspace: &Path, goal: &str, known: &Clients) -> Result<Convergence> {
-        let diagnose_with =
-            self.diagnose_with.as_deref().map(|who| crew::named(who, "", known)).transpose()?;
+    fn policy(&self, workspace: &Path, args: &Args, known: &Clients) -> Result<Convergence> {
+        let diagnose_with = self.diagnose_with.as_deref().map(|who| other(who, args, known)).transpose()?;
         Ok(Convergence {
             allowed_paths: self.allowed_paths.clone(),
-            protected_paths: self.protected(workspace, goal),
+            protected_paths: self.protected(workspace, &args.what),
             max_changed_files: self.max_files,
             max_changed_lines: self.max_lines,
             revert_out_of_scope: self.revert_out_of_scope,
@@ -157,7 +156,7 @@ pub(super) fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
         return Err(Error::usage("--no-worse compares with the baseline, so there has to be one")
             .hint("leave --baseline off out"));
     }
-    let judge = args.judge.as_deref().map(|who| crew::named(who, "", &known)).transpose()?;
+    let judge = args.judge.as_deref().map(|who| other(who, args, &known)).transpose()?;
     let options = QuickOptions {
         timeout: args.max_time,
         max_iterations: args.iterations,
@@ -165,7 +164,7 @@ pub(super) fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
         baseline: args.baseline.map(Baseline::from),
         observations: args.observations,
         reports: args.reports.clone(),
-        scope: args.scope.policy(workspace, &args.what, &known)?,
+        scope: args.scope.policy(workspace, args, &known)?,
         judge: judge
             .map(|worker| Worker { capabilities: vec![Capability::Read, Capability::RunTests], ..worker }),
         session: if args.keep_session { Session::Continue } else { Session::Fresh },
@@ -203,9 +202,18 @@ fn worker(args: &Args, workspace: &Path, known: &Clients) -> Result<Worker> {
     if model.is_some() && found.client.is_none() {
         return Err(Error::usage("a command line takes no --model").hint("put it into the command line"));
     }
-    let with = |worker: Worker| Worker { wrap: args.wrap.clone(), isolated: args.isolated, ..worker };
-    let fallback = found.fallback.iter().cloned().map(with).collect();
-    Ok(Worker { model, fallback, ..with(found) })
+    let fallback = found.fallback.iter().cloned().map(|worker| contained(worker, args)).collect();
+    Ok(Worker { model, fallback, ..contained(found, args) })
+}
+
+/// Returns who judges, or says why a loop gets nowhere.
+fn other(who: &str, args: &Args, known: &Clients) -> Result<Worker> {
+    Ok(contained(crew::named(who, "", known)?, args))
+}
+
+/// Returns a worker as it is run: nobody stays outside of what contains the others.
+fn contained(worker: Worker, args: &Args) -> Worker {
+    Worker { wrap: args.wrap.clone(), isolated: args.isolated, ..worker }
 }
 
 /// Returns how the project is tested, and says so: nobody should be surprised by what is run.
