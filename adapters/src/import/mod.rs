@@ -43,10 +43,28 @@ pub struct Source<'a> {
 /// What is not for the file to say.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
-    /// The command line that works, not blank; by default what the file names, else Claude Code.
-    pub with: Option<String>,
+    /// Who works; by default whom the file names, else Claude Code.
+    pub with: Option<Works>,
     /// How the project is tested.
     pub tests: Option<TestCommand>,
+}
+
+/// Who works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Works {
+    /// A client, by its name.
+    Client(String),
+    /// A command line, not blank, which reads the prompt on standard input.
+    Command(String),
+}
+
+impl fmt::Display for Works {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Client(name) => write!(f, "{name} works"),
+            Self::Command(command) => write!(f, "`{command}` works, with the prompt on standard input"),
+        }
+    }
 }
 
 /// What a file is.
@@ -167,6 +185,10 @@ fn of_tree(input: &mut Input<'_>, tree: &Node) -> Result<Kind, Rejected> {
         return Ok(Kind::Registry);
     }
     let lists = stories::find(tree);
+    if !lists.is_empty() && !input.text.trim_start().starts_with(['{', '[']) {
+        let what = "user stories in YAML: whether they pass is looked up in JSON";
+        return Err(input.rejected(tree.place.offset, what, "write them as JSON, such as prd.json"));
+    }
     if !lists.is_empty() {
         stories::read(input, tree, &lists)?;
         return Ok(Kind::Stories);
@@ -305,7 +327,7 @@ impl<'a> Input<'a> {
     /// Says who works where the file does not.
     fn worker(&mut self) {
         let what = match (&self.wishes.with, self.draft.names_worker) {
-            (Some(with), _) => format!("`{with}` works, with the prompt on standard input"),
+            (Some(with), _) => with.to_string(),
             (None, false) => "CLAUDE_CODE works, as no other worker is named".to_owned(),
             (None, true) => return,
         };

@@ -3,13 +3,12 @@
 use unstuck_core::id::Millis;
 use unstuck_core::money;
 use unstuck_core::plural::count;
-use unstuck_core::workflow::WorkerKind;
 
-use super::{Input, prompt};
-use crate::shell;
+use super::{Input, Works, prompt};
 use crate::workflow_file::complaint::quoted;
 use crate::workflow_file::node::{Entry, Kind, Node};
 use crate::workflow_file::{Rejected, path_within};
+use crate::{clients, shell};
 
 /// Says whether a tree is one.
 pub(super) fn is_one(tree: &Node) -> bool {
@@ -131,8 +130,9 @@ fn client(input: &mut Input<'_>, entries: &[Entry]) {
                 let words = arguments.iter().flatten().map(|it| shell::quoted(it));
                 let words = [command.unwrap_or_default().to_owned()].into_iter().chain(words);
                 let command = words.collect::<Vec<_>>().join(" ");
-                input.carried(line, format!("`{command}` works, with the prompt on standard input"));
-                input.draft.worker(WorkerKind::Command, Some(command));
+                let works = Works::Command(command);
+                input.carried(line, works.to_string());
+                input.draft.works(works);
             }
             "prompt_mode" => {
                 input.left(line, "`cli.prompt_mode`", "a worker gets its prompt on standard input")
@@ -153,14 +153,14 @@ fn words(list: &Node) -> Vec<String> {
 }
 
 fn worker(input: &mut Input<'_>, line: u32, name: &str) {
-    let kind = WorkerKind::of_client(name);
-    if kind == WorkerKind::Client {
+    if !clients::all().any(|client| client.name == name) {
         let what = format!("the worker {}", quoted(name));
         return input.left(line, what, "name its command line: unstuck import --with COMMAND");
     }
     if input.wishes.with.is_none() {
-        input.carried(line, format!("{} works", kind.as_str()));
-        input.draft.worker(kind, None);
+        let works = Works::Client(name.to_owned());
+        input.carried(line, works.to_string());
+        input.draft.works(works);
     }
 }
 

@@ -138,7 +138,7 @@ fn stories_without_a_command_take_the_tests_of_the_project() {
     check(
         "prd.json",
         text,
-        &Wishes { with: Some("sh ./agent.sh".to_owned()), tests: None },
+        &Wishes { with: Some(Works::Command("sh ./agent.sh".to_owned())), tests: None },
         &expect![[r#"
             user stories
             # Written by `unstuck import prd.json`. Every key is in docs/workflow-reference.md;
@@ -488,7 +488,7 @@ hats:
               Rules:
 
               - Fresh context each iteration
-        + ralph.yml:2: CODEX_CLI works
+        + ralph.yml:2: codex works
         + ralph.yml:7: 40 iterations at most
         + ralph.yml:8: 5400 s at most
         + ralph.yml:12: 1 rule, behind the prompt
@@ -776,7 +776,7 @@ proptest! {
         ],
         with in prop::option::of("[!-~][ -~]{0,19}"),
     ) {
-        match import_in(path, text.as_bytes(), &[], &Wishes { with, tests: None }) {
+        match import_in(path, text.as_bytes(), &[], &Wishes { with: with.map(Works::Command), tests: None }) {
             Ok(imported) => prop_assert!(!imported.workflow.is_empty()),
             Err(rejected) => {
                 prop_assert!(!rejected.complaints.is_empty());
@@ -803,6 +803,11 @@ fn nothing_that_was_to_show_the_work_vanishes() {
         PLAN.md:6: `bin/rails test`: not a command that is known here; if it shows that the work is done, write it into the workflow
         PLAN.md:7: `eslint`: not a command that is known here; if it shows that the work is done, write it into the workflow
     "#]].assert_eq(&left("PLAN.md", plan).0);
+    let backend =
+        left("ralph.yml", "event_loop: {max_iterations: 3}\ncli: {backend: gemini}\nprompt: Mend it.\n").1;
+    assert!(backend.contains("worker: CLIENT") && backend.contains("gemini"), "{backend}");
+    let yaml = import_in("prd.yaml", b"stories:\n  - {id: 1, passes: false}\n", &[], &cargo());
+    assert!(shown_of(yaml).contains("whether they pass is looked up in JSON"));
     let (said, workflow) = left("prd.json", stories);
     expect![[r#"
         prd.json:1: `model`; the worker can read it; nothing asks for it

@@ -5,7 +5,7 @@ use unstuck_core::money;
 use unstuck_core::plural;
 use unstuck_core::workflow::{WorkerKind, Workflow};
 
-use super::{Input, Wishes};
+use super::{Input, Wishes, Works};
 use crate::clients;
 use crate::workflow_file::complaint::named;
 use crate::workflow_file::save::{quoted, span};
@@ -16,8 +16,7 @@ pub(super) struct Draft {
     /// The file that it comes from.
     source: String,
     name: String,
-    worker: WorkerKind,
-    command: Option<String>,
+    works: Works,
     /// The file says who works.
     pub names_worker: bool,
     pub timeout: Millis,
@@ -70,12 +69,10 @@ const INDENT: &str = "      ";
 
 impl Draft {
     pub fn new(source: &str, wishes: &Wishes) -> Self {
-        let worker = if wishes.with.is_some() { WorkerKind::Command } else { WorkerKind::ClaudeCode };
         Self {
             source: source.to_owned(),
             name: source.rsplit('/').next().unwrap_or(source).to_owned(),
-            worker,
-            command: wishes.with.clone(),
+            works: wishes.with.clone().unwrap_or_else(|| Works::Client("claude".to_owned())),
             names_worker: false,
             timeout: Workflow::DEFAULT_TIMEOUT,
             micro_usd: None,
@@ -93,14 +90,14 @@ impl Draft {
         }
     }
 
-    pub fn worker(&mut self, kind: WorkerKind, command: Option<String>) {
-        (self.worker, self.command, self.names_worker) = (kind, command, true);
+    pub fn works(&mut self, works: Works) {
+        (self.works, self.names_worker) = (works, true);
     }
 
     /// Says whether the worker tells what it spends: with a bound of money, a run of one that does not is refused.
     pub fn tells_cost(&self) -> bool {
-        let tells = |name| clients::all().any(|client| client.name == name && client.tells_cost());
-        self.command.is_none() && self.worker.client_name().is_some_and(tells)
+        let tells = |name: &str| clients::all().any(|client| client.name == name && client.tells_cost());
+        matches!(&self.works, Works::Client(name) if tells(name))
     }
 
     /// Returns the first step: where there is one loop, it is that.
@@ -181,13 +178,18 @@ pub(super) fn written(draft: &Draft) -> String {
 }
 
 fn of_step(draft: &Draft, step: &Step) -> Vec<String> {
-    let mut lines = vec![format!("worker: {}", draft.worker.as_str())];
-    lines.extend(
-        draft
-            .command
-            .iter()
-            .map(|command| format!("command: {} # gets the prompt on standard input", quoted(command))),
-    );
+    let mut lines = match &draft.works {
+        Works::Command(command) => vec![
+            format!("worker: {}", WorkerKind::Command.as_str()),
+            format!("command: {} # gets the prompt on standard input", quoted(command)),
+        ],
+        Works::Client(name) => match WorkerKind::of_client(name) {
+            kind @ WorkerKind::Client => {
+                vec![format!("worker: {}", kind.as_str()), format!("client: {}", quoted(name))]
+            }
+            kind => vec![format!("worker: {}", kind.as_str())],
+        },
+    };
     lines.push("capabilities: [READ, EDIT, RUN_TESTS, RUN_COMMANDS]".to_owned());
     lines.extend(step.depends_on.iter().map(|before| format!("depends_on: [{}]", quoted(before))));
     lines.push(format!("max_iterations: {}", step.max_iterations));

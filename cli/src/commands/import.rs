@@ -35,8 +35,9 @@ pub struct Args {
     /// Where the workflow is written; - for standard output [default: beside the file, NAME.unstuck.yaml].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// The command line that works: it reads a prompt on standard input [default: what the file names, else Claude Code].
-    #[arg(long, value_name = "COMMAND", value_parser = args::words)]
+    /// Who works: a client by its name, or a command line that reads a prompt on standard input [default: whom the file
+    /// names, else Claude Code].
+    #[arg(long, value_name = "WORKER", value_parser = args::words)]
     with: Option<String>,
     /// Print the workflow and what was carried over as JSON.
     #[arg(long)]

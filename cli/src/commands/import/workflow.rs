@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::path::{Component, Path};
 
 use serde_json::json;
-use unstuck_adapters::import::{self, BYTES_MAX, Imported, Kind, Remark, Source, Wishes};
+use unstuck_adapters::import::{self, BYTES_MAX, Imported, Kind, Remark, Source, Wishes, Works};
 use unstuck_adapters::shell::quoted;
 use unstuck_adapters::test_command;
 use unstuck_adapters::workflow_file::{Disk, Options};
@@ -13,7 +13,7 @@ use unstuck_adapters::workflow_file::{Disk, Options};
 use super::Args;
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::{branches, exit, project, text};
+use crate::{branches, crew, exit, project, text};
 
 /// Writes the workflow, and says what is in it and what is not.
 pub fn import(global: &Global, args: &Args) -> Result {
@@ -21,7 +21,11 @@ pub fn import(global: &Global, args: &Args) -> Result {
     let path = within(&workspace, &args.file)?;
     let bytes = read(&args.file)?;
     let tests = test_command::detect(&workspace).into_iter().next();
-    let wishes = Wishes { with: args.with.clone(), tests };
+    let with = match args.with.clone() {
+        Some(name) if crew::known(&workspace)?.contains_key(&name) => Some(Works::Client(name)),
+        command => command.map(Works::Command),
+    };
+    let wishes = Wishes { with, tests };
     let options = Options { workspace: workspace.clone(), ..Options::default() };
     let imported = import::import(&Source { path: &path, bytes: &bytes }, &wishes, &options, &Disk).map_err(
         |rejected| {
