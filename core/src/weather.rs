@@ -273,7 +273,7 @@ static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
             at_head(concat!(
                 r"(?:your )?credit balance is too low|insufficient (?:credits?|funds)\b|402 payment required\b",
                 r"|(?:\w+ ){0,2}(?:credits?|prepayments?|balance|funds)(?: \w+){0,3} (?:depleted|exhausted|used up)\b",
-                r"|(?:no|add a) (?:valid )?payment method\b",
+                r"|(?:no|add a) (?:valid )?payment method\b|insufficient_quota\b",
             )),
         ),
         (
@@ -284,7 +284,7 @@ static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
                 r"|(?:\w+[ -]){0,2}(?:usage|session|weekly|request|token|5-hour|daily|monthly) limit (?:was |has been )?(?:exceeded|reached|hit)",
                 r"|you['’]?(?:ve| have) (?:hit|reached) your (?:[\w-]+ ){0,3}limit",
                 r"|you['’]?(?:ve| have) exhausted your (?:[\w-]+ ){0,3}(?:capacity|quota)\b|free usage exceeded\b",
-                r"|rate_limit_(?:error|exceeded)\b|insufficient_quota\b|resource_exhausted\b|usage_limit_reached\b",
+                r"|rate_limit_(?:error|exceeded)\b|resource_exhausted\b|usage_limit_reached\b",
                 r"|429 (?:\w+ ){0,3}rate[ -]?limit",
                 r"|(?:529 )?(?:the )?(?:\w+ ){0,2}(?:is (?:currently )?)?overloaded(?:_error)?(?:\s*$|[^\w\s]|\s(?:right now|at the moment|please|try)\b)",
                 r"|overloaded_error\b|529 (?:\{|<|(?:\w+ ){0,3}(?:error\b|overload))",
@@ -306,6 +306,10 @@ static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
             at_head(concat!(
                 r"not logged in\b|(?:401 )?(?:invalid|incorrect) (?:x-)?api[ -]key\b|authentication_error\b",
                 r"|authentication failed\b|(?:401 )?unauthorized\b|(?:403 )?forbidden\b|please run /login\b",
+                r"|(?:your |the )?(?:\w+_)?api[ _-]key (?:is |was )?(?:not (?:set|valid|found|configured|provided)|missing|invalid|expired)\b",
+                r"|missing (?:(?:required )?environment variable:? [`'\x22]?)?(?:\w+_)?api[ _-]key\b",
+                r"|not (?:authenticated|signed in)\b|please (?:sign|log) ?in again\b",
+                r"|(?:your )?(?:access|refresh) token (?:could not be refreshed|(?:is |has )?expired)\b",
             )),
         ),
         (Credit, status("402")),

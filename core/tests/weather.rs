@@ -73,7 +73,7 @@ fn whole_error_phrases_of_a_failed_agent_give_the_class() {
         ),
         ("Error: You've exhausted your daily quota on this model.", "RETRYABLE_RATE_LIMIT"),
         ("Free usage exceeded, add credits https://example.com", "RETRYABLE_RATE_LIMIT"),
-        ("error: insufficient_quota", "RETRYABLE_RATE_LIMIT"),
+        ("error: insufficient_quota", "NON_RETRYABLE"),
         ("API Error: 529 overloaded", "RETRYABLE_RATE_LIMIT"),
         (
             "API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
@@ -108,6 +108,26 @@ fn whole_error_phrases_of_a_failed_agent_give_the_class() {
     ] {
         assert_eq!(class(classify(false, ExitKind::Code(1), line, "")), expected, "stdout {line}");
         assert_eq!(class(classify(false, ExitKind::Code(1), "", line)), expected, "stderr {line}");
+    }
+}
+
+#[test]
+fn what_a_person_has_to_mend_is_told_from_the_weather() {
+    use unstuck_core::reading::Trouble;
+    for (line, expected) in [
+        ("Error: insufficient_quota", Trouble::Credit),
+        ("Error: OPENAI_API_KEY is not set", Trouble::Auth),
+        ("Missing environment variable: `OPENAI_API_KEY`.", Trouble::Auth),
+        ("Missing API key", Trouble::Auth),
+        ("API key not valid. Please pass a valid API key.", Trouble::Auth),
+        ("Not authenticated. Run 'codex login'.", Trouble::Auth),
+        (
+            "Your access token could not be refreshed because it was revoked. Please sign in again.",
+            Trouble::Auth,
+        ),
+    ] {
+        let found = classify(false, ExitKind::Code(1), "", line).and_then(|it| it.trouble);
+        assert_eq!(found, Some(expected), "{line}");
     }
 }
 
