@@ -477,7 +477,7 @@ fn what_each_request_reads_is_known_before_the_end_tells_the_sum() {
 fn a_total_that_goes_down_within_a_stream_takes_nothing_back() {
     let result = |usd: &str, tokens: u64| {
         format!(
-            "{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"ok\",\"usage\":{{\"input_tokens\":{tokens}}},\"total_cost_usd\":{usd}}}\n"
+            "{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"ok\",\"usage\":{{\"input_tokens\":{tokens},\"output_tokens\":0}},\"total_cost_usd\":{usd}}}\n"
         )
     };
     for (told, last, earlier) in [
@@ -493,6 +493,27 @@ fn a_total_that_goes_down_within_a_stream_takes_nothing_back() {
         assert_eq!((cost.micro_usd, usage.input), last, "{told:?}");
         let usage = reading.earlier.usage.map(|usage| usage.input);
         assert_eq!((reading.earlier.micro_usd, usage), earlier, "{told:?}");
+    }
+}
+
+/// Half of a count would be a sum that is too small, with a price behind it.
+#[test]
+fn a_count_without_one_of_its_two_halves_is_none() {
+    let result = |usage: &str| {
+        format!(
+            "{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"ok\",\"usage\":{{{usage}}}}}\n"
+        )
+    };
+    for (usage, is_told) in [
+        ("\"input_tokens\":5,\"output_tokens\":1", true),
+        ("\"input_tokens\":null,\"output_tokens\":1", false),
+        ("\"input_tokens\":5", false),
+        ("\"input_tokens\":\"five\",\"output_tokens\":1", false),
+    ] {
+        let mut decoder = decoder("claude");
+        decoder.push(result(usage).as_bytes());
+        let (reading, _) = decoder.finish(&Exit::Code(0), false, "");
+        assert_eq!(reading.usage.is_some(), is_told, "{usage}");
     }
 }
 

@@ -634,11 +634,12 @@ impl Says {
 }
 
 impl UsageRule {
-    /// Returns nothing if no number is there.
+    /// Returns nothing if no number is there, or one of the two lacks that are priced: half of a count is none.
     fn told(&self, place: &Place<'_>) -> Option<Told> {
         let picks = [&self.input, &self.cached, &self.cache_write, &self.output, &self.reasoning];
         let numbers = picks.map(|pick| pick.count(place));
-        if numbers.iter().all(Option::is_none) {
+        let lacks = |pick: &Pick| !pick.0.is_empty() && pick.count(place).is_none();
+        if numbers.iter().all(Option::is_none) || lacks(&self.input) || lacks(&self.output) {
             return None;
         }
         let [input, cached, cache_write, output, reasoning] = numbers.map(Option::unwrap_or_default);
