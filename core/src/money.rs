@@ -197,8 +197,9 @@ impl Spent {
     /// Returns the tokens in words, `12.4k tokens`; nothing where no call told any.
     pub fn tokens_in_words(&self) -> Option<String> {
         let told = short_tokens(self.tokens.total());
-        match self.calls.saturating_sub(self.tokens_unknown) {
-            0 if self.tokens.total() == 0 => None,
+        let is_known = self.calls > 0 && self.tokens_unknown == 0;
+        match self.tokens.total() {
+            0 if !is_known => None,
             _ if self.tokens_unknown == 0 => Some(format!("{told} tokens")),
             _ => Some(format!("at least {told} tokens")),
         }

@@ -555,12 +555,12 @@ fn lacks_time_of_child(story: &Story) -> bool {
 
 /// What all calls have cost, as data; no sum where no call told any.
 pub fn spent_json(spent: Spent) -> serde_json::Value {
-    let is_known = spent.micro_usd() > 0 || spent.cost_unknown() == 0;
+    let known = |sum: u64, unknown: u64| (sum > 0 || unknown == 0).then_some(sum);
     serde_json::json!({
         "calls": spent.calls,
-        "micro_usd": is_known.then(|| spent.micro_usd()),
+        "micro_usd": known(spent.micro_usd(), spent.cost_unknown()),
         "cost_unknown": spent.cost_unknown(),
-        "tokens": spent.tokens.total(),
+        "tokens": known(spent.tokens.total(), spent.tokens_unknown),
         "tokens_unknown": spent.tokens_unknown,
         "words": spent.to_string(),
     })

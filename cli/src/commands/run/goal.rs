@@ -188,11 +188,7 @@ fn worker(args: &Args, workspace: &Path, known: &Clients) -> Result<Worker> {
     let found = match &args.with {
         Some(with) => crew::named(with, &args.what, known)?,
         None => {
-            let client = crew::first_installed(known).ok_or_else(|| {
-                Error::usage("no worker is installed that is known by name, and none is given").hint(
-                    "unstuck workers shows those that are known; or give a command line: --with 'sh ./agent.sh'",
-                )
-            })?;
+            let client = crew::first_installed(known).ok_or_else(|| nobody(known))?;
             let who = Origins::of(workspace).name(client, None);
             note(&format!("worker: {who} (the first that is installed; choose with --with)"));
             crew::named(&client.name, &args.what, known)?
@@ -204,6 +200,22 @@ fn worker(args: &Args, workspace: &Path, known: &Clients) -> Result<Worker> {
     }
     let fallback = found.fallback.iter().cloned().map(|worker| contained(worker, args)).collect();
     Ok(Worker { model, fallback, ..contained(found, args) })
+}
+
+/// Says that nobody works, and who could.
+fn nobody(known: &Clients) -> Error {
+    let here = known.values().find(|client| crew::installed(&client.program).is_some());
+    let (what, first) = match here {
+        Some(client) => (
+            "no worker is given, and none of those that are taken without being named is installed",
+            format!("name the one that is: --with {}", client.name),
+        ),
+        None => (
+            "no worker is installed that is known by name, and none is given",
+            "unstuck workers shows those that are known".to_owned(),
+        ),
+    };
+    Error::usage(what).hint(format!("{first}; or give a command line: --with 'sh ./agent.sh'"))
 }
 
 /// Returns who judges, or says why a loop gets nowhere.
