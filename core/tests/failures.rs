@@ -2324,3 +2324,30 @@ fn a_file_that_vitest_could_not_load_is_the_same_by_report_and_text() {
     assert_eq!(of(text.as_bytes(), reports()), alone);
     assert_eq!(of(b"", reports()), alone);
 }
+
+#[test]
+fn the_same_test_of_two_suites_of_robot_framework_is_two_failures() {
+    let (double, thin) = ("=".repeat(78), "-".repeat(78));
+    let head = |name: &str| format!("{name:<78}\n{double}\n");
+    let adds = |status: &str, told: &str| format!("{:<70}| {status} |\n{told}{thin}\n", "Adds");
+    let suite = |name: &str, adds: &str, sum: &str| {
+        format!("{}{adds}{:<70}| FAIL |\n2 tests, {sum}\n{double}\n", head(name), name)
+    };
+    let loud = format!("{:<70}| FAIL |\n| PASS |\n{thin}\n", "Loud");
+    let failing = adds("FAIL", "2 != 3\n");
+    let whole = |b: &str| {
+        format!(
+            "{double}\n{}{}{}{}Rob{}| FAIL |\n4 tests, 2 passed, 2 failed\n{double}\n",
+            head("Rob"),
+            suite("Rob.A", &format!("{failing}{loud}"), "1 passed, 1 failed"),
+            suite("Rob.B", b, "1 passed, 1 failed"),
+            "",
+            " ".repeat(67),
+        )
+    };
+    let both = read(whole(&failing).as_bytes());
+    assert_eq!(shown(&both).lines().count(), 2, "{}", shown(&both));
+    let one = read(whole(&adds("PASS", "")).as_bytes());
+    assert_eq!(shown(&one).lines().count(), 1, "{}", shown(&one));
+    assert!(both.set().iter().any(|it| one.set().contains(it)), "{}", shown(&one));
+}

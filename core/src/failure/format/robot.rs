@@ -8,6 +8,7 @@ const FAILED: &str = "| FAIL |";
 /// Reads the tests that failed; a suite has its numbers below.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
+    let suites = suites(sheet);
     for (at, line) in sheet.marked() {
         let Some(name) = line.trim_end().strip_suffix(FAILED).and_then(|head| name(head, &lines[..at]))
         else {
@@ -17,8 +18,12 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let end = lines.get(at + 1 + block.len());
         // A test may print the words; those of the tool end where its rules do.
         let is_set = line.trim_end() == FAILED || end.is_some_and(|rule| is_as_wide(line, rule));
-        if is_set && !block.iter().any(|line| is_sum(line)) {
-            found.push(Draft::test("robot", name, block).headed(name));
+        // Behind what it printed, how a test ended has a line of its own.
+        let has_passed = block.last().is_some_and(|line| line.trim() == "| PASS |");
+        if is_set && !has_passed && !block.iter().any(|line| is_sum(line)) {
+            let above = suites.partition_point(|(begin, _)| *begin < at);
+            let suite = above.checked_sub(1).map_or("", |suite| suites[suite].1);
+            found.push(Draft::test("robot", name, block).within(suite).headed(name));
         }
     }
     let is_dotted = sheet.starting(b"R").any(|(_, line)| line.starts_with("Running suite '"));
@@ -30,6 +35,18 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let name = without_suites(name.trim());
         found.push(Draft::test("robot", name, block).headed(name));
     }
+}
+
+/// Returns where the suites begin that hold tests, with their names; nothing of one alone, which says nothing.
+fn suites<'a>(sheet: &Sheet<'a>) -> Vec<(usize, &'a str)> {
+    let lines = sheet.lines;
+    let is_double = |at: usize| lines.get(at).is_some_and(|line| line.starts_with("===="));
+    let rules = sheet.starting(b"=").map(|(at, _)| at);
+    // Its name stands between two rules. Right below those of a suite of suites stands the next one.
+    let heads = rules.filter(|at| is_double(*at) && is_double(at + 2) && !is_double(at + 4));
+    let named = heads.map(|at| (at, lines[at + 1].split(" :: ").next().unwrap_or_default().trim()));
+    let found: Vec<_> = named.filter(|(_, name)| !name.is_empty() && !name.ends_with(" |")).collect();
+    if found.len() > 1 { found } else { Vec::new() }
 }
 
 /// Returns the name of a test in what stands before its status: if it printed something, the name is above that.
