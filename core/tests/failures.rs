@@ -2351,3 +2351,16 @@ fn the_same_test_of_two_suites_of_robot_framework_is_two_failures() {
     assert_eq!(shown(&one).lines().count(), 1, "{}", shown(&one));
     assert!(both.set().iter().any(|it| one.set().contains(it)), "{}", shown(&one));
 }
+
+#[test]
+fn the_same_test_of_two_suites_of_doctest_is_two_failures() {
+    let rule = "=".repeat(79);
+    let case = |suite: &str, line: u32| {
+        format!(
+            "{rule}\nt.cpp:{line}:\nTEST SUITE: {suite}\nTEST CASE:  adds\n\nt.cpp:{line}: ERROR: CHECK( 1 == 2 ) is NOT correct!\n  values: CHECK( 1 == 2 )\n\n"
+        )
+    };
+    let text =
+        format!("{}{}[doctest] test cases: 2 | 0 passed | 2 failed\n", case("cart", 4), case("cart2", 5));
+    assert_eq!(identities(&text), 2);
+}

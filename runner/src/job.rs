@@ -13,6 +13,7 @@ use unstuck_adapters::environment::{self, BranchFacts, Facts};
 use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_adapters::process::{self, Patience, Spec, StopSignal};
 use unstuck_core::client::Client;
+use unstuck_core::client::launch::Wish;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose};
 use unstuck_core::failure::TestName;
 use unstuck_core::gate::CommandResult;
@@ -22,7 +23,9 @@ use unstuck_core::scope;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
 use unstuck_core::validator::ValidatorResult;
-use unstuck_core::workflow::{Check, CheckBy, CheckCommand, Step, Subworkflow, Work, Worker, WorkerKind};
+use unstuck_core::workflow::{
+    Check, CheckBy, CheckCommand, Session, Step, Subworkflow, Work, Worker, WorkerKind,
+};
 use unstuck_core::{Due, RunState};
 
 use crate::branch_lock::BranchLock;
@@ -152,7 +155,11 @@ fn process_of(
         let kind = worker.kind.as_str();
         return Err(io::Error::other(format!("a {kind} worker without a client cannot be started")));
     }
+    let keeps = asked.inquiry.is_none() && asked.step.session == Session::Continue;
     let Some(client) = &worker.client else {
+        if keeps {
+            notes.push(format!("a command line cannot be told: {}", Wish::Resume.as_str()));
+        }
         let argv = wrapped(worker, argv(worker, asked, &folder)?);
         let spec = spec_of(world, asked, facts, argv, cwd);
         return Ok((
@@ -170,7 +177,8 @@ fn process_of(
         Ok(planned) => planned,
         Err(why) => return Ok((Job::Unfit(why.to_string()), None)),
     };
-    for wish in &plan.unmet {
+    let cannot_resume = (keeps && client.launch.resume.is_empty()).then_some(Wish::Resume);
+    for wish in plan.unmet.iter().copied().chain(cannot_resume) {
         notes.push(format!("{} cannot be told: {}", client.title, wish.as_str()));
     }
     let argv = wrapped(worker, plan.argv.into_iter().map(OsString::from).collect());

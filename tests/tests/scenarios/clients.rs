@@ -335,6 +335,12 @@ fn a_conversation_is_gone_on_with_in_its_own_run_only() {
 }
 
 #[test]
+fn who_has_no_conversations_is_not_asked_to_go_on_with_one_in_silence() {
+    let stage = with("aider", &json!([mends()]));
+    run(&stage, "aider", &["--keep-session"]).with_status(0).says("Aider cannot be told: to go on");
+}
+
+#[test]
 fn a_client_that_can_do_everything_is_let_to_by_a_person_only() {
     let stage = with("claude", &json!([mends()]));
     let words = ["run", "mend it", "--check", CHECK, "--with", "claude"];

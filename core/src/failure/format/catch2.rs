@@ -17,11 +17,16 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
 /// Reads every assertion that failed, of the first in each test case.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    let (mut name, mut told) = (String::new(), String::new());
+    let (mut name, mut told) = (String::new(), (String::new(), ""));
+    let mut suite = "";
     // Only doctest writes the reason behind the place.
     let doctest = sheet.has("TEST CASE:  ");
     for (at, line) in lines.iter().enumerate() {
-        if let Some(case) = line.strip_prefix("TEST CASE:  ") {
+        if line.starts_with("=====") {
+            suite = "";
+        } else if let Some(named) = line.strip_prefix("TEST SUITE: ") {
+            suite = named.trim();
+        } else if let Some(case) = line.strip_prefix("TEST CASE:  ") {
             name = joined(case, until(lines, at + 1, |line| !line.starts_with("  ")));
         } else if line.starts_with("-----") {
             let titles = until(lines, at + 1, |line| line.starts_with("-----") || line.is_empty());
@@ -31,7 +36,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             }
         }
         if name.is_empty()
-            || told == name
+            || (told.0 == name && told.1 == suite)
             || !(line.ends_with(": FAILED:") || doctest && line.contains("ERROR: "))
         {
             continue;
@@ -45,11 +50,12 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let kind = if thrown { "exception" } else { "expectation" };
         let said = block.get(1).filter(|_| thrown).map_or("", |line| line.trim());
         let stated = format!("{stated} {said}");
-        let draft = Draft::test("catch2", &name, &[]).kind(kind).about(stated.trim()).told_by(line);
+        let draft =
+            Draft::test("catch2", &name, &[]).kind(kind).about(stated.trim()).told_by(line).within(suite);
         let draft = Draft { style: Style::Diagnostic, values: block.join("\n"), ..draft };
         let message = format!("{name}\n{line}\n{}", block.join("\n"));
         found.push(draft.at(&failed["file"], failed["line"].parse().ok()).message(&message));
-        told.clone_from(&name);
+        told = (name.clone(), suite);
     }
 }
 
