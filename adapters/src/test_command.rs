@@ -3,6 +3,7 @@
 //! Only the root is looked at, and nothing is run. What a project says itself (a script in its
 //! manifest) wins over what is usual for its kind; a rule is one line of `RULES`.
 
+use std::fmt;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
@@ -16,6 +17,12 @@ pub struct TestCommand {
     pub command: String,
     /// The file that says so, from the root of the project.
     pub found: String,
+}
+
+impl fmt::Display for TestCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.command, self.found)
+    }
 }
 
 /// Returns the commands that test the project in a folder, the most specific first.
@@ -91,7 +98,7 @@ fn all_members(project: &Project<'_>) -> &'static str {
 }
 
 fn node(project: &Project<'_>) -> Option<TestCommand> {
-    let manifest: Value = serde_json::from_str(&project.text("package.json")?).ok()?;
+    let manifest = project.json("package.json")?;
     let script = manifest["scripts"]["test"].as_str()?;
     // What `npm init` writes where nobody has an answer.
     if script.contains("no test specified") {
@@ -106,8 +113,7 @@ fn node(project: &Project<'_>) -> Option<TestCommand> {
 
 /// Returns the package manager of a project with a `package.json`, by what that says or by its lock file.
 pub(crate) fn package_manager(project: &Project<'_>) -> &'static str {
-    let manifest: Option<Value> =
-        project.text("package.json").and_then(|text| serde_json::from_str(&text).ok());
+    let manifest = project.json("package.json");
     let said = manifest.as_ref().and_then(|it| it["packageManager"].as_str()?.split('@').next());
     if let Some(known) =
         said.and_then(|said| ["npm", "pnpm", "yarn", "bun"].into_iter().find(|it| *it == said))
@@ -126,10 +132,7 @@ pub(crate) fn package_manager(project: &Project<'_>) -> &'static str {
 
 fn deno(project: &Project<'_>) -> Option<TestCommand> {
     let file = ["deno.json", "deno.jsonc"].into_iter().find(|file| project.has(file))?;
-    let is_said = |line: &&str| !line.trim_start().starts_with("//");
-    let text = project.text(file).map(|text| text.lines().filter(is_said).collect::<String>());
-    let manifest: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
-    let has_task = manifest.is_some_and(|manifest| !manifest["tasks"]["test"].is_null());
+    let has_task = project.json(file).is_some_and(|manifest| !manifest["tasks"]["test"].is_null());
     project.with(file, if has_task { "deno task test" } else { "deno test" })
 }
 
@@ -191,7 +194,7 @@ fn ruby(project: &Project<'_>) -> Option<TestCommand> {
 }
 
 fn php(project: &Project<'_>) -> Option<TestCommand> {
-    let manifest = project.text("composer.json").and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    let manifest = project.json("composer.json");
     if manifest.is_some_and(|manifest| !manifest["scripts"]["test"].is_null()) {
         return project.with("composer.json", "composer test");
     }
@@ -261,6 +264,13 @@ impl Project<'_> {
         let file = fs::File::open(path.is_file().then_some(&path)?).ok()?;
         file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Reads a file of JSON, in which lines may be comments.
+    pub fn json(&self, file: &str) -> Option<Value> {
+        let is_said = |line: &&str| !line.trim_start().starts_with("//");
+        let text = self.text(file)?.lines().filter(is_said).collect::<Vec<_>>().join("\n");
+        serde_json::from_str(&text).ok()
     }
 
     /// Returns the names of what is in a folder, in their order.

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use unstuck_adapters::process::{Audience, Enough, Pipe};
 use unstuck_adapters::reset_time;
 use unstuck_adapters::schema::strict;
-use unstuck_core::client::launch::{self, Plan, Request};
+use unstuck_core::client::launch::{self, Plan, Request, Wish};
 use unstuck_core::client::{Client, Decoder};
 use unstuck_core::clip;
 use unstuck_core::completion::Form;
@@ -19,7 +19,7 @@ use unstuck_core::event::{Call, Exit, Inquiry, Outcome, WorkerProgressed};
 use unstuck_core::id::{StepId, Timestamp};
 use unstuck_core::reading::{CallEnd, Progress, Reading, Trouble};
 use unstuck_core::weather;
-use unstuck_core::workflow::{Session, Worker, WorkerKind};
+use unstuck_core::workflow::{Worker, WorkerKind};
 use unstuck_core::{Due, Observation};
 
 use crate::Watcher;
@@ -50,9 +50,8 @@ pub(crate) fn plan(
     asked: &Asked<'_>,
     folder: &Path,
 ) -> io::Result<Result<Planned, launch::Error>> {
-    let continued = asked.at.conversation.as_ref().filter(|it| {
-        asked.inquiry.is_none() && asked.step.session == Session::Continue && it.client == client.name
-    });
+    let conversation = asked.at.conversation.as_ref().filter(|_| asked.keeps_conversation());
+    let continued = conversation.filter(|it| it.client == client.name);
     // Qwen Code takes no other version than those that are older than the 7th.
     let fresh = uuid::Uuid::new_v4().to_string();
     let session = match continued {
@@ -76,10 +75,14 @@ pub(crate) fn plan(
         extra: &worker.default_args,
         isolated: worker.isolated,
     };
-    let plan = match launch::plan(&client.program, &client.launch, &request) {
+    let mut plan = match launch::plan(&client.program, &client.launch, &request) {
         Ok(plan) => plan,
         Err(why) => return Ok(Err(why)),
     };
+    // Of who has no conversations none is known, so it was not asked to go on with one.
+    if asked.keeps_conversation() && continued.is_none() && client.launch.resume.is_empty() {
+        plan.unmet.push(Wish::Resume);
+    }
     for (file, text) in &plan.files {
         write(Path::new(file), text)?;
     }

@@ -81,6 +81,13 @@ pub(crate) struct Asked<'a> {
     pub(crate) now: Option<&'a Snapshot>,
 }
 
+impl Asked<'_> {
+    /// Says whether the conversation of the iteration before is to go on.
+    pub(crate) fn keeps_conversation(&self) -> bool {
+        self.inquiry.is_none() && self.step.session == Session::Continue
+    }
+}
+
 impl Job {
     /// Says what is to be run, and how a client is called for it.
     pub(crate) fn new(
@@ -155,9 +162,8 @@ fn process_of(
         let kind = worker.kind.as_str();
         return Err(io::Error::other(format!("a {kind} worker without a client cannot be started")));
     }
-    let keeps = asked.inquiry.is_none() && asked.step.session == Session::Continue;
     let Some(client) = &worker.client else {
-        if keeps {
+        if asked.keeps_conversation() {
             notes.push(format!("a command line cannot be told: {}", Wish::Resume.as_str()));
         }
         let argv = wrapped(worker, argv(worker, asked, &folder)?);
@@ -177,8 +183,7 @@ fn process_of(
         Ok(planned) => planned,
         Err(why) => return Ok((Job::Unfit(why.to_string()), None)),
     };
-    let cannot_resume = (keeps && client.launch.resume.is_empty()).then_some(Wish::Resume);
-    for wish in plan.unmet.iter().copied().chain(cannot_resume) {
+    for wish in &plan.unmet {
         notes.push(format!("{} cannot be told: {}", client.title, wish.as_str()));
     }
     let argv = wrapped(worker, plan.argv.into_iter().map(OsString::from).collect());

@@ -185,10 +185,6 @@ fn of_tree(input: &mut Input<'_>, tree: &Node) -> Result<Kind, Rejected> {
         return Ok(Kind::Registry);
     }
     let lists = stories::find(tree);
-    if !lists.is_empty() && !input.text.trim_start().starts_with(['{', '[']) {
-        let what = "user stories in YAML: whether they pass is looked up in JSON";
-        return Err(input.rejected(tree.place.offset, what, "write them as JSON, such as prd.json"));
-    }
     if !lists.is_empty() {
         stories::read(input, tree, &lists)?;
         return Ok(Kind::Stories);
@@ -298,10 +294,15 @@ impl<'a> Input<'a> {
                 self.draft.step().commands.push(write::Command { run, from });
             }
             Err(why) => {
-                let instead = "if it shows that the work is done, write it into the workflow";
-                self.left(line, format!("`{text}`: {why}"), instead);
+                self.not_taken(line, text, why);
             }
         }
+    }
+
+    /// Says that a command is no check, and why.
+    fn not_taken(&mut self, line: u32, command: &str, why: &str) {
+        let instead = "if it shows that the work is done, write it into the workflow";
+        self.left(line, format!("`{command}`: {why}"), instead);
     }
 
     /// Takes the command that tests the project where the file itself names none; says what is missing where
@@ -357,8 +358,7 @@ impl<'a> Input<'a> {
     fn named(&mut self, line: u32, text: &str) {
         let Ok(run) = command::read(text) else { return };
         if !self.draft.step().commands.iter().any(|it| it.run == run) {
-            let instead = "if it shows that the work is done, write it into the workflow";
-            self.left(line, format!("`{run}`: named beside the task, and not taken"), instead);
+            self.not_taken(line, &run, "named beside the task, and not taken");
         }
     }
 

@@ -32,8 +32,7 @@ pub(super) fn commands(input: &mut Input<'_>, text: &str, lines_before: u32) {
         input.command(lines_before + line, &command);
     }
     for (line, command) in found.unknown {
-        let instead = "if it shows that the work is done, write it into the workflow";
-        input.left(lines_before + line, format!("`{command}`: not a command that is known here"), instead);
+        input.not_taken(lines_before + line, &command, "not a command that is known here");
     }
     input.tests();
     for (line, command) in found.named {

@@ -75,6 +75,9 @@ const READ: &[&str] = &[
     "status",
 ];
 
+/// What is said of a field that has no other meaning.
+const TO_READ: &str = "the worker can read it; nothing asks for it";
+
 /// How deep a list is looked for.
 const LEVELS_MAX: usize = 8;
 
@@ -114,6 +117,10 @@ fn says(item: &Node, field: &str) -> bool {
 
 /// Reads the stories.
 pub(super) fn read(input: &mut Input<'_>, tree: &Node, lists: &[Stories<'_>]) -> Result<(), Rejected> {
+    if !input.text.trim_start().starts_with(['{', '[']) {
+        let what = "user stories in YAML: whether they pass is looked up in JSON";
+        return Err(input.rejected(tree.place.offset, what, "write them as JSON, such as prd.json"));
+    }
     let mut open = 0;
     for list in lists {
         open += count(input, tree, list, lists.len() > 1)?;
@@ -221,7 +228,7 @@ fn top(input: &mut Input<'_>, tree: &Node, lists: &[Stories<'_>]) {
             Kind::Int(count) if name == "maxiterations" => input.iterations(line, count),
             _ if NAMES.contains(&entry.key.as_str()) || TOLD.contains(&name.as_str()) => {}
             _ if COMMANDS.contains(&name.as_str()) => {}
-            _ => input.left(line, format!("`{}`", entry.key), "the worker can read it; nothing asks for it"),
+            _ => input.left(line, format!("`{}`", entry.key), TO_READ),
         }
     }
 }
@@ -272,11 +279,7 @@ fn details(input: &mut Input<'_>, items: &[&Node], field: &str) {
         if !is_known && !told.contains(&entry.key.as_str()) && told.len() < 20 {
             told.push(&entry.key);
             let line = input.line(entry.place.offset);
-            input.left(
-                line,
-                format!("`{}` of a story", entry.key),
-                "the worker can read it; nothing asks for it",
-            );
+            input.left(line, format!("`{}` of a story", entry.key), TO_READ);
         }
     }
 }

@@ -223,8 +223,7 @@ fn script(project: &Project<'_>, names: &[&str]) -> Option<String> {
 
 /// Returns the scripts of `package.json`; null where there is none.
 fn scripts(project: &Project<'_>) -> Value {
-    let manifest = project.text("package.json").and_then(|text| serde_json::from_str::<Value>(&text).ok());
-    manifest.map(|manifest| manifest["scripts"].clone()).unwrap_or_default()
+    project.json("package.json").map(|manifest| manifest["scripts"].clone()).unwrap_or_default()
 }
 
 /// Says whether a script changes files, or goes on for ever. A validator that edits the work is none.

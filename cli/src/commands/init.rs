@@ -54,11 +54,8 @@ pub fn init(global: &Global, args: &Args) -> Result {
              does to .agent/work/steps_registry.json, and to the conditions of complete.work"
         );
     }
-    let others: Vec<String> = test_command::detect(&root)
-        .into_iter()
-        .skip(1)
-        .map(|it| format!("{} ({})", it.command, it.found))
-        .collect();
+    let others = test_command::detect(&root).into_iter().skip(1).map(|it| it.to_string());
+    let others: Vec<String> = others.collect();
     if !others.is_empty() {
         eprintln!(
             "note: not taken: {}; where the work has to pass them too, add validators to .agent/work/steps_registry.json, \

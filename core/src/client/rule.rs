@@ -638,8 +638,10 @@ impl UsageRule {
     fn told(&self, place: &Place<'_>) -> Option<Told> {
         let picks = [&self.input, &self.cached, &self.cache_write, &self.output, &self.reasoning];
         let numbers = picks.map(|pick| pick.count(place));
-        let lacks = |pick: &Pick| !pick.0.is_empty() && pick.count(place).is_none();
-        if numbers.iter().all(Option::is_none) || lacks(&self.input) || lacks(&self.output) {
+        let [input, .., output, _] = numbers;
+        let lacks = |pick: &Pick, number: Option<u64>| !pick.0.is_empty() && number.is_none();
+        let is_half = lacks(&self.input, input) || lacks(&self.output, output);
+        if is_half || numbers.iter().all(Option::is_none) {
             return None;
         }
         let [input, cached, cache_write, output, reasoning] = numbers.map(Option::unwrap_or_default);

@@ -481,7 +481,7 @@ impl<'a> Found<'a> {
             Style::Diagnostic | Style::Values => self.normaliser.volatile(&draft.about),
         };
         let about = match draft.style {
-            Style::Diagnostic => Cow::Owned(Normaliser::straight(&told)),
+            Style::Diagnostic => Normaliser::straight(&told),
             Style::Lines => Cow::Owned(Normaliser::placeless(&told)),
             Style::Values => Cow::Owned(Normaliser::values(&told, &draft.kind)),
         };

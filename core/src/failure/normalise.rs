@@ -219,8 +219,11 @@ impl Normaliser {
     }
 
     /// Makes quotation marks straight: a compiler sets others where the locale has them.
-    pub(super) fn straight(text: &str) -> String {
-        text.replace(['\u{2018}', '\u{2019}'], "'").replace(['\u{201c}', '\u{201d}'], "\"")
+    pub(super) fn straight(text: &str) -> Cow<'_, str> {
+        if text.is_ascii() {
+            return text.into();
+        }
+        text.replace(['\u{2018}', '\u{2019}'], "'").replace(['\u{201c}', '\u{201d}'], "\"").into()
     }
 
     /// Masks where in a file something stands as well, in lines without what is volatile.

@@ -185,12 +185,12 @@ fn is_sign(mark: &str) -> bool {
     chars.next().is_some_and(|it| !it.is_alphanumeric() && it != '^') && chars.next().is_none()
 }
 
-/// Returns what a pointer leads to, and whether each is `true`.
 /// Returns a text without the mark of its encoding, which some editors write before it.
 fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
 }
 
+/// Returns what a pointer leads to, and whether each is `true`.
 fn pointed(bytes: &[u8], pointer: &str) -> Result<Vec<(Item, bool)>, String> {
     let document: Value =
         serde_json::from_slice(without_mark(bytes)).map_err(|error| format!("is no JSON: {error}"))?;

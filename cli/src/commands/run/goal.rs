@@ -239,7 +239,7 @@ fn detected(workspace: &Path) -> Result<String> {
             "name a command that has to succeed: --check CMD    or take the worker's word for it: --claim",
         ));
     };
-    let others: Vec<String> = found.map(|it| format!("{} ({})", it.command, it.found)).collect();
+    let others: Vec<String> = found.map(|it| it.to_string()).collect();
     let others = if others.is_empty() {
         String::new()
     } else {

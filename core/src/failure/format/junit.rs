@@ -71,7 +71,7 @@ pub(in crate::failure) fn endings(text: &str, tell: &mut Tell<'_>) {
     let text = &text[start..];
     let dialect = dialect(text);
     cases(text, &mut |case, suites| {
-        if !case.is_whole() && !case.is_finding(dialect) {
+        if !case.is_whole(dialect) && !case.is_finding(dialect) {
             let name = case.full_name(dialect, suites);
             let name = if dialect == "cargo-nextest" { format!("{} {name}", case.class) } else { name };
             tell(dialect, &name, case.ending());
@@ -238,17 +238,17 @@ impl Case {
     }
 
     /// Says whether the case is a file that vitest could not load.
-    fn is_file(&self) -> bool {
-        self.class == self.name && diagnostic::is_path(&self.name)
+    fn is_file(&self, dialect: &str) -> bool {
+        dialect == "vitest" && self.class == self.name && diagnostic::is_path(&self.name)
     }
 
     /// Says whether the case stands for what could not be loaded, and not for a test.
-    fn is_whole(&self) -> bool {
+    fn is_whole(&self, dialect: &str) -> bool {
         let [.., message, _] =
             self.failure.as_ref().map_or(["", "", "", ""], |it| it.each_ref().map(String::as_str));
         message.starts_with("collection failure")
             || self.name.contains("Test suite failed to run")
-            || self.is_file()
+            || self.is_file(dialect)
     }
 
     /// Says whether the case is what a linter found, which is gone once it is mended: its text is a diagnostic, or begins with
@@ -339,7 +339,7 @@ impl Case {
         } else if matches!(dialect, "deno-test" | "vitest") {
             draft = draft.at(&self.class, self.line);
         }
-        if dialect == "vitest" && self.is_file() {
+        if self.is_file(dialect) {
             draft.test = None;
         }
         Some(draft)
@@ -363,7 +363,7 @@ impl Case {
                     suites.iter().map(|suite| unescaped(&suite.name)).filter(|name| !name.is_empty());
                 parents.chain([self.name.clone()]).collect::<Vec<_>>().join(" > ")
             }
-            "vitest" if self.is_file() => self.name.clone(),
+            "vitest" if self.is_file(dialect) => self.name.clone(),
             "vitest" => format!("{} > {}", self.class, self.name),
             "deno-test" => format!("{} => {}", file(&self.class), self.name.replace(" > ", " ... ")),
             "playwright" => super::playwright::name_of_case(host(suites), &self.class, &self.name),
