@@ -445,6 +445,27 @@ fn a_template_that_no_attempt_is_left_for_is_a_warning() {
 }
 
 #[test]
+fn files_that_nothing_refers_to_are_read_too_and_warned_of() {
+    let more = [
+        ("prompts/steps/retry/issue/f_failed_dirrty.md", "Commit {{changedFiles}}.\n"),
+        ("prompts/steps/retry/issue/f_other.md", "{{#if error}}"),
+        ("schemas/answer.json", "{\"type\": \"object\""),
+        ("schemas/fine.json", "{}"),
+    ];
+    let files: Vec<(&str, &str)> = PROMPTS.iter().copied().chain(more).collect();
+    check(
+        &example(),
+        &files,
+        &expect![[r#"
+        warning: answer.json:1:17: not JSON: EOF while parsing an object; comments and trailing commas are not JSON
+        warning: .agent/fixer/prompts/steps/retry/issue/f_failed_dirrty.md:1:1: answers no failure; no pattern has its edition and adaptation: name it in one, or delete the file
+        warning: .agent/fixer/prompts/steps/retry/issue/f_other.md:1:1: answers no failure; no pattern has its edition and adaptation: name it in one, or delete the file
+        warning: .agent/fixer/prompts/steps/retry/issue/f_other.md:1:1: {{#if}} is not closed; close it with {{/if}}
+    "#]],
+    );
+}
+
+#[test]
 fn a_custom_validator_needs_no_condition_and_a_command_does() {
     let custom = |kind: &str| {
         let own = json!({"type": kind, "command": "./own.sh", "failurePattern": "red"});

@@ -570,6 +570,17 @@ fn what_is_wrong_has_a_place_and_a_remedy() {
     for name in ["##", "//", ""] {
         assert!(resolve(json!({"s": true}), name).is_err());
     }
+    for (reference, expected) in [
+        ("a.json", ("a.json", "#")),
+        ("a.json#", ("a.json", "#")),
+        ("a.json#s", ("a.json", "s")),
+        ("a.json#/s", ("a.json", "#/s")),
+        // Refused as above, and no name.
+        ("a.json##", ("a.json", "##")),
+    ] {
+        let (file, name) = schema::named(reference);
+        assert_eq!((file, name.as_str()), expected, "{reference}");
+    }
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn step_validator_013_016_and_018_files_are_there_or_not() {
     let absolute = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let conditions = [
         files(&[&absolute("here.txt"), "here.txt", "sub/"]),
-        files(&[&absolute("here.txt"), &absolute("x1"), "x2"]),
+        files(&[&absolute("here.txt"), &absolute("x1"), "x2", "x2"]),
         files(&["sub"]),
         files(&["here.txt/"]),
         files(&["here.txt/below", "dangling"]),

@@ -257,6 +257,9 @@ pub fn claims(answer: &Value) -> Vec<Claim> {
     claims.filter(|claim| claim.passed.is_some() || claim.evidence.is_some()).collect()
 }
 
+/// How the fingerprint of a declaration against the evidence begins.
+pub const CONTRARY: &str = "declared:complete-but:";
+
 /// A declaration against the evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contrary {
@@ -283,8 +286,7 @@ pub fn contrary(answer: &Value, findings: &[Finding<'_>]) -> Option<Contrary> {
         return None;
     }
     let rows = against.iter().map(|(finding, claim)| row(declared, finding, *claim));
-    let fingerprint =
-        |(finding, _): &(&Finding<'_>, _)| format!("declared:complete-but:{}", finding.validator);
+    let fingerprint = |(finding, _): &(&Finding<'_>, _)| format!("{CONTRARY}{}", finding.validator);
     let fingerprints = against.iter().filter(|_| declared).map(fingerprint).collect();
     Some(Contrary { fingerprints, text: table(rows) })
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::answer::AnswerSeen;
 use crate::clip;
 use crate::convergence::Signal;
-use crate::declaration::{Intent, intent};
+use crate::declaration::{self, Intent, intent};
 use crate::duration;
 use crate::event::{
     AnswerGiven, Call, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Exit,
@@ -789,9 +789,13 @@ impl StepState {
                 .partition(|(it, _)| is_of_answer(it) == of_answers);
         let now: BTreeSet<&String> = fingerprints.iter().collect();
         let shrank = now.len() < compared.len();
+        // A claim of completion comes back only where one of the failures that speak against it does: three different
+        // ones are progress, whatever the worker says of each.
+        let is_back = |it: &String| !is_contrary(it) && compared.contains_key(it);
+        let claim_is_back = now.iter().any(|it| is_back(it));
         let count = |it: &String| match compared.get(it) {
-            Some(count) => count.saturating_add(u32::from(!shrank)),
-            None => 1,
+            Some(count) if claim_is_back || !is_contrary(it) => count.saturating_add(u32::from(!shrank)),
+            _ => 1,
         };
         let counted = now.into_iter().map(|it| (it.clone(), count(it)));
         self.occurrences = counted.chain(kept.into_iter().filter(|_| of_answers)).collect();
@@ -852,6 +856,11 @@ fn conversation(step: &StepState, outcome: &Outcome) -> Option<Conversation> {
 /// Says whether a fingerprint is about the answer itself.
 fn is_of_answer(fingerprint: &str) -> bool {
     fingerprint.starts_with("format:") || matches!(fingerprint, "declared:contradiction" | "declared:unknown")
+}
+
+/// Says whether a fingerprint is that of a claim which the validators speak against.
+fn is_contrary(fingerprint: &str) -> bool {
+    fingerprint.starts_with(declaration::CONTRARY)
 }
 
 /// Returns the end of what a check printed, for the next prompt.

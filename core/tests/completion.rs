@@ -29,7 +29,7 @@ enum Says {
     Answers(&'static str),
     /// The worker, or the closer, nothing of the right form.
     Babbles,
-    /// The validators, a letter each: `+` passes, `-` fails, `?` could not run.
+    /// The validators, a letter each: `+` passes, `-` fails, a digit fails with a failure of that number, `?` could not run.
     Found(&'static str),
     /// The same, but they have changed the workspace each time.
     Unsettled(&'static str),
@@ -113,7 +113,7 @@ fn results(step: &Step, phase: Phase, found: &str) -> Vec<ValidatorResult> {
         validator: condition.validator.name.clone(),
         outcome: match letter {
             '+' => ValidatorOutcome::Pass,
-            '-' => ValidatorOutcome::Fail,
+            '-' | '0'..='9' => ValidatorOutcome::Fail,
             _ => ValidatorOutcome::CouldNotRun("there is no such program".to_owned()),
         },
         exit: Exit::Code(0),
@@ -133,11 +133,13 @@ fn results(step: &Step, phase: Phase, found: &str) -> Vec<ValidatorResult> {
 }
 
 fn failures(validator: &str, letter: char) -> Vec<Failure> {
-    let failure = Failure {
-        fingerprint: Fingerprint::recorded(format!("validator:{validator}")),
-        ..Failure::named(validator, "failed", What::Whole, "")
+    let fingerprint = match letter {
+        '-' => format!("validator:{validator}"),
+        '0'..='9' => format!("validator:{validator}:{letter}"),
+        _ => return Vec::new(),
     };
-    if letter == '-' { vec![failure] } else { Vec::new() }
+    let fingerprint = Fingerprint::recorded(fingerprint);
+    vec![Failure { fingerprint, ..Failure::named(validator, "failed", What::Whole, "") }]
 }
 
 /// Plays what the world says; stops where it says no more, or the run has ended.
@@ -361,6 +363,19 @@ fn who_is_asked_and_what_follows_from_the_answers() {
             with_answer(two()),
             vec![Answers(COMPLETE), Found("+-")],
             "iteration 2 Check [validator:b declared:complete-but:b]",
+        ),
+        (
+            "three failures that differ are progress, whatever was declared of each",
+            with_answer(two()),
+            ["+1", "+2", "+3"].iter().flat_map(|found| [Answers(COMPLETE), Found(found)]).collect(),
+            "iteration 4 Check [validator:b:3 declared:complete-but:b]",
+        ),
+        (
+            "the same failure three times is not, and all that came back is named",
+            with_answer(two()),
+            ["-1", "-1", "-1"].iter().flat_map(|found| [Answers(COMPLETE), Found(found)]).collect(),
+            "exhausted: failed (validator:a), failed (validator:b:1) came back in 3 iterations in a row \
+             [validator:a validator:b:1 declared:complete-but:a declared:complete-but:b]",
         ),
         (
             "nobody is asked where nothing was declared",

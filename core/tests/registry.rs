@@ -239,9 +239,27 @@ fn a_condition_has_one_of_four_forms() {
 fn anything_else_is_an_error_with_the_nearest_form() {
     check_conditions(
         &[
-            "exitcode:0", "exit_code: 2", "exitCode", "exitCode:", "exitCode:x", "exitCode:0,",
-            "exitCode:+1", "exitCode:256", "empty ", "Empty", "empty:", "notEmpty", "contain:ok",
-            "contains:", "contains:  ", "match:^a", "matches:[", r"matches:(?=a)b", r"matches:(a)\1", "",
+            "exitcode:0",
+            "exit_code: 2",
+            "exitCode",
+            "exitCode:",
+            "exitCode:x",
+            "exitCode:0,",
+            "exitCode:+1",
+            "exitCode:256",
+            "empty ",
+            "Empty",
+            "empty:",
+            "notEmpty",
+            "contain:ok",
+            "contains:",
+            "contains:  ",
+            "match:^a",
+            "matches:[",
+            r"matches:(?=a)b",
+            r"matches:(a)\1",
+            r"matches:(?<a>x)\k<a>",
+            "",
             "zzz",
         ],
         expect![[r#"
@@ -264,6 +282,7 @@ fn anything_else_is_an_error_with_the_nearest_form() {
             `[` is no regular expression: unclosed character class; correct it
             `(?=a)b` uses look-around, which regular expressions here do not have; write it without
             `(a)\1` uses a back-reference, which regular expressions here do not have; write it without
+            `(?<a>x)\k<a>` uses a back-reference, which regular expressions here do not have; write it without
             `` is no condition; the nearest form is `empty`
             `zzz` is no condition; the nearest form is `empty`
         "#]],

@@ -67,6 +67,10 @@ pub(super) fn resolve(
     let own = top.steps.iter().map(|step| (step.id.clone(), loader.own(step))).collect();
     let ends = top.ends.iter().map(|step| (step.id.clone(), loader.end(step))).collect();
     loader.tree.check_templates(loader.report);
+    loader.tree.check_unused(loader.report);
+    for broken in loader.schemas.broken_beside() {
+        loader.report.adopt_warning(top.place, broken);
+    }
     if asked.is_some() && !loader.asks_unknown {
         loader.check_unused();
     }

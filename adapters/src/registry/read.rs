@@ -46,6 +46,7 @@ impl At {
 
 /// The top of a registry.
 pub(super) struct Top {
+    pub place: Place,
     pub agent: String,
     pub c1: String,
     pub template: Option<(String, At)>,
@@ -164,6 +165,7 @@ pub(super) fn top(root: &Node, report: &mut Report) -> Top {
     let again = ends.iter().filter(|(id, _)| both.contains(id));
     own.extend(again.map(|(id, view)| step(id, view, &mut Report::default())));
     Top {
+        place: root.place,
         agent: view.owned("agentId").unwrap_or_default(),
         c1: view.owned("c1").unwrap_or_else(|| "steps".to_owned()),
         template: said(&view, "pathTemplate"),

@@ -133,7 +133,9 @@ fn prompt(validator: &Validator) -> String {
 fn part(param: &str, extractor: Extractor) -> String {
     let item = match extractor {
         Extractor::FailedTests => "`{{this.name}}`{{#if this.file}} in {{this.file}}{{/if}}: {{this.error}}",
-        Extractor::TypeErrors | Extractor::LintErrors => "{{this.file}}:{{this.line}}: {{this.message}}",
+        Extractor::TypeErrors | Extractor::LintErrors => {
+            "{{#if this.file}}{{this.file}}:{{this.line}}: {{/if}}{{this.message}}"
+        }
         Extractor::ErrorOutput | Extractor::Diff | Extractor::Stdout | Extractor::Stderr => {
             return format!("\n{{{{#if {param}}}}}```\n{{{{{param}}}}}\n```\n{{{{/if}}}}");
         }

@@ -177,6 +177,32 @@ impl Tree {
         }
     }
 
+    /// Warns of prompts beside the templates that answer no failure: a slip in a name leaves the answer to another file.
+    pub fn check_unused(&mut self, report: &mut Report) {
+        let templates: Vec<String> = self.known.keys().cloned().collect();
+        let folders: BTreeMap<&str, &String> = templates
+            .iter()
+            .map(|name| (name.rsplit_once('/').map_or("", |(folder, _)| folder), name))
+            .collect();
+        for (folder, one) in folders {
+            for other in self.beside(one) {
+                let name = if folder.is_empty() { other } else { format!("{folder}/{other}") };
+                if self.files.contains_key(&name) {
+                    continue;
+                }
+                let Some(file) = self.file(&name, report) else { continue };
+                let start = Place { source: file.source, offset: 0 };
+                let help = "no pattern has its edition and adaptation: name it in one, or delete the file";
+                report.warn(start, &KeyPath::default(), "answers no failure", help);
+                for problem in Parsed::parse(&file.template.text, Names::Any).err().unwrap_or_default() {
+                    let offset = u32::try_from(file.body_offset + problem.offset).unwrap_or(u32::MAX);
+                    let place = Place { source: file.source, offset };
+                    report.warn(place, &KeyPath::default(), problem.what, problem.help);
+                }
+            }
+        }
+    }
+
     fn place(&self, name: &str) -> PathBuf {
         match &self.root {
             Root::Prompts(base) => base.join(name),

@@ -74,6 +74,21 @@ impl Schemas {
         })
     }
 
+    /// Returns what is wrong with the files of the folder that nothing has referred to: one that is broken is found when it
+    /// is written, not when a step first needs it.
+    pub fn broken_beside(&mut self) -> Vec<Complaint> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.retain(|name| name.ends_with(".json") && !self.read.contains_key(name));
+        names.sort();
+        let broken = |name: &String| match self.open("", name) {
+            Err(Unread::Broken(complaint)) => Some(*complaint),
+            Ok(_) | Err(Unread::Reference(..)) => None,
+        };
+        names.iter().filter_map(broken).collect()
+    }
+
     fn resolve_in(&mut self, opened: &Opened, name: &str) -> Result<Resolved, Vec<Complaint>> {
         let document = &opened.document;
         let unnamed = |(what, help): reference::Wrong| vec![without_place(&document.name, &what, &help)];

@@ -64,8 +64,9 @@ pub fn resolve(folder: &Path, file: &str, name: &str) -> Result<Resolved, Vec<Co
 /// Splits `FILE#NAME` into the file and the name as [`resolve`] takes it: without one it is the whole file.
 pub fn named(reference: &str) -> (&str, String) {
     let (file, name) = reference.split_once('#').unwrap_or((reference, ""));
-    // A pointer and the whole file need their sign; a name is looked up without.
-    let name = if name.is_empty() || name.starts_with('/') { format!("#{name}") } else { name.to_owned() };
+    // A pointer and the whole file need their sign, as does what is refused; a name is looked up without.
+    let name =
+        if name.is_empty() || name.starts_with(['/', '#']) { format!("#{name}") } else { name.to_owned() };
     (file, name)
 }
 

@@ -292,6 +292,7 @@ impl Bench<'_> {
         for path in paths {
             match is_there(&self.place.workspace.join(path), path.ends_with('/')) {
                 Ok(true) => {}
+                Ok(false) if missing.contains(path) => {}
                 Ok(false) => missing.push(path.clone()),
                 Err(error) => return unrun(validator, &format!("{path} cannot be looked at: {error}")),
             }

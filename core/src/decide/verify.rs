@@ -13,7 +13,7 @@ use crate::event::{
 };
 use crate::gate;
 use crate::id::{Attempt, Iteration, Seq};
-use crate::plural::count;
+use crate::plural::{count, first};
 use crate::prompt::FromRegistry;
 use crate::state::{StepState, Verified};
 use crate::validator::{ValidatorOutcome, ValidatorResult};
@@ -27,6 +27,9 @@ const UNSETTLED_MAX: u32 = 3;
 /// Why nobody can know what holds.
 const UNSETTLED: &str =
     "the validators change the workspace each time they run: have git ignore what they write";
+
+/// How many failures the end of a step names.
+const NAMED_MAX: usize = 3;
 
 /// How much is quoted of an answer that nobody can read, in bytes.
 const QUOTED_MAX: usize = 160;
@@ -220,21 +223,12 @@ impl Batch {
             .flatten();
         // An answer of the wrong form, and what a closer finds open, are failures like any other.
         let aborts = completion.on_failure == OnFailed::Abort && !at.feedback.fingerprints.is_empty();
-        let most = at.occurrences.iter().max_by_key(|(_, count)| **count);
         let end = if let Some(result) = lost {
             StepEnd::ConditionFailed(reason(result))
         } else if aborts {
             StepEnd::ConditionFailed(at.feedback.reasons.first().cloned().unwrap_or_default())
-        } else if let Some((failure, count)) =
-            most.filter(|(_, count)| completion.max_attempts > 0 && **count >= completion.max_attempts)
-        {
-            let named = at.verified.validators.iter().flat_map(|it| &it.failures);
-            let named = named.filter(|it| it.fingerprint.as_str() == failure).map(gate::name).next();
-            let what = named.map_or_else(|| failure.clone(), |name| format!("{name} ({failure})"));
-            StepEnd::AttemptsExhausted(match count {
-                0 | 1 => format!("{what} is there, and one iteration with it is all that is allowed"),
-                _ => format!("{what} came back in {count} iterations in a row"),
-            })
+        } else if let Some(what) = at.came_back(completion.max_attempts) {
+            StepEnd::AttemptsExhausted(what)
         } else if completion.prompts.as_ref().is_some_and(|it| it.is_exhausted(at.repeats)) {
             StepEnd::AttemptsExhausted(format!(
                 "adaptation chain exhausted: the worker asked for repeat {} of its step",
@@ -258,6 +252,29 @@ impl Batch {
 }
 
 impl StepState {
+    /// Says which failures came back so often that it is enough; `None` where none did, or there is no bound.
+    fn came_back(&self, max_attempts: u32) -> Option<String> {
+        let enough = self.occurrences.iter().filter(|(_, count)| max_attempts > 0 && **count >= max_attempts);
+        let (claims, failures): (Vec<_>, Vec<_>) =
+            enough.partition(|(it, _)| it.starts_with(declaration::CONTRARY));
+        // Such a claim comes back with a failure, which says more.
+        let named = if failures.is_empty() { claims } else { failures };
+        let times = named.iter().map(|(_, count)| **count).max()?;
+        let what = first(named.iter().map(|(it, _)| self.named(it)), NAMED_MAX, 0);
+        let (is, them) = if named.len() > 1 { ("are", "them") } else { ("is", "it") };
+        Some(match times {
+            1 => format!("{what} {is} there, and one iteration with {them} is all that is allowed"),
+            _ => format!("{what} came back in {times} iterations in a row"),
+        })
+    }
+
+    /// Returns a fingerprint, with the name of the failure if a validator found one.
+    fn named(&self, fingerprint: &str) -> String {
+        let mut failures = self.verified.validators.iter().flat_map(|it| &it.failures);
+        let named = failures.find(|it| it.fingerprint.as_str() == fingerprint).map(gate::name);
+        named.map_or_else(|| fingerprint.to_owned(), |name| format!("{name} ({fingerprint})"))
+    }
+
     /// Returns the observations that a verdict rests on: those of the claim, and these.
     fn resting_on(&self, more: Vec<Seq>) -> Vec<Seq> {
         let before = self.claim.as_deref().map(|claim| claim.evidence.clone()).unwrap_or_default();

@@ -131,7 +131,7 @@ pub fn regex(pattern: &str) -> Result<Regex, SuccessWhenError> {
         let told = error.to_string();
         let construct = if told.contains("look-around") {
             "look-around"
-        } else if told.contains("backreferences") {
+        } else if told.contains("backreferences") || pattern.contains(r"\k<") || pattern.contains("(?P=") {
             "a back-reference"
         } else {
             let why = told.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();

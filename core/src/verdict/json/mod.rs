@@ -57,7 +57,7 @@ impl Leniency {
             Self::RawControl => "raw line ends in strings",
             Self::Escape => "unknown escapes",
             Self::Number => "numbers of JSON5",
-            Self::Literal => "True, False or None",
+            Self::Literal => "words that are none in JSON",
             Self::Blank => "blanks that are none in JSON",
         }
     }
