@@ -1215,6 +1215,7 @@ fn a_test_is_the_same_in_every_form_that_its_tool_has() {
         &[
             [&format!("1..1\nnot ok 1 works\n# {told}#   `false' failed\n"), "", ""],
             [&format!(" ✗ works\n   {told}     `false' failed\n\n1 test, 1 failure\n"), "", ""],
+            [&format!(" ✗ works [12]\n   {told}     `false' failed\n\n1 test, 1 failure in 1 sec\n"), "", ""],
             [
                 "",
                 "",
@@ -1277,6 +1278,15 @@ fn a_test_is_the_same_in_every_form_that_its_tool_has() {
                 ),
                 "",
                 "",
+            ],
+            [&format!("not ok 1 works\n  boom\n  {trace}\n# tests 1\n# pass 0\n# fail 1\n1..1\n"), "", ""],
+            [
+                "",
+                "",
+                &format!(
+                    "<testsuite name=\"Mocha Tests\"><testcase classname=\"\" name=\"works\"><failure>boom\n\n{}</failure></testcase></testsuite>",
+                    trace.replace('<', "&lt;")
+                ),
             ],
         ],
     );
@@ -2048,6 +2058,70 @@ fn check_one_more(all: &str, less: &str) {
 
 #[test]
 fn a_diagnostic_is_the_same_in_every_form_that_its_tool_has() {
+    let unused = "'width' is assigned a value but never used";
+    for (tool, forms) in [
+        (
+            "ruff",
+            vec![
+                "a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n".to_owned(),
+                "F401 [*] `os` imported but unused\n --> a.py:1:8\n  |\n1 | import os\n  |        ^^\n  |\nhelp: Remove unused import: `os`\n\nFound 1 error.\n".to_owned(),
+                json!([{"code": "F401", "end_location": {"column": 10, "row": 1}, "filename": "/srv/ci/shop/a.py", "location": {"column": 8, "row": 1}, "message": "`os` imported but unused"}]).to_string(),
+                json!([{"check_name": "F401", "description": "F401: `os` imported but unused", "location": {"path": "a.py", "positions": {"begin": {"line": 1, "column": 8}}}}]).to_string(),
+            ],
+        ),
+        (
+            "mypy",
+            vec![
+                "a.py:4: error: Missing return statement  [return]\nFound 1 error in 1 file (checked 1 source file)\n".to_owned(),
+                json!({"file": "a.py", "line": 4, "column": 0, "message": "Missing return statement", "hint": null, "code": "return", "severity": "error"}).to_string(),
+            ],
+        ),
+        (
+            "eslint",
+            vec![
+                format!("\n/srv/ci/shop/a.js\n  9:9  error  {unused}  no-unused-vars\n\n✖ 1 problem (1 error, 0 warnings)\n"),
+                json!([{"filePath": "/srv/ci/shop/a.js", "messages": [{"ruleId": "no-unused-vars", "severity": 2, "message": format!("{unused}."), "line": 9, "column": 9}]}]).to_string(),
+                format!("/srv/ci/shop/a.js: line 9, col 9, Error - {unused}. (no-unused-vars)\n\n1 problem\n"),
+                format!(
+                    "<?xml version=\"1.0\"?><checkstyle version=\"4.3\"><file name=\"/srv/ci/shop/a.js\"><error line=\"9\" column=\"9\" severity=\"error\" message=\"{unused}. (no-unused-vars)\" source=\"eslint.rules.no-unused-vars\" /></file></checkstyle>"
+                ),
+            ],
+        ),
+        (
+            "pylint",
+            vec![
+                "a.py:14:4: W0123: Use of eval (eval-used)\n".to_owned(),
+                "a.py:14: [W0123(eval-used), f] Use of eval\n".to_owned(),
+                "a.py(14): [W0123(eval-used)f] Use of eval\n".to_owned(),
+                "::warning file=a.py,line=14,endline=14,col=4,title=W0123::Use of eval\n".to_owned(),
+            ],
+        ),
+        (
+            "pyright",
+            vec![
+                "/srv/ci/shop/a.py\n  /srv/ci/shop/a.py:15:12 - error: Type \"int\" is not assignable\n    \"int\" is not assignable to \"str\" (reportReturnType)\n1 error, 0 warnings, 0 informations\n".to_owned(),
+                json!({"generalDiagnostics": [{"file": "/srv/ci/shop/a.py", "severity": "error", "message": "Type \"int\" is not assignable\n\u{a0}\u{a0}\"int\" is not assignable to \"str\"", "range": {"start": {"line": 14, "character": 11}}, "rule": "reportReturnType"}]}).to_string(),
+            ],
+        ),
+        (
+            "yamllint",
+            vec![
+                "y.yaml\n  1:5       error    too many spaces after colon  (colons)\n\n".to_owned(),
+                "./y.yaml:1:5: [error] too many spaces after colon (colons)\n".to_owned(),
+                "::group::./y.yaml\n::error file=./y.yaml,line=1,col=5::1:5 [colons] too many spaces after colon\n::endgroup::\n".to_owned(),
+            ],
+        ),
+        (
+            "rustc",
+            vec![
+                "error[E0609]: no field `radius` on type `&Shape`\n --> src/area.rs:8:53\n  |\n8 |     self.radius\n  |          ^^^^^^ unknown field\n\nerror: could not compile `shapes`\n".to_owned(),
+                "src/area.rs:8:53: error[E0609]: no field `radius` on type `&Shape`: unknown field\nerror: could not compile `shapes`\n".to_owned(),
+            ],
+        ),
+    ] {
+        let forms: Vec<[&str; 3]> = forms.iter().map(|form| [form.as_str(), "", ""]).collect();
+        check_forms(tool, &forms);
+    }
     let sample = |file: &str| SAMPLES.iter().find(|(name, _)| *name == file).expect("a sample").1;
     for (one, other) in [("terraform.txt", "terraform-plain.txt"), ("testthat.txt", "testthat-summary.txt")] {
         assert_eq!(read(sample(one)).set(), read(sample(other)).set(), "{one} and {other}");

@@ -481,7 +481,7 @@ impl<'a> Found<'a> {
             Style::Diagnostic | Style::Values => self.normaliser.volatile(&draft.about),
         };
         let about = match draft.style {
-            Style::Diagnostic => Normaliser::straight(&told),
+            Style::Diagnostic => Normaliser::diagnosis(&told, &draft.kind),
             Style::Lines => Cow::Owned(Normaliser::placeless(&told)),
             Style::Values => Cow::Owned(Normaliser::values(&told, &draft.kind)),
         };
@@ -493,7 +493,12 @@ impl<'a> Found<'a> {
             "" => subject,
             package => Cow::Owned(format!("{package}\n{subject}")),
         };
-        let fingerprint = Fingerprint::of(&[draft.tool, &subject, &draft.kind, &about]);
+        // One tool says the same of a place in several formats, which are read by several readers.
+        let tool = match draft.class {
+            Class::Diagnostic | Class::Format => "",
+            Class::Test | Class::Process => draft.tool,
+        };
+        let fingerprint = Fingerprint::of(&[tool, &subject, &draft.kind, &about]);
         let values = self.normaliser.volatile(&draft.values);
         let exact = Fingerprint::of(&[fingerprint.as_str(), &told, &values]);
         Failure {

@@ -218,12 +218,19 @@ impl Normaliser {
         masked
     }
 
-    /// Makes quotation marks straight: a compiler sets others where the locale has them.
-    pub(super) fn straight(text: &str) -> Cow<'_, str> {
-        if text.is_ascii() {
+    /// Takes from the message of a tool what only some of its formats have: the rule once more, the full stop of a sentence,
+    /// lines that it is set in, and the quotation marks of the locale.
+    pub(super) fn diagnosis<'t>(text: &'t str, rule: &str) -> Cow<'t, str> {
+        let behind = text.strip_prefix(rule).and_then(|rest| rest.strip_prefix(": "));
+        let text = behind.filter(|_| !rule.is_empty()).unwrap_or(text);
+        let named = text.strip_suffix([')', ']']).and_then(|rest| rest.strip_suffix(rule));
+        let before = named.filter(|_| !rule.is_empty()).and_then(|rest| rest.strip_suffix(['(', '[']));
+        let text = before.unwrap_or(text).trim_end().trim_end_matches('.');
+        if text.is_ascii() && !text.contains('\n') {
             return text.into();
         }
-        text.replace(['\u{2018}', '\u{2019}'], "'").replace(['\u{201c}', '\u{201d}'], "\"").into()
+        let text = text.replace(['\u{2018}', '\u{2019}'], "'").replace(['\u{201c}', '\u{201d}'], "\"");
+        text.split_whitespace().collect::<Vec<_>>().join(" ").into()
     }
 
     /// Masks where in a file something stands as well, in lines without what is volatile.

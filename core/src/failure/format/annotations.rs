@@ -52,12 +52,21 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             continue;
         }
         let column = field(["col", "columnnumber"]).and_then(|column| column.parse().ok());
-        let is_warning = error.is_none() && !is_of_pylint(&kind);
+        let (kind, first) = ruled(&kind, first);
+        let is_warning = error.is_none() && !is_of_pylint(kind);
         let draft = Draft::diagnostic("annotations", &file, line, first).warning(is_warning);
         let shown = format!("{kind} {message}");
-        drafts.push(draft.kind(&kind).shown_at(column, "").message(shown.trim()));
+        drafts.push(draft.kind(kind).shown_at(column, "").message(shown.trim()));
     }
     found.push_errors(drafts);
+}
+
+/// Returns the rule and the message: some have the place before it once more, and the rule in brackets.
+fn ruled<'m>(kind: &'m str, message: &'m str) -> (&'m str, &'m str) {
+    let is_place = |text: &str| text.contains(':') && text.bytes().all(|c| c.is_ascii_digit() || c == b':');
+    let bare = message.split_once(' ').filter(|(place, _)| is_place(place)).map_or(message, |(_, rest)| rest);
+    let rule = bare.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    rule.filter(|(rule, _)| kind.is_empty() && !rule.contains(' ')).unwrap_or((kind, bare))
 }
 
 /// Says whether a code is one of pylint's, which fails by each of them: `W0611`.

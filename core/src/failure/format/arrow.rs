@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
-use super::super::record::Class;
 use super::{Sheet, until};
 
 static ARROW: LazyLock<Regex> = LazyLock::new(|| {
@@ -46,15 +45,19 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let code = head.name("code").or(head.name("rule")).map_or("", |code| code.as_str());
         let tool = if head.name("rule").is_some() { "ruff" } else { "rustc" };
         let draft = Draft::diagnostic(tool, &arrow["file"], number(&arrow, "line"), &head["what"]).kind(code);
-        let label = if tool == "rustc" { label(body) } else { "" };
+        // The rule stood there once.
+        let label = Some(label(body)).filter(|label| *label != code).unwrap_or_default();
         let shown: Vec<&str> = [head.get(0).map_or("", |head| head.as_str()), line]
             .into_iter()
             .chain(body.iter().copied())
             .collect();
         let draft = draft.shown_at(number(&arrow, "column"), &lint(body));
         // ruff says of a file that is not formatted where that begins.
-        let class = if code == "unformatted" { Class::Format } else { draft.class };
-        let draft = Draft { class, ..draft };
+        if code == "unformatted" {
+            let line = number(&arrow, "line");
+            found.push(Draft::unformatted(tool, &arrow["file"], line, &shown.join("\n")));
+            continue;
+        }
         let body = if tool == "rustc" { body } else { &[] };
         found.push(draft.about(&about(&head["what"], label, body)).message(&shown.join("\n")));
     }
@@ -65,7 +68,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 pub(super) fn about(message: &str, label: &str, body: &[&str]) -> String {
     let label = label.split("help:").next().unwrap_or_default().trim();
     let source = if has_symbol(message, label) { String::new() } else { pointed_at(body) };
-    [message, label, &source].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
+    // So they stand with --message-format short.
+    let message = if label.is_empty() { message.to_owned() } else { format!("{message}: {label}") };
+    if source.is_empty() { message } else { format!("{message} {source}") }
 }
 
 /// By this rustc and cargo end what they say of a crate.

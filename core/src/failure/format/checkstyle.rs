@@ -38,10 +38,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 }
                 "error" => {
                     let number = |name: &str| attribute(&tag, name).parse().ok();
-                    let rule = attribute(&tag, "source");
+                    let source = attribute(&tag, "source");
+                    let rule = source.rsplit_once(".rules.").map_or(&*source, |(_, rule)| rule);
                     let message = attribute(&tag, "message");
                     let draft = Draft::diagnostic("diagnostics", &file, number("line"), message.trim());
-                    let draft = draft.kind(&rule).shown_at(number("column"), "");
+                    let draft = draft.kind(rule).shown_at(number("column"), "");
                     drafts.push(draft.warning(attribute(&tag, "severity") != "error"));
                 }
                 _ => {}

@@ -36,7 +36,7 @@ static SAID: LazyLock<Regex> = LazyLock::new(|| {
     let severity = r"(?P<severity>(?i:fatal error|internal compiler error|error|warning|note|info|style|remark|hint|help|convention|refactor)|E|W|C|R|F)";
     // With a colon, or before a code that stands for it: `error[code] message`, `error MD022/name message`.
     let behind = r"(?:(?:\[(?P<code1>[\w-]+)\]| (?P<code2>[A-Z]+\d+))?:(?: +|$)|\[(?P<code3>[\w-]+)\] +| (?P<code4>[A-Z]+\d+)(?:/[\w/-]+)? +|(?: (?P<code9>[a-z@][\w/-]*))? +: +)";
-    let code = r"(?P<code5>[A-Z]{1,4}\d{2,5}|SC\d+)(?:\[\w+\])?:? +|(?:\[GHC-\d+\] +)?\[(?P<code10>-W[\w-]+)(?:, -W[\w=-]+)*\](?: +|$)|\[(?P<code6>[A-Z]\d{4})\([\w-]+\), \S*\] +|\[(?P<code7>[A-Z]{1,5}-?\d{2,5}|[a-z]+(?:-[a-z]+)+)\](?: +|$)|(?P<code8>[a-z]+(?:-[a-z]+)+): +";
+    let code = r"(?P<code5>[A-Z]{1,4}\d{2,5}|SC\d+)(?:\[\w+\])?:? +|(?:\[GHC-\d+\] +)?\[(?P<code10>-W[\w-]+)(?:, -W[\w=-]+)*\](?: +|$)|\[(?P<code6>[A-Z]\d{4})\([\w-]+\)(?:, )?\S*\] +|\[(?P<code7>[A-Z]{1,5}-?\d{2,5}|[a-z]+(?:-[a-z]+)+)\](?: +|$)|(?P<code8>[a-z]+(?:-[a-z]+)+): +";
     let pattern = format!(
         r"^(?P<dash>- )?(?:\[(?P<level>error|warning)\] +|{severity}{behind})?(?:{code})?(?P<what>.*)$"
     );
@@ -50,7 +50,7 @@ const CODES: [&str; 10] =
 /// The rule at the end of a message: `[-Wunused]`, `[return-value]`, `(unused-import)`.
 static RULE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"^(?P<what>.*\S)\s+(?:\[(?:(?P<level>(?i:error|warning))/)?(?P<rule>-W[\w=+,-]+|[A-Za-z]\w*(?:[-/:.,][\w-]+)*(?:\([\w/-]+\))?)\]|\((?P<rule2>[a-z][a-z\d]*(?:[-/:][\w-]+)*|\w+/[\w/-]+|[A-Z]{1,5}\d{2,5})\))$",
+        r"^(?P<what>.*\S)\s+(?:\[(?:(?P<level>(?i:error|warning))/)?(?P<rule>-W[\w=+,-]+|[A-Za-z]\w*(?:[-/:.,][\w-]+)*(?:\([\w/-]+\))?)\]|\((?P<rule2>[a-z][a-z\d]*(?:[-/:][\w-]+)*|[A-Za-z_]\w*/[\w/-]+|[A-Z]{1,5}\d{2,5})\))$",
     )
     .expect("well formed")
 });

@@ -315,6 +315,11 @@ impl Case {
         if dialect == "bats" {
             return Some(super::tap::of_bats(&name, &lines));
         }
+        if let Some(draft) =
+            Some(&lines).filter(|_| dialect == "mocha").and_then(|it| super::mocha::of_told(&name, it))
+        {
+            return Some(draft);
+        }
         let mut draft = Draft::test(dialect, &name, &lines);
         if dialect == "pytest" {
             draft = super::pytest::from_report(draft, &self.class, &self.name, message);
@@ -348,7 +353,9 @@ impl Case {
     /// Makes what a linter found: the suite is the file, and the case is named by the rule, behind the name of the tool.
     fn finding(&self, file: &str, line: u32, column: Option<u32>, message: &str) -> Draft {
         let tool = self.name.strip_prefix("org.").and_then(|name| name.split_once('.'));
+        // What ESLint cannot parse breaks none.
         let rule = tool.map_or(&*self.name, |(_, rule)| rule);
+        let rule = if rule == "unknown" { "" } else { rule };
         let draft = Draft::diagnostic("diagnostics", file, Some(line), message).kind(rule);
         draft.shown_at(column, "").message(&format!("{rule} {message}"))
     }
@@ -368,6 +375,10 @@ impl Case {
             "deno-test" => format!("{} => {}", file(&self.class), self.name.replace(" > ", " ... ")),
             "playwright" => super::playwright::name_of_case(host(suites), &self.class, &self.name),
             "gtest" => format!("{}.{}", self.class, self.name),
+            // Its own reporter writes the suites and the title, that of mocha-junit-reporter the whole and the title.
+            "mocha" if !self.class.is_empty() && !self.name.ends_with(&self.class) => {
+                format!("{} {}", self.class, self.name)
+            }
             "pytest" => super::pytest::name_of_case(&self.class, &self.name),
             _ if self.class.ends_with(".bats") || self.class == self.name || self.class.is_empty() => {
                 self.name.clone()

@@ -129,6 +129,8 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
     };
     let line = u32::try_from(line).ok();
     let draft = Draft::diagnostic("lint", file, line, message.trim()).kind(&rule.unwrap_or_default());
+    // What follows explains it, and other formats leave it out.
+    let draft = draft.about(message.trim().lines().next().unwrap_or_default());
     let columns = [
         &value["column"],
         &value["location"]["column"],

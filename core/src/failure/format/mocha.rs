@@ -118,7 +118,19 @@ fn titles<'s, 'a>(head: &'a str, body: &'s [&'a str], depth: usize) -> (String, 
     (path.join(" "), body)
 }
 
+/// Reads what mocha's reporters for TAP and XML tell of a failure: the message, and the stack, which begins with it again.
+pub(super) fn of_told(name: &str, below: &[&str]) -> Option<Draft> {
+    let body: Vec<&str> = below.iter().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
+    let (message, rest) = body.split_first().filter(|(message, _)| !message.is_empty())?;
+    let is_again = |line: &&str| line.strip_suffix(message).is_some_and(|error| error.ends_with(": "));
+    let stack = &rest[rest.iter().position(is_again)?..];
+    stack.iter().any(|line| line.trim_start().starts_with("at ")).then(|| of(name, stack))
+}
+
+fn of(name: &str, body: &[&str]) -> Draft {
+    Draft::test(TOOL, name, body).within(node_test::called_from(body))
+}
+
 fn push(name: &str, body: &[&str], found: &mut Found<'_>) {
-    let draft = Draft::test(TOOL, name, body).within(node_test::called_from(body));
-    found.push(draft.headed(name));
+    found.push(of(name, body).headed(name));
 }

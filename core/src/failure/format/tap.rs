@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::super::draft::{Draft, Found, Style};
 use super::super::listing::{Ending, Tell};
 use super::super::reason::{begins, indentation};
-use super::{Sheet, check, diagnostic, node_test, places, until};
+use super::{Sheet, check, diagnostic, mocha, node_test, places, until};
 use crate::verdict::text::strip_ansi;
 
 /// Reads every point that is not ok and not expected to be so.
@@ -309,7 +309,10 @@ fn push(tool: &'static str, name: &str, line: &str, body: &[&str], before: &[&st
         let drafts = of_linter(name, &block).into_iter().map(|draft| draft.told_by(line));
         return found.push_errors(drafts.collect());
     }
-    let draft = if yaml.is_some() { of_yaml(tool, name, &block) } else { of_comments(tool, name, &block) };
+    let draft = match yaml {
+        Some(_) => of_yaml(tool, name, &block),
+        None => mocha::of_told(name, &block).or_else(|| of_comments(tool, name, &block)),
+    };
     let Some(draft) = draft else { return };
     let draft = draft.headed(line.trim()).told_by(line);
     let draft = if yaml.is_some() { node_test::file_of_its_own(draft, name, before) } else { draft };
