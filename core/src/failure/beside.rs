@@ -13,8 +13,18 @@ use regex::Regex;
 use super::count;
 use super::draft::Told;
 use super::format::traceback::CRASH_LINES;
-use super::format::{diagnostic, unparsed};
+use super::format::{diagnostic, places, unparsed};
 use super::reason::{exception, is_frame};
+
+/// The lines of a stream.
+#[derive(Clone, Copy)]
+pub(super) struct Printed<'p> {
+    pub(super) lines: &'p [&'p str],
+    /// The first byte of each.
+    pub(super) firsts: &'p [u8],
+    /// Those that tell of failed tests.
+    pub(super) of_tests: &'p [Range<usize>],
+}
 
 /// Where lines of a stream are believed.
 pub(super) struct Beside {
@@ -25,23 +35,27 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// Finds where no test prints in both streams, of which each comes with the lines that tell of failed tests.
-    pub(super) fn of(streams: [(&[&str], &[Range<usize>]); 2], printed_is_known: bool) -> [Self; 2] {
+    /// Finds where no test prints in both streams.
+    pub(super) fn of(streams: [Printed<'_>; 2], printed_is_known: bool) -> [Self; 2] {
         // Of one target that failed nobody knows whether it is that of the tests.
-        let are_several = streams.iter().map(|(lines, _)| targets(lines).count()).sum::<usize>() > 1;
-        streams.map(|(lines, tests)| {
-            let mut diagnostics = closed(lines);
+        let targets = streams.map(|it| targets(it.lines, it.firsts));
+        let are_several = targets.iter().map(Vec::len).sum::<usize>() > 1;
+        let mut targets = targets.into_iter();
+        streams.map(|Printed { lines, firsts, of_tests }| {
+            let mut diagnostics = closed(lines, firsts);
+            let targets = targets.next().unwrap_or_default();
             if are_several {
-                diagnostics.extend(of_targets(lines));
+                diagnostics.extend(of_targets(lines, &targets));
             }
-            let end = behind(lines, tests);
+            let end = behind(lines, of_tests);
             diagnostics.extend(end.clone());
             let mut last_words = diagnostics.clone();
             last_words.extend(end.is_none().then(|| dying(lines)).flatten());
             if printed_is_known {
-                last_words.extend(of_node(lines));
+                last_words.extend(of_node(lines, firsts));
             }
-            last_words.extend((0..lines.len()).filter(|at| is_said_by_make(lines[*at])).map(|at| at..at + 1));
+            last_words
+                .extend(places(b"gm", firsts).filter(|at| is_said_by_make(lines[*at])).map(|at| at..at + 1));
             Self { diagnostics, last_words }
         })
     }
@@ -88,14 +102,13 @@ fn is_of_runner(line: &str) -> bool {
 }
 
 /// Returns the diagnostics above each line in which a linter or a compiler counts them.
-fn closed(lines: &[&str]) -> Vec<Range<usize>> {
+fn closed(lines: &[&str], firsts: &[u8]) -> Vec<Range<usize>> {
     static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?:Found \d+ errors?(?: in \d+ files?.*|\.)|(?:\d+ warnings? and )?\d+ errors? generated\.|Your code has been rated at .*|\d+ issues?[:.].*)$").expect("well formed")
     });
-    let counts = |line: &str| {
-        matches!(line.as_bytes().first(), Some(b'F' | b'Y' | b'0'..=b'9')) && COUNTED.is_match(line)
-    };
-    let ends = (0..lines.len()).filter(|at| counts(lines[*at]));
+    let counts =
+        |at: &usize| matches!(firsts[*at], b'F' | b'Y' | b'0'..=b'9') && COUNTED.is_match(lines[*at]);
+    let ends = (0..lines.len()).filter(counts);
     ends.filter_map(|end| {
         let is_own = |line: &&&str| {
             line.is_empty()
@@ -111,24 +124,25 @@ fn closed(lines: &[&str]) -> Vec<Range<usize>> {
 }
 
 /// Returns where make says that a target failed; where it passes on that of another make, once.
-fn targets<'l>(lines: &'l [&str]) -> impl Iterator<Item = usize> + 'l {
+fn targets(lines: &[&str], firsts: &[u8]) -> Vec<usize> {
     let fails = |line: &str| {
         is_of_make(line)
             && line.contains(": *** [")
             && line.contains("Error ")
             && !line.ends_with("(ignored)")
     };
-    (0..lines.len()).filter(move |at| {
+    let said = places(b"gm", firsts).filter(|at| {
         let passes_on = |above: usize| is_of_make(lines[above]) && unparsed::is_epilogue(lines[above]);
         fails(lines[*at]) && !at.checked_sub(1).is_some_and(passes_on)
-    })
+    });
+    said.collect()
 }
 
 /// Returns what stands between the failures of targets, and of what stands above the first one all without a gap.
-fn of_targets(lines: &[&str]) -> Vec<Range<usize>> {
+fn of_targets(lines: &[&str], targets: &[usize]) -> Vec<Range<usize>> {
     let mut start = None;
     let mut parts = Vec::new();
-    for end in targets(lines) {
+    for end in targets.iter().copied() {
         let above = || end - lines[..end].iter().rev().take_while(|line| !line.trim().is_empty()).count();
         parts.push(start.unwrap_or_else(above)..end);
         start = Some(end + 1);
@@ -156,8 +170,8 @@ fn dying(lines: &[&str]) -> Option<Range<usize>> {
 }
 
 /// Returns what stands above each line in which node tells its version, which it does where it dies.
-fn of_node(lines: &[&str]) -> Vec<Range<usize>> {
-    let ends = (0..lines.len()).filter(|at| lines[*at].starts_with("Node.js v"));
+fn of_node(lines: &[&str], firsts: &[u8]) -> Vec<Range<usize>> {
+    let ends = places(b"N", firsts).filter(|at| lines[*at].starts_with("Node.js v"));
     ends.map(|end| end.saturating_sub(CRASH_LINES)..end + 1).collect()
 }
 

@@ -1,8 +1,8 @@
 //! A draft: what a reader says of a failure, before it is normalised; and the list of what was found.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
-use std::collections::btree_map::{BTreeMap, Entry};
 use std::ops::Range;
 
 use super::normalise::Normaliser;
@@ -195,6 +195,12 @@ pub(super) struct Told {
     pub(super) end: usize,
     /// It is a test.
     pub(super) is_test: bool,
+}
+
+/// A draft whose names are normalised, and what varies by itself masked.
+struct Identified {
+    fingerprint: Fingerprint,
+    draft: Draft,
 }
 
 /// What was found so far.
@@ -420,17 +426,17 @@ impl<'a> Found<'a> {
             let record = Record::of(&draft, self.normaliser);
             Record { suite: record.suite.or(package), ..record }
         });
-        let failure = self.finish(draft);
+        let identified = self.identified(draft);
+        let fingerprint = identified.fingerprint.clone();
         if let (Some(records), Some(record)) = (&mut self.records, record) {
-            records.add(Record { fingerprint: failure.fingerprint.clone(), ..record });
+            records.add(Record { fingerprint: fingerprint.clone(), ..record });
         }
-        let lines = match self.seen.entry(failure.fingerprint.clone()) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => {
-                self.failures.push(failure);
-                new.insert(BTreeSet::new())
-            }
-        };
+        // Most tools tell of a failure more than once.
+        if !self.seen.contains_key(&fingerprint) {
+            let failure = self.finish(identified);
+            self.failures.push(failure);
+        }
+        let lines = self.seen.entry(fingerprint).or_default();
         if lines.len() < PLACES_MAX {
             lines.extend(line);
         }
@@ -461,7 +467,8 @@ impl<'a> Found<'a> {
         if is_whole { "" } else { self.packages.around(draft.address) }
     }
 
-    fn finish(&self, mut draft: Draft) -> Failure {
+    /// Makes the identity of a draft.
+    fn identified(&self, mut draft: Draft) -> Identified {
         let package = self.package(&draft);
         // What is searched for patterns is bounded, whatever the tool printed.
         let about = Some(&mut draft.about).filter(|_| draft.style != Style::Lines);
@@ -499,14 +506,18 @@ impl<'a> Found<'a> {
             Class::Test | Class::Process => draft.tool,
         };
         let fingerprint = Fingerprint::of(&[tool, &subject, &draft.kind, &about]);
+        Identified { fingerprint, draft: Draft { test, file, about: told, ..draft } }
+    }
+
+    fn finish(&self, Identified { fingerprint, draft }: Identified) -> Failure {
         let values = self.normaliser.volatile(&draft.values);
-        let exact = Fingerprint::of(&[fingerprint.as_str(), &told, &values]);
+        let exact = Fingerprint::of(&[fingerprint.as_str(), &draft.about, &values]);
         Failure {
             fingerprint,
             exact,
             tool: draft.tool.to_owned(),
-            test,
-            location: file.map(|file| Location { file, line: draft.line }),
+            test: draft.test,
+            location: draft.file.map(|file| Location { file, line: draft.line }),
             kind: draft.kind,
             message: bounded(draft.message),
             source: self.source,

@@ -91,9 +91,9 @@ impl<'a> Page<'a> {
 
     /// Returns the lines, the first byte of each, and the first that is no blank: 0 where there is none.
     pub(super) fn lines_and_firsts(&self) -> (Vec<&str>, Vec<u8>, Vec<u8>) {
-        let room = || self.text.len() / LINE_BYTES + 1;
-        let mut lines = Vec::with_capacity(room());
-        let (mut firsts, mut begins) = (Vec::with_capacity(room()), Vec::with_capacity(room()));
+        let count = memchr::memchr_iter(b'\n', self.text.as_bytes()).count() + 1;
+        let mut lines = Vec::with_capacity(count);
+        let (mut firsts, mut begins) = (Vec::with_capacity(count), Vec::with_capacity(count));
         self.each_line(|line| {
             lines.push(line);
             firsts.push(line.as_bytes().first().copied().unwrap_or_default());

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::beside::{Beside, lines_of};
+use super::beside::{Beside, Printed, lines_of};
 use super::draft::{Found, Told};
 use super::format::{self, Sheet};
 use super::marks::Marks;
@@ -341,8 +341,11 @@ fn read_beside(
     let has_tests = found.has_tests() || told.iter().any(|told| told.is_test);
     let of_tests = pages.each_mut().map(|page| page.hide_told(told));
     let beside = has_tests.then(|| {
-        let [out, err] = &pages;
-        Beside::of([(&out.lines, &of_tests[0]), (&err.lines, &of_tests[1])], printed_is_known)
+        let printed = [0, 1].map(|at| {
+            let Prepared { lines, firsts, .. } = &pages[at];
+            Printed { lines, firsts, of_tests: &of_tests[at] }
+        });
+        Beside::of(printed, printed_is_known)
     });
     found.reading_beside();
     let mut views = pages.clone();

@@ -1,5 +1,8 @@
 //! JSON messages of cargo, rustc and clippy, and of libtest.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use serde::Deserialize;
 
 use super::super::draft::{Draft, Found};
@@ -45,18 +48,21 @@ struct Test {
     stdout: String,
 }
 
+static ERROR: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"level\":\"error"));
+static FAILED: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"failed\""));
+
 /// Reads every error, and every failed test.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let suites = sheet.starting(b"{").filter(|(_, line)| is_failed_suite(line));
     let ends: Vec<usize> = suites.map(|(at, _)| at).collect();
     let mut targets = libtest::targets(sheet, &ends).into_iter().peekable();
     for (at, line) in sheet.starting(b"{") {
-        if line.contains("\"level\":\"error") {
+        if ERROR.find(line.as_bytes()).is_some() {
             let wrapped = serde_json::from_str::<Line>(line).ok().and_then(|line| line.message);
             if let Some(diagnostic) = wrapped.or_else(|| serde_json::from_str(line).ok()) {
                 diagnostic.push(found);
             }
-        } else if line.contains("\"failed\"")
+        } else if FAILED.find(line.as_bytes()).is_some()
             && let Ok(test) = serde_json::from_str::<Test>(line)
             && test.event == "failed"
         {
@@ -74,7 +80,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 /// Says whether a line ends the failed tests of a binary.
 fn is_failed_suite(line: &str) -> bool {
-    line.contains("\"suite\"")
+    FAILED.find(line.as_bytes()).is_some()
+        && line.contains("\"suite\"")
         && [r#""event": "failed""#, r#""event":"failed""#].iter().any(|it| line.contains(it))
 }
 

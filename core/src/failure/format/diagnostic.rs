@@ -171,7 +171,18 @@ fn is_rule(word: &str) -> bool {
 fn has_position(line: &[u8]) -> bool {
     memchr::memchr2_iter(b':', b'(', line)
         .take(8)
-        .any(|at| line.get(at + 1).is_some_and(u8::is_ascii_digit) && at > 0)
+        .any(|at| line.get(at + 1).is_some_and(u8::is_ascii_digit) && ends_in_file(&line[..at]))
+}
+
+/// Says whether what stands before a position may be a path, as [`is_path`] has it: it ends in an extension, or in one of the
+/// names that have none.
+fn ends_in_file(before: &[u8]) -> bool {
+    let is_of_extension = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'+' || !byte.is_ascii();
+    let length = before.iter().rev().take_while(|byte| is_of_extension(byte)).count();
+    let (rest, extension) = before.split_at(before.len() - length);
+    extension.first().is_some_and(u8::is_ascii_alphabetic) && rest.ends_with(b".")
+        || extension.ends_with(b"file")
+        || extension.ends_with(b"BUILD")
 }
 
 /// A path has an extension or a folder; `12:30:01` and `http://host:80` are none.

@@ -16,7 +16,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let found_at: Vec<(usize, Diagnostic<'_>)> =
         lines.filter_map(|at| Some((at, parse_at(sheet.lines, at)?))).collect();
     let diagnostics = || found_at.iter().map(|(_, it)| it);
-    let links = LINKER.iter().any(|said| sheet.has(said));
+    let links = LINKED.is_match(sheet.text);
     let errors = links || diagnostics().any(Diagnostic::is_error);
     let mut headers = BTreeSet::new();
     for (at, it) in found_at.iter().filter(|(_, it)| !it.is_remark()) {
@@ -75,18 +75,13 @@ fn symbol<'a>(below: &[&'a str]) -> &'a str {
         .trim()
 }
 
-/// What linkers say.
-const LINKER: &[&str] = &[
-    "undefined reference to",
-    "multiple definition of",
-    "undefined symbol: ",
-    "duplicate symbol",
-    "cannot find -l",
-    "unable to find library -l",
-];
+/// What linkers say, in one search.
+static LINKED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new("undefined reference to|multiple definition of|undefined symbol: |duplicate symbol|cannot find -l|unable to find library -l").expect("well formed")
+});
 
 fn is_linker(line: &str) -> bool {
-    LINKER.iter().any(|said| line.contains(said))
+    LINKED.is_match(line)
 }
 
 /// Reads what the linker complains of: the symbol, and the source file where it is named, which lld says below.

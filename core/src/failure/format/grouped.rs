@@ -14,27 +14,37 @@ static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads the problems below each file; the warnings only where nothing is an error.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let (mut file, mut is_ruled, mut drafts) = ("", false, Vec::new());
-    for line in sheet.lines {
-        let indented = line.starts_with([' ', '\t']);
-        let coded = Some(file).filter(|_| is_ruled).and_then(|file| coded(file, line));
-        if !file.is_empty() && line.starts_with("───") {
+    let (mut above, mut is_ruled, mut drafts) = ("", false, Vec::new());
+    for (at, line) in sheet.lines.iter().enumerate() {
+        // The first letter tells most lines apart, before it is asked whether the line above names a file.
+        let begin = sheet.begins[at];
+        if sheet.firsts[at] == b' ' || sheet.firsts[at] == b'\t' {
+            if begin.is_ascii_digit() || begin == b'!' || !begin.is_ascii() {
+                drafts.extend(file(above).and_then(|file| problem(file, line)));
+            }
+            continue;
+        }
+        let coded = Some(above).filter(|_| is_ruled).and_then(|above| coded(file(above)?, line));
+        if begin == RULE[0] && line.as_bytes().starts_with(RULE) && file(above).is_some() {
             is_ruled = true;
         } else if coded.is_some() {
             drafts.extend(coded);
-        } else if !indented {
-            is_ruled = false;
-            let named = line.trim_end().trim_end_matches(':');
-            file = if diagnostic::is_path(named) { named } else { "" };
-        } else if !file.is_empty() {
-            drafts.extend(problem(file, line));
+        } else {
+            (above, is_ruled) = (line, false);
         }
     }
     found.push_errors(drafts);
 }
 
+/// What is drawn below the name of a file.
+const RULE: &[u8] = "───".as_bytes();
+
+/// Returns the file that a line names.
+fn file(line: &str) -> Option<&str> {
+    Some(line.trim_end().trim_end_matches(':')).filter(|named| diagnostic::is_path(named))
+}
+
 fn problem(file: &str, line: &str) -> Option<Draft> {
-    // The first letter tells most lines apart.
     if !line.trim_start_matches([' ', '✖', '⚠', '×', '!']).starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }

@@ -27,7 +27,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let (mut told, mut begun) = (BTreeSet::new(), BTreeMap::new());
     // What a test wrote is told when it ended, below the summary, or both.
     for (at, line) in sheet.starting(b" \t").filter(|(at, _)| is_of_word(sheet.begins[*at])) {
-        if let Some(test) = started(line) {
+        if let Some(test) = Some(line).filter(|_| sheet.begins[at] == b'S').and_then(started) {
             begun.insert(test, at + 1);
             continue;
         }
@@ -154,7 +154,10 @@ pub(in crate::failure) fn is_own(line: &str) -> bool {
 
 /// Tells most lines apart without the pattern.
 fn may_be_status(line: &str) -> bool {
-    line.starts_with([' ', '\t']) && begins(line).is_some_and(is_of_word) && line.contains("s] ")
+    let is_time = |end: usize| line[..end].ends_with('s') && line[end..].starts_with("] ");
+    line.starts_with([' ', '\t'])
+        && begins(line).is_some_and(is_of_word)
+        && memchr::memchr_iter(b']', line.as_bytes()).any(is_time)
 }
 
 /// Says whether a line that begins with this byte may begin with a word in capitals, as all do that tell of a test.

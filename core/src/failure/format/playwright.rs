@@ -10,6 +10,13 @@ const HEAD_CHARS: usize = 98;
 
 /// Reads the numbered list of each run; an item is headed `[project] › file:line:col › suite › test ───`.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    // Others have its marks, too.
+    if !sheet
+        .with(" › ")
+        .any(|(_, line)| placed(line.trim_start()).is_some_and(|(place, _)| is_position(place)))
+    {
+        return;
+    }
     let begins = |line: &str| line.contains(" using ") && line.trim_end().ends_with(['r', 's']);
     let mut start = 0;
     for (at, _) in sheet.starting(b"R").filter(|(_, line)| line.starts_with("Running ") && begins(line)) {
@@ -110,8 +117,12 @@ fn is_count(line: &str, what: &str) -> bool {
 fn listed(line: &str) -> Option<&str> {
     let head = line.strip_prefix("    ").filter(|line| !line.starts_with(' '))?.trim_end_matches(['─', ' ']);
     let (place, _) = placed(head)?;
-    let mut numbers = place.rsplitn(3, ':').take(2);
-    numbers.all(|number| number.parse::<u32>().is_ok()).then_some(head)
+    is_position(place).then_some(head)
+}
+
+/// Says whether a place is `file:line:column`.
+fn is_position(place: &str) -> bool {
+    place.rsplitn(3, ':').take(2).all(|number| number.parse::<u32>().is_ok())
 }
 
 /// Returns the heads of the tests that passed when they were run again, if others did not: by themselves they make a run

@@ -19,8 +19,12 @@ static RULE: LazyLock<Regex> =
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     // Other tools set a dash before names, which are not set in.
-    let indented = sheet.with(" - ").filter(|(_, line)| line.starts_with(char::is_whitespace));
-    found.push_errors(indented.filter_map(|(at, _)| problem(lines, at)).collect());
+    let levels = [" - error: ", " - warning: "].into_iter().flat_map(|level| sheet.with(level));
+    let mut indented: Vec<usize> =
+        levels.filter(|(_, line)| line.starts_with(char::is_whitespace)).map(|(at, _)| at).collect();
+    indented.sort_unstable();
+    indented.dedup();
+    found.push_errors(indented.into_iter().filter_map(|at| problem(lines, at)).collect());
 }
 
 fn problem(lines: &[&str], at: usize) -> Option<Draft> {

@@ -31,11 +31,17 @@ pub(in crate::failure) fn read_beside(sheet: &Sheet<'_>, found: &mut Found<'_>) 
     static MISSED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?:g?make(?:\[\d+\])?|\S*sh): .*(?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]ot found|No rule to make target.*)$").expect("well formed")
     });
-    for line in sheet.lines.iter().filter(|line| line.contains(": ") && MISSED.is_match(line)) {
+    for line in sheet.lines.iter().filter(|line| may_miss(line) && MISSED.is_match(line)) {
         if !super::unparsed::is_epilogue(line) {
             push(line, found);
         }
     }
+}
+
+/// Tells most lines apart without the pattern.
+fn may_miss(line: &str) -> bool {
+    let who = line.split(' ').next().and_then(|first| first.strip_suffix(':')).unwrap_or_default();
+    who.ends_with("sh") || who.starts_with("make") || who.starts_with("gmake")
 }
 
 fn push(line: &str, found: &mut Found<'_>) {

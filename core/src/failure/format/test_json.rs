@@ -9,7 +9,9 @@ use super::{Sheet, node_test, number, rspec};
 /// Reads every document.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     // Beside its JSON, jest tells all of it in words, and more.
-    let is_told = sheet.beside.iter().chain(sheet.lines).any(|line| line.starts_with("Test Suites: "));
+    let summary = |line: &str| line.starts_with("Test Suites: ");
+    let is_told =
+        sheet.starting(b"T").any(|(_, line)| summary(line)) || sheet.beside.iter().any(|line| summary(line));
     for document in sheet.documents() {
         let files = list(&document["testResults"]).iter().filter(|_| !is_told);
         files.for_each(|file| jest(file, found));

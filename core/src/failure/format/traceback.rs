@@ -16,7 +16,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     fatal_python(lines, found);
     rust(lines, found);
     go(lines, found);
-    java(lines, found);
+    java(sheet, found);
     dotnet(lines, found);
     elixir(sheet, found);
     node(lines, found);
@@ -37,28 +37,24 @@ pub(in crate::failure) fn read_beside(sheet: &Sheet<'_>, found: &mut Found<'_>) 
     // A tool that tells of an exception in one of its processes quotes it.
     let is_quoted = |at: usize| at.checked_sub(1).is_some_and(|above| lines[above] == "\"\"\"");
     let is_head = |at: &usize| lines[*at].trim_end() == TRACEBACK && !is_quoted(*at);
-    if let Some(at) = (0..lines.len()).rev().find(is_head) {
+    if let Some(at) = sheet.starting(b"T").map(|(at, _)| at).rev().find(is_head) {
         let raised = lines[at + 1..].iter().position(|line| exception(line).is_some());
         let end = raised.map_or(at, |raised| at + 1 + raised);
         // What is below may be another command's.
         found.push(Draft::process("traceback", "", &lines[at..]).up_to(lines[end]));
     }
-    java(lines, found);
+    java(sheet, found);
     // Whatever an exception looks like, node ends with its own version where nothing caught it.
-    let (mut start, mut told) = (0, None);
-    for (end, line) in lines.iter().enumerate() {
-        if sheet.is_hidden(line) {
-            told = Some(end);
-        } else if line.starts_with("Node.js v") {
-            match told {
-                // What was told of already was raised with all that it says.
-                Some(at) if !lines[at..end].iter().any(|line| exception(line).is_some()) => {
-                    found.printed(&lines[start.max(end.saturating_sub(CRASH_LINES))..=end]);
-                }
-                _ => node(&lines[told.map_or(start, |at| at + 1)..=end], found),
+    let mut start = 0;
+    for (end, _) in sheet.starting(b"N").filter(|(_, line)| line.starts_with("Node.js v")) {
+        match (start..end).rev().find(|at| sheet.is_hidden(lines[*at])) {
+            // What was told of already was raised with all that it says.
+            Some(at) if !lines[at..end].iter().any(|line| exception(line).is_some()) => {
+                found.printed(&lines[start.max(end.saturating_sub(CRASH_LINES))..=end]);
             }
-            (start, told) = (end + 1, None);
+            told => node(&lines[told.map_or(start, |at| at + 1)..=end], found),
         }
+        start = end + 1;
     }
     bundler(sheet, found);
     ruby(sheet, found);
@@ -137,14 +133,15 @@ fn go(lines: &[&str], found: &mut Found<'_>) {
     }
 }
 
-fn java(lines: &[&str], found: &mut Found<'_>) {
+fn java(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
     // A program may print the first words, too.
-    let thrown = |(at, line): (usize, &&'_ str)| {
+    let thrown = |(at, line): (usize, &'_ str)| {
         let rest = line.strip_prefix("Exception in thread \"")?.split_once('"')?.1.trim();
         let has_stack = || lines.get(at + 1).is_some_and(|next| next.starts_with("\tat "));
         (exception(rest).is_some() || has_stack()).then(|| (at, rest.to_owned()))
     };
-    let Some((at, rest)) = lines.iter().enumerate().find_map(thrown) else { return };
+    let Some((at, rest)) = sheet.starting(b"E").find_map(thrown) else { return };
     let rest = &*rest;
     let block: Vec<&str> = std::iter::once(rest).chain(lines[at + 1..].iter().copied()).collect();
     push("", &block, found);
