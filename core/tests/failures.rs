@@ -413,7 +413,7 @@ fn a_report_is_read_by_its_dialect() {
         (
             b"<testsuites><testsuite name=\"A &amp;quot;b&amp;quot;\"><testcase classname=\"test\" name=\"is &quot;c&quot;\"><failure type=\"testCodeFailure\" message=\"boom\">[Error [ERR_TEST_FAILURE]: boom]</failure></testcase></testsuite></testsuites>",
             expect![[r#"
-                node-test | A "b" > is "c" | testCodeFailure | -
+                node-test | A "b" > is "c" |  | -
             "#]],
         ),
         (include_bytes!("fixtures/failures/mypy.xml"), expect![[r#"
@@ -585,6 +585,7 @@ fn the_same_test_of_two_packages_is_two_failures() {
         "F\n{rule}\nFAIL: test_b (t.A.test_b)\n{thin}\nTraceback (most recent call last):\n  File \"t.py\", line 3, in test_b\nAssertionError: 1\n\n{thin}\nRan 1 test in 0.1s\n\nFAILED (failures=1)\n"
     );
     let tsc = "src/a.ts(1,2): error TS2304: Cannot find name 'x'.\n";
+    let mocha = "\n\n  1) adds\n\n  0 passing (2ms)\n  1 failing\n\n  1) adds:\n     Error: boom\n      at Context.<anonymous> (test/a.js:3:5)\n\n\n\n";
     for (one, other) in [
         (format!("\n> @x/a@1.0.0 test\n> tap\n\n{tap}"), format!("\n> @x/b@1.0.0 test\n> tap\n\n{tap}")),
         (
@@ -616,6 +617,10 @@ fn the_same_test_of_two_packages_is_two_failures() {
         ),
         (format!("> a@1.0.0 build\n> tsc\n\n{tsc}"), format!("> b@1.0.0 build\n> tsc\n\n{tsc}")),
         (format!("==> a\n{tap}"), format!("==> b\n{tap}")),
+        (
+            format!("\n> @x/a@1.0.0 test\n> mocha\n\n{mocha}"),
+            format!("\n> @x/b@1.0.0 test\n> mocha\n\n{mocha}"),
+        ),
         (format!("::group::a:test\n{tap}::endgroup::\n"), format!("::group::b:test\n{tap}::endgroup::\n")),
     ] {
         let both = read(format!("{one}{other}").as_bytes()).set();
@@ -624,6 +629,7 @@ fn the_same_test_of_two_packages_is_two_failures() {
         assert_eq!(read(format!("{other}{one}").as_bytes()).set(), both, "{other}{one}");
         let mended =
             other.replace("not ok", "ok").replace("FAIL", "PASS").replace("<<<", "").replace("error", "note");
+        let mended = mended.replace("1 failing", "");
         let left = read(format!("{one}{mended}").as_bytes()).set();
         assert_eq!(left.iter().count(), 1, "{one}{mended}");
         assert!(left.iter().all(|it| both.contains(it)), "{one}{mended}");
@@ -635,6 +641,35 @@ fn the_same_test_of_two_packages_is_two_failures() {
             .collect();
         assert_eq!(identities(&bare), 1, "{bare}");
     }
+}
+
+#[test]
+fn what_a_tool_tells_in_two_forms_at_once_is_named_once() {
+    let panic = "thread 'adds' panicked at tests/one.rs:1:21:\nboom\n";
+    let json = json!({"type": "test", "event": "failed", "name": "shop::one$adds", "stdout": panic});
+    let told = format!(
+        "        FAIL [   0.067s] (1/1) shop::one adds\n  output ───\n\n    {}\n\n     Summary [   0.068s] 1 test run: 0 passed, 1 failed, 0 skipped\n        FAIL [   0.067s] (1/1) shop::one adds\nerror: test run failed\n",
+        panic.replace('\n', "\n    ")
+    );
+    let (json, told) = (format!("{json}\n"), told.as_str());
+    check_forms("nextest", &[[&json, told, ""], [&json, "", ""], ["", told, ""]]);
+}
+
+#[test]
+fn what_fails_around_the_tests_of_a_suite_is_one_failure_of_it() {
+    let suite = |before: &str, behind: &str| {
+        format!(
+            "[----------] 1 test from Suite\n{before}[ RUN      ] Suite.B\n[       OK ] Suite.B (0 ms)\n{behind}[----------] 1 test from Suite (0 ms total)\n\n[  PASSED  ] 1 test.\n[  FAILED  ] Suite: SetUpTestSuite or TearDownTestSuite\n\n 1 FAILED TEST SUITE\n"
+        )
+    };
+    let broke = "t.cpp:2: Failure\nFailed\nsuite broke\n";
+    for text in [suite(broke, ""), suite("", broke)] {
+        check(&read(text.as_bytes()), &expect!["gtest | Suite | setup | t.cpp:2\n"]);
+    }
+    // The report has the cases only.
+    let report = "<testsuites name=\"AllTests\"><testsuite name=\"Cart\"><testcase name=\"Adds\" classname=\"Cart\"><failure message=\"t.cc:3&#x0A;no\"/></testcase></testsuite></testsuites>";
+    let both = read_streams([&suite(broke, ""), "", report]);
+    assert_eq!(both.failures.len(), 2, "{both:#?}");
 }
 
 #[test]

@@ -268,6 +268,11 @@ impl<'a> Found<'a> {
         self.packages = Packages::of(streams, self.normaliser);
     }
 
+    /// Returns the package that a line is of; nothing where there is one package only.
+    pub(super) fn package_of(&self, line: &str) -> &str {
+        self.packages.around(line.as_ptr().addr())
+    }
+
     /// Notes which tool it is.
     pub(super) fn tool(&mut self, tool: &'static str) {
         if self.tool.is_empty() {
@@ -370,7 +375,11 @@ impl<'a> Found<'a> {
             });
             return kept;
         }
-        self.keep_behind(reported, |failure| failure.test.is_none());
+        // What fails around the tests of a suite is none of its cases.
+        let names_alike = same && ["node-test", "gtest"].contains(&tool);
+        let named: BTreeSet<String> = report.iter().filter_map(|it| it.test.clone()).collect();
+        let is_new = |test: &String| names_alike && !named.contains(test);
+        self.keep_behind(reported, |failure| failure.test.as_ref().is_none_or(is_new));
         reported
     }
 

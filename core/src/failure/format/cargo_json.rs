@@ -1,5 +1,6 @@
 //! JSON messages of cargo, rustc and clippy, and of libtest.
 
+use std::cell::LazyCell;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
@@ -7,7 +8,7 @@ use serde::Deserialize;
 
 use super::super::draft::{Draft, Found};
 use super::super::plain;
-use super::{Sheet, arrow, libtest};
+use super::{Sheet, arrow, libtest, nextest};
 
 #[derive(Deserialize)]
 struct Line {
@@ -56,6 +57,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let suites = sheet.starting(b"{").filter(|(_, line)| is_failed_suite(line));
     let ends: Vec<usize> = suites.map(|(at, _)| at).collect();
     let mut targets = libtest::targets(sheet, &ends).into_iter().peekable();
+    // Beside its JSON nextest tells all of it in words, and more.
+    let told = LazyCell::new(|| nextest::failed_names(sheet.beside));
     for (at, line) in sheet.starting(b"{") {
         if ERROR.find(line.as_bytes()).is_some() {
             let wrapped = serde_json::from_str::<Line>(line).ok().and_then(|line| line.message);
@@ -67,15 +70,28 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             && test.event == "failed"
         {
             let block: Vec<&str> = test.stdout.lines().collect();
-            // nextest writes the crate and the binary before the name, and the number of a retry behind it.
-            let target = targets.peek().copied().unwrap_or_default();
-            let (binary, name) = test.name.rsplit_once('$').unwrap_or((target, &test.name));
-            let name = name.split('#').next().unwrap_or_default();
-            found.push(Draft::test("cargo-test", name, &block).within(binary));
+            match test.name.rsplit_once('$') {
+                Some((binary, name)) => {
+                    // The number of a retry stands behind it.
+                    let name = name.split('#').next().unwrap_or_default();
+                    if !told.contains(name) {
+                        found.push(Draft::test("cargo-nextest", name, &block).within(of_nextest(binary)));
+                    }
+                }
+                None => {
+                    let target = targets.peek().copied().unwrap_or_default();
+                    found.push(Draft::test("cargo-test", &test.name, &block).within(target));
+                }
+            }
         } else if ends.binary_search(&at).is_ok() {
             targets.next();
         }
     }
+}
+
+/// Returns a binary as nextest shows it in words: that of the library is called like its crate.
+fn of_nextest(binary: &str) -> &str {
+    binary.split_once("::").filter(|(of_crate, name)| of_crate == name).map_or(binary, |(name, _)| name)
 }
 
 /// Says whether a line ends the failed tests of a binary.

@@ -13,6 +13,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     for (at, line) in sheet.starting(b"[") {
         if let Some(name) = line.strip_prefix("[ RUN      ] ") {
             running = Some((at, name.trim()));
+        } else if let Some(name) = suite(line) {
+            let block = around_tests(&lines[..at], name);
+            found.push(Draft::test("gtest", name, block).kind("setup").headed(line));
         } else if let Some(rest) = line.strip_prefix("[  FAILED  ] ") {
             let name = without_time(rest.split(", where ").next().unwrap_or(rest));
             let start = match running {
@@ -51,6 +54,27 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let message = format!("{}\n{}", lines[at], block.join("\n"));
         found.push(Draft::test("gtest", name, &[]).kind("crash").message(&message));
     }
+}
+
+/// Returns the suite that the list at the end names as failed, and none of its tests.
+fn suite(line: &str) -> Option<&str> {
+    let (name, what) = line.strip_prefix("[  FAILED  ] ")?.split_once(": ")?;
+    (what.starts_with("SetUpTest") && what.contains(" or TearDownTest")).then_some(name)
+}
+
+/// Returns what was printed before the first test of a suite if something failed there, else what was printed behind the last.
+fn around_tests<'s, 'a>(lines: &'s [&'a str], suite: &str) -> &'s [&'a str] {
+    let is_head = |line: &&str| {
+        let named = line.strip_prefix("[----------] ").and_then(|rest| rest.split_once(" from "));
+        named.is_some_and(|(_, rest)| rest.split([' ', ',']).next() == Some(suite))
+    };
+    let mut heads = (0..lines.len()).filter(|at| is_head(&lines[*at]));
+    let (start, end) = (heads.next().unwrap_or(lines.len()), heads.next().unwrap_or(lines.len()));
+    let is_own = |line: &str| line.starts_with('[');
+    let before = until(lines, start + 1, is_own);
+    let last = lines[..end].iter().rposition(|line| is_own(line)).unwrap_or(end);
+    let fails = before.iter().any(|line| line.ends_with(": Failure"));
+    if fails { before } else { until(lines, last + 1, is_own) }
 }
 
 /// Says whether cmocka could not begin a test: it says so in the line above.

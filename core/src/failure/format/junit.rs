@@ -324,12 +324,17 @@ impl Case {
         if dialect == "pytest" {
             draft = super::pytest::from_report(draft, &self.class, &self.name, message);
         }
-        if draft.kind.is_empty() {
+        // In words node tells no kind of what is no error.
+        if draft.kind.is_empty() && dialect != "node-test" {
             draft.kind = class.rsplit(['.', ':']).next().unwrap_or_default().to_owned();
         }
         let within = match dialect {
             "cargo-nextest" => &self.class,
-            "node-test" | "mocha" => super::node_test::called_from(&lines),
+            // What is no error has no stack; newer versions tell the file.
+            "node-test" | "mocha" => match super::node_test::called_from(&lines) {
+                "" => &self.file,
+                file => file,
+            },
             _ => "",
         };
         draft = draft.within(within);
@@ -417,7 +422,13 @@ fn block<'c>(dialect: &str, message: &'c str, body: &'c str) -> Vec<&'c str> {
     if dialect == "node-test" {
         // The body wraps the cause in an error of the runner's own.
         if let Some(at) = body.find("cause: ") {
-            return body[at + "cause: ".len()..].lines().collect();
+            let cause = body[at + "cause: ".len()..].trim_end();
+            // What is no error closes the brace on its own line.
+            let quoted = cause
+                .strip_suffix('}')
+                .map(str::trim_end)
+                .filter(|it| it.starts_with('\'') && it.ends_with('\''));
+            return quoted.unwrap_or(cause).lines().collect();
         }
     }
     text.lines().collect()

@@ -59,8 +59,15 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         return;
     }
     let is_list = |line: &str| line.starts_with("  ") && count_of(line, " failing").is_some();
-    let list = sheet.marked().rfind(|(_, line)| is_list(line));
-    if let Some((start, _)) = list {
+    // What stands above the last one was printed by a test, unless it is of another package.
+    let mut lists: Vec<usize> = sheet.marked().filter(|(_, line)| is_list(line)).map(|(at, _)| at).collect();
+    lists.dedup_by(|below, above| {
+        let is_same = found.package_of(lines[*below]) == found.package_of(lines[*above]);
+        *above = if is_same { *below } else { *above };
+        is_same
+    });
+    for (at, start) in lists.iter().enumerate() {
+        let lines = &lines[..lists.get(at + 1).copied().unwrap_or(lines.len())];
         for item in numbered::items(lines, start + 1, |line| line.starts_with("npm ")) {
             let (name, body) = titles(item.head, item.body, indentation(lines[item.at]));
             push(&name, body, found);
