@@ -1,8 +1,9 @@
-//! What all files of a folder are, by size and times: those that git ignores, too.
+//! What all files of a folder are, by size and times: those that git ignores, too, and those elsewhere that links lead to.
 //!
 //! A snapshot leaves out what is ignored, but a command may read it. Nothing is opened here, so it costs much less than
 //! what is saved by not running a command again.
 
+use std::collections::BTreeSet;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
@@ -12,11 +13,15 @@ use unstuck_core::id::Digest;
 /// Of a folder with more files than this nobody says that it is the same.
 const FILES_MAX: usize = 50_000;
 
-/// Returns a name for the files below a folder that changes when one of them is written, added, removed or renamed.
-/// Folders in `without` are not looked at. `None` where there are too many files, or one cannot be looked at.
+/// Returns a name for the files below a folder that changes when one of them is written, added, removed or renamed, or one
+/// elsewhere that a link leads to. Folders in `without` are not looked at. `None` where there are too many files, or one
+/// cannot be looked at.
 pub fn stamp(root: &Path, without: &[PathBuf]) -> Option<Digest> {
     let mut hasher = Sha256::new();
     let mut folders = vec![root.to_owned()];
+    // Folders by their own paths, so that no link is followed in circles.
+    let mut elsewhere: BTreeSet<PathBuf> = BTreeSet::new();
+    let own = root.canonicalize().ok()?;
     let mut files = 0;
     while let Some(folder) = folders.pop() {
         let mut names: Vec<PathBuf> =
@@ -32,8 +37,20 @@ pub fn stamp(root: &Path, without: &[PathBuf]) -> Option<Digest> {
             hasher.update([0]);
             if metadata.is_dir() {
                 folders.push(path);
-            } else {
-                hasher.update(of(&metadata));
+                continue;
+            }
+            hasher.update(of(&metadata));
+            // A link that leads nowhere says so itself.
+            let target = metadata.is_symlink().then(|| path.metadata().ok()).flatten();
+            match target {
+                Some(target) if target.is_dir() => {
+                    let place = path.canonicalize().ok()?;
+                    if !place.starts_with(&own) && elsewhere.insert(place) {
+                        folders.push(path);
+                    }
+                }
+                Some(target) => hasher.update(of(&target)),
+                None => {}
             }
         }
     }
@@ -68,6 +85,34 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn what_links_lead_to_elsewhere_belongs_to_it() {
+        use std::os::unix::fs::symlink;
+        let (folder, other) =
+            (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let (root, data) = (folder.path(), other.path());
+        fs::create_dir(data.join("deep")).expect("ours");
+        for (name, target) in [
+            ("data", data.to_owned()),
+            ("again", data.to_owned()),
+            ("file", data.join("f")),
+            ("self", root.to_owned()),
+        ] {
+            symlink(target, root.join(name)).expect("ours");
+        }
+        symlink(data, data.join("deep/circle")).expect("ours");
+        let now = || stamp(root, &[]).expect("few files");
+        let mut last = now();
+        for (name, text) in [("f", "1"), ("deep/g", "1"), ("f", "2"), ("deep/g", "2")] {
+            std::thread::sleep(std::time::Duration::from_millis(20)); // The clock of a file system is coarse.
+            fs::write(data.join(name), text).expect("ours");
+            assert_ne!(last, now(), "{name} {text}");
+            last = now();
+        }
+        assert_eq!(last, now());
+    }
 
     #[test]
     fn each_change_of_a_file_changes_the_stamp_and_nothing_else_does() {

@@ -161,16 +161,20 @@ fn python(project: &Project<'_>) -> Option<TestCommand> {
             })?;
             let text = project.text(&format!("{folder}/{test}")).unwrap_or_default();
             if text.contains("import unittest") && !text.contains("pytest") {
-                let found = |file| project.with(file, &format!("python3 -m unittest discover -s {folder}"));
+                let command = format!("{}python3 -m unittest discover -s {folder}", python_runner(project));
+                let found = |file| project.with(file, &command);
                 return is_package().and_then(found);
             }
             is_package()?
         }
     };
-    // Who locks the packages has them in an environment of its own.
-    let runners = [("poetry.lock", "poetry run pytest -q"), ("uv.lock", "uv run pytest -q")];
-    let own = runners.into_iter().find(|(lock, _)| project.has(lock));
-    project.with(file, own.map_or("pytest -q", |(_, command)| command))
+    project.with(file, &format!("{}pytest -q", python_runner(project)))
+}
+
+/// Returns what stands before a command of Python: who locks the packages has them in an environment of its own.
+pub(crate) fn python_runner(project: &Project<'_>) -> &'static str {
+    let runners = [("poetry.lock", "poetry run "), ("uv.lock", "uv run ")];
+    runners.into_iter().find(|(lock, _)| project.has(lock)).map_or("", |(_, runner)| runner)
 }
 
 fn is_python_test(name: &str) -> bool {

@@ -360,6 +360,9 @@ fn a_checklist_has_to_be_done() {
         no.md Fail "the checklist no.md is not there" {"openItems":[]}
     "#]].assert_eq(&told(&results, folder.path()));
     assert_eq!(results[1].failures.len(), 4);
+    std::os::unix::fs::symlink("plan.md", folder.path().join("link.md")).unwrap();
+    let link = run_in(&place(folder.path()), &[list("link.md", None)]);
+    assert_eq!(link[0].report.summary.lines().next(), Some("1 of 2 items is not done in link.md"));
     let stories = fs::read_to_string(folder.path().join("prd.json")).unwrap().replace("false", "true");
     fs::write(folder.path().join("prd.json"), stories).unwrap();
     assert!(run_in(&place(folder.path()), &conditions)[1].passed());

@@ -60,6 +60,35 @@ fn raw<'a>(exit: &'a Exit, stdout: &'a str, stderr: &'a str) -> Raw<'a> {
         asked: &[],
         missing: &[],
         repository: None,
+        below_root: "",
+    }
+}
+
+#[test]
+fn below_the_root_of_a_repository_paths_begin_at_the_folder() {
+    let exit = Exit::Code(0);
+    for (command, stdout, expected) in [
+        (
+            "git status --porcelain",
+            " M pkg/app/a\n M a\nR  pkg/x -> pkg/app/y\n",
+            json!(["a", "/home/user/proj/a", "y"]),
+        ),
+        ("git status --porcelain -z", " M pkg/app/a b\0 M a\0", json!(["a b", "/home/user/proj/a"])),
+        ("git status -sz", " M pkg/app/a\0", json!(["a"])),
+        (
+            "git status -s",
+            " M a\n M ../../a\n M ../b/c\n",
+            json!(["a", "/home/user/proj/a", "/home/user/proj/pkg/b/c"]),
+        ),
+        (
+            "git status --porcelain=v2",
+            "1 .M N... 100644 100644 100644 1234567 1234567 a\n1 .M N... 100644 100644 100644 1234567 1234567 ../../a\n",
+            json!(["a", "/home/user/proj/a"]),
+        ),
+    ] {
+        let cwd = "/home/user/proj/pkg/app";
+        let raw = Raw { command, cwd, below_root: "pkg/app/", ..raw(&exit, stdout, "") };
+        assert_eq!(extract(Extractor::ChangedFiles, raw), expected, "{command}");
     }
 }
 
@@ -797,6 +826,14 @@ fn check_list(pointer: Option<&str>, bytes: Option<&str>, want: Expect) {
 /// Some editors write a mark of the encoding before a text.
 #[test]
 fn a_mark_of_the_encoding_hides_no_item() {
+    check_list(
+        None,
+        Some("- [x] one\r- [ ] two\r"),
+        expect![[r#"
+            Fail: "1 of 2 items is not done in plan"
+              two at 2
+        "#]],
+    );
     check_list(
         None,
         Some("\u{feff}- [ ] one\r\n- [x] two\r\n"),

@@ -119,9 +119,15 @@ impl Validation {
         let same = asked.now.zip(known.workspace.as_deref()).is_some_and(|(now, then)| now.id == then.id)
             && known.stamp.is_some()
             && known.stamp == looker.stamp();
-        // What failed may depend on more than the workspace, and is asked again.
-        let keeps = |it: &ValidatorResult| same && phase == Phase::AfterWork && it.passed();
-        let kept = known.validators.iter().map(|it| keeps(it).then(|| it.as_cached()));
+        let conditions: Vec<Condition> = completion.iter().flat_map(|it| it.asked(phase)).cloned().collect();
+        // What failed may depend on more than the workspace, and is asked again; so are files, which may lie elsewhere, and to
+        // look at which costs nothing.
+        let keeps = |it: &ValidatorResult, run: &Run| {
+            let is_command = matches!(run, Run::Command(_) | Run::Custom(_));
+            same && phase == Phase::AfterWork && it.passed() && is_command
+        };
+        let kept = known.validators.iter().zip(&conditions);
+        let kept = kept.map(|(it, asked)| keeps(it, &asked.validator.run).then(|| it.as_cached())).collect();
         let is_doubted = |it: &&Condition| {
             phase == Phase::Preflight
                 && completion.is_some_and(|all| all.doubted.contains(&it.validator.name))
@@ -129,7 +135,7 @@ impl Validation {
         let doubted = completion.into_iter().flat_map(|it| &it.conditions).filter(is_doubted);
         Self {
             absent: doubted.filter_map(|it| validators::absent(&it.validator, &environment)).collect(),
-            conditions: completion.iter().flat_map(|it| it.asked(phase)).cloned().collect(),
+            conditions,
             place: Place {
                 workspace: world.workspace.clone(),
                 environment,
@@ -143,7 +149,7 @@ impl Validation {
                 base: world.branch.as_ref().and_then(|branch| branch.base.clone()),
                 stop_at_first: completion.is_some_and(Completion::stops_at_first),
             },
-            kept: kept.collect(),
+            kept,
             looker,
             now: asked.now.cloned(),
         }

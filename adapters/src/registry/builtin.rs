@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use unstuck_core::completion::{Checklist, Pattern, Phase, Run, Validator};
+use unstuck_core::validator::checklist::check_pointer;
 use unstuck_core::validator::{Extractor, SuccessWhen};
 
 use super::Refused;
@@ -32,6 +33,10 @@ pub fn of_params(name: &str, params: &Params) -> Option<Result<Validator, Refuse
     }
     let (run, description) = match (name, text("path")) {
         ("files", _) if params.contains_key("paths") => (Run::Files(Vec::new()), "Files are missing"),
+        ("checklist", Some(_)) if text("pointer").is_some_and(|it| check_pointer(&it).is_err()) => {
+            let what = "the pointer of checklist does not begin with `/`";
+            return Some(Err(Refused::new(what, "write it as in /stories/*/passes")));
+        }
         ("checklist", Some(path)) => {
             (Run::Checklist(Checklist { path, pointer: text("pointer") }), "Items are not done")
         }
@@ -205,8 +210,14 @@ fn first(project: &Project<'_>, rules: &[Rule]) -> Option<String> {
             project.text(file).is_some_and(|it| it.contains(text))
         }
     };
-    rules.iter().find(|(file, text, _)| holds(file, text)).map(|(_, _, command)| (*command).to_owned())
+    let (_, _, command) = rules.iter().find(|(file, text, _)| holds(file, text))?;
+    let is_of_python = PYTHON.contains(&command.split(' ').next().unwrap_or_default());
+    let runner = if is_of_python { test_command::python_runner(project) } else { "" };
+    Some(format!("{runner}{command}"))
 }
+
+/// Tools that a project of Python has in its environment.
+const PYTHON: &[&str] = &["black", "flake8", "mypy", "pyright", "ruff"];
 
 /// Returns the command for the first of these targets that a Makefile has.
 fn target(project: &Project<'_>, names: &[&str]) -> Option<String> {

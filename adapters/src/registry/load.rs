@@ -7,6 +7,8 @@ use unstuck_core::completion::{
     AnswerFormat, Checklist, Condition, Form, Pattern, Phase, Run, StepPrompts, Template, Validator,
 };
 use unstuck_core::id::Millis;
+use unstuck_core::validator::checklist::check_pointer;
+use unstuck_core::validator::params;
 use unstuck_core::validator::pattern::Word;
 use unstuck_core::validator::{Extractor, SuccessWhen};
 
@@ -167,8 +169,17 @@ impl Loader<'_> {
             // The conditions may name the files.
             "file" if raw.path.is_none() => Some(Run::Files(Vec::new())),
             "file" => need("path", &raw.path).map(|path| Run::Files(vec![path])),
-            "checklist" => need("path", &raw.path)
-                .map(|path| Run::Checklist(Checklist { path, pointer: raw.pointer.clone() })),
+            "checklist" => {
+                let path = need("path", &raw.path);
+                if let Some((pointer, at)) = &raw.pointer
+                    && let Err(why) = check_pointer(pointer)
+                {
+                    let help = "write it as in /stories/*/passes";
+                    at.error(self.report, format!("found {}, which {why}", quoted(pointer)), help);
+                }
+                let pointer = raw.pointer.as_ref().map(|(text, _)| text.clone());
+                path.map(|path| Run::Checklist(Checklist { path, pointer }))
+            }
             _ => None,
         }
     }
@@ -331,7 +342,8 @@ impl Loader<'_> {
             }
         }
         let command = said.command.as_ref().map_or("", |(text, _)| text);
-        if let Err(error) = check_params(command, raw.params.keys().map(String::as_str)) {
+        let named = check_params(command, raw.params.keys().map(String::as_str));
+        if let Err(error) = named.and_then(|()| params::check_values(&raw.params)) {
             raw.at.error(self.report, error.to_string(), "");
         }
         Some(Condition { validator, params: raw.params.clone() })

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use unstuck_core::client::Client;
 use unstuck_core::completion::{Closer, Completion, Condition, OnFailed, Pattern, Run, Template, Validator};
+use unstuck_core::validator::params::check_values;
 use unstuck_core::workflow::{Worker, WorkerKind};
 
 mod answers;
@@ -226,7 +227,9 @@ impl Registry {
                 "expected text, a number, true or false, or a list of these",
             )),
         });
-        Ok(Some(Condition { validator, params: texts.collect::<Result<_, _>>()? }))
+        let params: BTreeMap<String, String> = texts.collect::<Result<_, _>>()?;
+        check_values(&params).map_err(|error| Refused::new(error.to_string(), ""))?;
+        Ok(Some(Condition { validator, params }))
     }
 
     /// Returns the conditions with this validator, each with the ids of the steps that ask for it with the same parameters.

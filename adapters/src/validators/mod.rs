@@ -246,6 +246,7 @@ impl Bench<'_> {
         let stderr = whole(outcome.stderr.as_ref(), &outcome.stderr_tail, self.blobs, all);
         let cwd = self.place.workspace.to_string_lossy();
         let repository = self.repository(validator);
+        let below_root = repository::below_root(command, &self.place.workspace);
         let raw = Raw {
             command,
             cwd: &cwd,
@@ -256,6 +257,7 @@ impl Bench<'_> {
             asked: &[],
             missing: &[],
             repository: repository.as_ref(),
+            below_root: &below_root,
         };
         let facts = Facts::new(raw);
         let ended = Ended {
@@ -312,6 +314,7 @@ impl Bench<'_> {
             asked: paths,
             missing: &missing,
             repository: None,
+            below_root: "",
         });
         let told = Told::of(condition, &found, &facts);
         ValidatorResult { exit: exit.clone(), ..result_of(validator, found, told) }
@@ -321,7 +324,8 @@ impl Bench<'_> {
     fn checklist(&self, validator: &Validator, list: &Checklist) -> ValidatorResult {
         const BYTES_MAX: u64 = 8 << 20;
         // A worker may have put anything there, a pipe that nobody writes to among it.
-        let bytes = match folder::open_file(&self.place.workspace.join(&list.path)) {
+        let path = self.place.workspace.join(&list.path);
+        let bytes = match path.canonicalize().and_then(|path| folder::open_file(&path)) {
             Ok(file) => match folder::read_small(file, BYTES_MAX) {
                 Some(bytes) => Some(self.redactor.redact_bytes(&bytes).0.into_owned()),
                 None => {

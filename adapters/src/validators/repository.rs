@@ -8,6 +8,18 @@ use unstuck_core::validator::Repository;
 
 use crate::git::git;
 
+/// Returns the way from the root of the repository to the workspace, where a command is one call of `git status` there.
+pub(super) fn below_root(command: &str, workspace: &Path) -> String {
+    let mut words = command.split_whitespace();
+    let asks = words.next() == Some("git") && words.any(|word| word == "status");
+    let is_elsewhere = ["-C", "--git-dir", "--work-tree"].iter().any(|option| command.contains(option));
+    if !asks || is_elsewhere {
+        return String::new();
+    }
+    let told = git(workspace, ["rev-parse", "--show-prefix"]).ok().filter(|it| it.status.success());
+    told.map(|it| String::from_utf8_lossy(&it.stdout).trim_end_matches('\n').to_owned()).unwrap_or_default()
+}
+
 /// Asks git for branch, upstream and commits that the base lacks; `None` outside of a repository.
 pub(super) fn of(workspace: &Path, base: Option<&str>) -> Option<Repository> {
     let line = |output: io::Result<Output>| {

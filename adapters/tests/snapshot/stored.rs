@@ -321,7 +321,7 @@ fn large_files_are_kept_piece_by_piece() {
     let world =
         World::new("head -c 3000000 /dev/urandom >large; cp large copy; head -c 5000000 /dev/zero >empty");
     let (first, before) = (world.first(), world.listing());
-    world.sh("printf x | dd of=large bs=1 seek=2000000 conv=notrunc status=none; rm copy empty");
+    world.sh("printf changed. | dd of=large bs=1 seek=2000000 conv=notrunc status=none; rm copy empty");
     assert_eq!(world.changes(&first), "D copy, D empty, M large");
     world.restore(&first);
     assert_eq!(world.listing(), before);

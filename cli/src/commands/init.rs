@@ -29,6 +29,10 @@ pub struct Args {
 /// Writes the files and says what to do next.
 pub fn init(global: &Global, args: &Args) -> Result {
     let root = project::directory(global)?;
+    if args.goal.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t')) {
+        return Err(Error::usage("the goal has a control character, which no workflow file can hold")
+            .hint("nothing was written; take it out"));
+    }
     let known = crew::known(&root)?;
     let first = || crew::first_installed(&known).map_or("claude", |client| client.name.as_str()).to_owned();
     let with = args.with.clone().unwrap_or_else(first);
@@ -39,7 +43,8 @@ pub fn init(global: &Global, args: &Args) -> Result {
         return Err(Error::usage(format!("{} is there already", there.join(", ")))
             .hint("nothing was written; --force writes over it"));
     }
-    for (name, text) in &files {
+    // The workflow refers to the others, and comes last: without them it is of no use.
+    for (name, text) in files.iter().rev() {
         write(&root.join(name), text)?;
         println!("wrote {name}");
     }

@@ -189,7 +189,15 @@ impl Batch {
         let Some(closer) = step.completion.as_ref().and_then(|it| it.closer.as_ref()) else { return };
         // Who did not come to a good end may have said something else later.
         if let Some(failure) = event.outcome.failure(kind_of(step, at)) {
-            return self.check_could_not_run(step, at, event, &may_be_asked_again(failure, event), evidence);
+            let failure = may_be_asked_again(failure, event);
+            let phrase = Some(format!("the closer: {}", failure.phrase.as_deref().unwrap_or("it failed")));
+            return self.check_could_not_run(
+                step,
+                at,
+                event,
+                &weather::Failure { phrase, ..failure },
+                evidence,
+            );
         }
         let report = match closer::Report::of(event.answer.as_deref()) {
             Ok(report) => report,

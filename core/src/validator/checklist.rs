@@ -86,6 +86,7 @@ fn gone(checklist: &Checklist, began: &[u8], now: &[(Item, bool)]) -> Vec<(Item,
 
 /// Returns the boxes of a text, and whether nothing is to be done any more for each: it is ticked, or cancelled.
 pub fn boxes(text: &str) -> Vec<(Item, bool)> {
+    let text = &*with_line_feeds(text);
     let mut fence: Option<&str> = None;
     let mut comments = Comments { last_end: text.rfind("-->"), is_open: false };
     let mut items = Vec::new();
@@ -111,6 +112,19 @@ pub fn boxes(text: &str) -> Vec<(Item, bool)> {
         begin += line.len() + 1;
     }
     items
+}
+
+/// Ends the lines with line feeds that end with CR alone.
+fn with_line_feeds(text: &str) -> Cow<'_, str> {
+    if !text.contains('\r') {
+        return Cow::Borrowed(text);
+    }
+    let mut rest = text.chars().peekable();
+    let mut next = || {
+        let character = rest.next()?;
+        Some(if character == '\r' && rest.peek() != Some(&'\n') { '\n' } else { character })
+    };
+    Cow::Owned(std::iter::from_fn(&mut next).collect())
 }
 
 /// The comments of a text that is read line by line.
@@ -194,13 +208,20 @@ fn without_mark(bytes: &[u8]) -> &[u8] {
 fn pointed(bytes: &[u8], pointer: &str) -> Result<Vec<(Item, bool)>, String> {
     let document: Value =
         serde_json::from_slice(without_mark(bytes)).map_err(|error| format!("is no JSON: {error}"))?;
-    let Some(rest) = pointer.strip_prefix('/') else {
-        return Err(format!("is asked for `{pointer}`, which does not begin with `/`"));
-    };
+    let rest = check_pointer(pointer).map_err(|why| format!("is asked for `{pointer}`, which {why}"))?;
     let steps: Vec<String> = rest.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
     let mut items = Vec::new();
     walk(&document, &steps, String::new(), None, &mut items)?;
     Ok(items)
+}
+
+/// Returns a pointer without the sign that it begins with.
+///
+/// # Errors
+///
+/// It does not begin so.
+pub fn check_pointer(pointer: &str) -> Result<&str, &'static str> {
+    pointer.strip_prefix('/').ok_or("does not begin with `/`")
 }
 
 /// Follows the steps of a pointer. `owner` is the last item that a `*` stood for: it has the name.

@@ -43,6 +43,8 @@ pub struct Raw<'a> {
     pub missing: &'a [String],
     /// The repository at that moment, where there is one.
     pub repository: Option<&'a Repository>,
+    /// The way from the root of the repository to the folder that it ran in, `pkg/app/`; empty at the root.
+    pub below_root: &'a str,
 }
 
 /// What a repository looked like when a validator ran.
@@ -59,6 +61,44 @@ pub struct Repository {
     pub behind: u32,
     /// Commits that are not merged into the base, one line each.
     pub unmerged: Vec<String>,
+}
+
+/// Where the paths of `git status` begin, of a folder that is not the root of its repository.
+struct Place<'a> {
+    root: &'a str,
+    below_root: &'a str,
+    cwd: &'a str,
+    /// They begin at the root, as in porcelain v1 and with NUL, and not at the folder.
+    begin_at_root: bool,
+}
+
+impl<'a> Place<'a> {
+    fn of(raw: &Raw<'a>) -> Self {
+        let mut words = raw.command.split_whitespace();
+        let at_root = |word: &str| {
+            let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+            matches!(word, "--porcelain" | "--porcelain=v1" | "--porcelain=1" | "--null")
+                || letters.is_some_and(|letters| letters.contains('z'))
+        };
+        let root = raw.cwd.strip_suffix(raw.below_root.trim_end_matches('/')).unwrap_or(raw.cwd);
+        Self { root, below_root: raw.below_root, cwd: raw.cwd, begin_at_root: words.any(at_root) }
+    }
+
+    /// Returns a path from the folder, or from the root of the file system where it is outside.
+    fn below_folder(&self, path: &str) -> String {
+        if self.begin_at_root {
+            return match path.strip_prefix(self.below_root) {
+                Some("") => "./".to_owned(),
+                Some(below) => below.to_owned(),
+                None => format!("{}/{path}", self.root.trim_end_matches('/')),
+            };
+        }
+        let (mut folder, mut rest) = (self.cwd.trim_end_matches('/'), path);
+        while let Some(above) = rest.strip_prefix("../") {
+            (folder, rest) = (folder.rsplit_once('/').map_or("", |(above, _)| above), above);
+        }
+        if rest.len() == path.len() { path.to_owned() } else { format!("{folder}/{rest}") }
+    }
 }
 
 /// What was read from it, once for all extractors.
@@ -91,7 +131,14 @@ impl<'a> Facts<'a> {
             stderr: raw.stderr,
             ..Output::default()
         };
-        Self { raw, reading: failure::read(&output), entries: porcelain::parse(raw.stdout) }
+        let mut entries = porcelain::parse(raw.stdout);
+        if !raw.below_root.is_empty() {
+            let place = Place::of(&raw);
+            for path in entries.iter_mut().flat_map(|it| [Some(&mut it.path), it.from.as_mut()]).flatten() {
+                *path = place.below_folder(path);
+            }
+        }
+        Self { raw, reading: failure::read(&output), entries }
     }
 
     /// Says whether the validator failed, which is known only when its output was read.

@@ -18,6 +18,14 @@ pub enum ParamError {
         /// The name.
         name: String,
     },
+    /// The value cannot be in an environment.
+    #[error("the value of `{name}` {why}")]
+    Value {
+        /// The name.
+        name: String,
+        /// Why it cannot be.
+        why: &'static str,
+    },
     /// The shell leaves it as it is.
     #[error(
         "`${{{name}}}` stands inside single quotes, where the shell does not put the value; use double quotes"
@@ -52,6 +60,27 @@ pub fn check<'a>(
         }
     }
     Ok(())
+}
+
+/// Most bytes of a value: an environment holds 128 KiB of each variable, with its name.
+const VALUE_MAX: usize = 120 << 10;
+
+/// Checks that an environment can hold these values.
+///
+/// # Errors
+///
+/// The first that it cannot.
+pub fn check_values<'a>(
+    params: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> Result<(), ParamError> {
+    params.into_iter().try_for_each(|(name, value)| {
+        let why = match value {
+            _ if value.contains('\0') => "has the character '\\0', which no environment can hold",
+            _ if value.len() > VALUE_MAX => "is longer than 120 KiB: put it into a file, and give its path",
+            _ => return Ok(()),
+        };
+        Err(ParamError::Value { name: name.clone(), why })
+    })
 }
 
 fn is_identifier(name: &str) -> bool {
