@@ -17,7 +17,7 @@ use unstuck_core::diffstat::Diffstat;
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Digest, RunId, Seq};
-use unstuck_core::state::StepState;
+use unstuck_core::workflow::Step;
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, Ended, Site};
 use unstuck_runner::workspace::make_again;
@@ -187,35 +187,44 @@ fn changed_in_all(ended: &Ended, runs: Option<&Runs>, folder: Option<&RunFolder>
     diff::in_all(runs, ended.state.started()?, &events_of(folder)?)
 }
 
-/// Writes the diagnosis of a run that is stuck, and says where it is. It can be made again from the log.
+/// Writes what the loops of a run have come to, and says where the diagnosis is of one that is stuck. All of it can be made
+/// again from the log.
 fn diagnosis_of(ended: &Ended, folder: Option<&RunFolder>, short: &str) -> Option<PathBuf> {
-    let is_stuck = |at: &StepState| matches!(at.phase.end(), Some(StepEnd::Stuck(_)));
-    let (step, _) = ended.state.steps().find(|(_, at)| is_stuck(at))?;
     let folder = folder?;
-    let events = events_of(folder)?;
     let started = ended.state.started()?;
-    let to = match started.workflow_file {
-        // The views of a run with a file are in its workspace.
-        Some(_) => {
-            let workspace = Path::new(&started.workspace);
-            let context = OwnFolder::of(workspace, &workspace.join(&started.workflow.context_dir));
-            context.join(step.id.as_str()).join("_convergence")
+    let mut events = None;
+    let mut diagnosis = None;
+    for (step, at) in ended.state.steps() {
+        let is_stuck = matches!(at.phase.end(), Some(StepEnd::Stuck(_)));
+        let has_views =
+            started.workflow_file.is_some() && step.convergence.is_some() && at.feedback.decision.is_some();
+        let to = views_of(started, step, folder);
+        // The page of a step that was stuck once would say so for ever.
+        let with_page = is_stuck || to.path().join(artifacts::PAGE).is_file();
+        if !with_page && !has_views {
+            continue;
         }
-        None => {
-            let diagnosis = folder.artifacts().join("diagnosis");
-            OwnFolder::at(&diagnosis).join(step.id.as_str())
-        }
-    };
-    match artifacts::write(&events, &step.id, short, &to) {
-        Ok(()) => Some(to.path().join("diagnosis.md")),
-        Err(error) => {
-            tracing::warn!(
+        let events = events.get_or_insert_with(|| events_of(folder).unwrap_or_default());
+        match artifacts::write(events, &step.id, short, &to, with_page) {
+            Ok(()) if is_stuck && diagnosis.is_none() => diagnosis = Some(to.path().join(artifacts::PAGE)),
+            Ok(()) => {}
+            Err(error) => tracing::warn!(
                 error = with_causes(&error),
                 "the diagnosis was not written; unstuck artifacts prints it"
-            );
-            None
+            ),
         }
     }
+    diagnosis
+}
+
+/// Returns the folder for the views of a step's loop: of a run with a file it is in its workspace.
+fn views_of(started: &RunStarted, step: &Step, folder: &RunFolder) -> OwnFolder {
+    if started.workflow_file.is_none() {
+        return OwnFolder::at(&folder.artifacts().join("diagnosis")).join(step.id.as_str());
+    }
+    let workspace = Path::new(&started.workspace);
+    let context = OwnFolder::of(workspace, &workspace.join(&started.workflow.context_dir));
+    context.join(step.id.as_str()).join("_convergence")
 }
 
 fn site(

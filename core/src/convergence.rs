@@ -38,6 +38,8 @@ pub struct Convergence {
     without_reason: u32,
     /// Iterations in a row in which nothing in the workspace changed.
     unchanged: u32,
+    /// Those of them that undid nothing either, and in which no set became smaller.
+    idle: u32,
     /// Sets in a row that had all of the one before, and more.
     growing: u32,
     /// Sets in a row that had nothing of the one before, and no less, of a workspace that grew.
@@ -95,6 +97,7 @@ impl Default for Convergence {
             streaks: BTreeMap::new(),
             without_reason: 0,
             unchanged: 0,
+            idle: 0,
             growing: 0,
             diverging: 0,
             size: None,
@@ -145,10 +148,13 @@ impl Convergence {
     ///
     /// A verdict without a signal neither adds to the streak of a failure set nor ends it.
     pub fn note(&mut self, signal: &Signal<'_>) {
+        let stays = signal.changed == Some(false);
         // Who undoes what was done has changed nothing.
         let changed = if self.goes_back(signal) { Some(false) } else { signal.changed };
         let signal = &Signal { changed, ..*signal };
-        self.unchanged = if signal.changed == Some(false) { self.unchanged.saturating_add(1) } else { 0 };
+        let is_unchanged = signal.changed == Some(false);
+        let one_more = |count: u32, holds: bool| if holds { count.saturating_add(1) } else { 0 };
+        (self.unchanged, self.idle) = (one_more(self.unchanged, is_unchanged), one_more(self.idle, stays));
         if signal.is_silent && signal.changed == Some(true) {
             return;
         }
@@ -164,7 +170,7 @@ impl Convergence {
         let key = set_key(&set);
         if self.comes_nearer(key, set.len(), signal) {
             self.restart();
-            self.unchanged = u32::from(signal.changed == Some(false));
+            (self.unchanged, self.idle) = (u32::from(is_unchanged), u32::from(stays));
         }
         self.without_reason = 0;
         self.count = if self.key == Some(key) { self.count.saturating_add(1) } else { 1 };
@@ -176,6 +182,9 @@ impl Convergence {
         self.note_growth(&set, signal);
         // A smaller set is progress, so what persists starts afresh; and of a cut one nobody knows how large it is.
         let shrank = set.len() < self.streaks.len() || signal.left_out > 0;
+        if shrank {
+            self.idle = 0;
+        }
         self.streaks = set
             .into_iter()
             .map(|member| {
@@ -255,6 +264,10 @@ impl Convergence {
         if self.unchanged >= threshold.max(2) && same >= threshold.max(2) {
             return Some(Stall { cause: StallCause::NoChange, key: self.key, count: self.unchanged });
         }
+        // Who finds something else each time finds it in what is as it was.
+        if self.idle >= threshold.max(2).saturating_mul(2) {
+            return Some(Stall { cause: StallCause::NoChange, key: self.key, count: self.idle });
+        }
         if self.without_reason >= threshold {
             return Some(Stall { cause: StallCause::NoReasons, key: None, count: self.without_reason });
         }
@@ -297,6 +310,7 @@ impl Convergence {
         self.streaks.clear();
         self.without_reason = 0;
         self.unchanged = 0;
+        self.idle = 0;
         self.growing = 0;
         self.diverging = 0;
     }

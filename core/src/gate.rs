@@ -153,6 +153,12 @@ impl CommandResult {
         })
     }
 
+    /// Says how many failed tests it counts, where it names none of them: one can take the place of another then.
+    fn nameless(&self) -> Option<String> {
+        let is_nameless = self.failures.is_empty() && self.unread() > 0;
+        is_nameless.then(|| format!("counts {}, and names none", count(self.unread(), "failed test")))
+    }
+
     /// Says how it ended that did not come to its end.
     fn cut_short(&self) -> Option<String> {
         match self.exit {
@@ -296,7 +302,12 @@ pub(crate) fn no_baseline(
                 "it {how}; {}, or begin again with `--baseline off` (in a file `baseline: off`), which compares with nothing",
                 way_out(&result.exit)
             ),
-            None if compares => format!("it {}; use it with --check, or mend it", result.inconclusive()?),
+            None if compares => {
+                format!(
+                    "it {}; use it with --check, or mend it",
+                    result.inconclusive().or_else(|| result.nameless())?
+                )
+            }
             None => return None,
         };
         Some(format!("`{}` has no baseline to compare with: {why}", command.run))
@@ -325,10 +336,7 @@ impl Findings {
         }
         let base = prior.base;
         match gate {
-            // What it always counted without a name is no test, as far as anybody can tell.
-            Gate::Pass if result.belies_itself() && !(result.failures.is_empty() && prior.belied()) => {
-                self.belied(result);
-            }
+            Gate::Pass if result.belies_itself() => self.belied(result),
             Gate::Pass if result.passed() => self.let_through(gate, result, prior),
             Gate::Pass => self.failed(result, &result.failures, "fails", base),
             Gate::NoNewFailures if !result.is_conclusive() => {
@@ -348,7 +356,8 @@ impl Findings {
                     if result.belies_itself() && base.is_some() && !prior.belied() {
                         return self.belied(result);
                     }
-                    if result.unread() > base.map_or(0, CommandResult::unread) {
+                    let is_nameless = result.failures.is_empty() && result.unread() > 0;
+                    if is_nameless || result.unread() > base.map_or(0, CommandResult::unread) {
                         return self.unread(result);
                     }
                     self.let_through(gate, result, prior);
@@ -497,7 +506,10 @@ impl Findings {
             );
             self.note(reason, format!("tests_unseen:{run}"));
         } else {
-            self.unseen(result, base);
+            match skips_more(result, base) {
+                Some(reason) => self.note(reason, format!("tests_removed:{run}")),
+                None => self.unseen(result, base),
+            }
         }
     }
 
@@ -532,7 +544,6 @@ impl Findings {
         let run = &result.run;
         let unnamed = unseen::unnamed(base, result);
         let named = named(&unnamed);
-        let skipped = result.tests.map_or(0, |now| now.skipped);
         let problem = match base.tests {
             None if unnamed.is_empty() => {
                 let came_to_none = result.listed.ran.is_empty() && result.tests.is_some() && !base.passed();
@@ -544,12 +555,6 @@ impl Findings {
             None => Some(format!(
                 "`{run}` says neither how many tests it ran nor which, so it is not known whether those that failed before \
                  the work began were mended or removed: {named}; let it name them (such as with -v), or write a report"
-            )),
-            Some(before) if skipped > before.skipped => Some(format!(
-                "`{run}` skips {skipped} tests, {} before the work began, and does not name those that it runs, so it is not \
-                 known whether those that failed were mended or are skipped: {named}; let it name them (such as with -v), or \
-                 write a report",
-                before.skipped
             )),
             Some(_) if base.tail.contains("stopping after ") => Some(format!(
                 "`{run}` stopped at its first failures before the work began, so it is not known how many tests there were; \
@@ -567,6 +572,22 @@ impl Findings {
         self.reasons.push(reason);
         self.fingerprints.push(fingerprint);
     }
+}
+
+/// Says that more tests are skipped than before the work began, where those that failed are not named: to skip a failing test
+/// does not mend it.
+fn skips_more(result: &CommandResult, base: &CommandResult) -> Option<String> {
+    let (before, now) = (base.tests?.skipped, result.tests?.skipped);
+    let unnamed = unseen::unnamed(base, result);
+    (now > before && !unnamed.is_empty()).then(|| {
+        format!(
+            "tests_removed: `{}` skips {}, {before} before the work began, and does not name those that it runs, so those that \
+             failed may be skipped and not mended: {}; take the skips back, or let it name the tests (such as with -v)",
+            result.run,
+            count(now, "test"),
+            named(&unnamed)
+        )
+    })
 }
 
 /// Says that what was otherwise before the work began fails at times.
@@ -753,6 +774,49 @@ mod tests {
             assert!(found(&quiet).starts_with(if gate == Gate::Pass { belied } else { "" }));
             assert_eq!(found(&quiet).is_empty(), gate == Gate::NoNewFailures);
         }
+    }
+
+    #[test]
+    fn what_is_counted_behind_a_pipe_and_not_named_lets_nothing_through() {
+        let tail = |failed: u32| {
+            let said = format!("{failed} failed, {} passed in 0.01s", 3 - failed);
+            command_result("t", &Exit::Code(0), &said)
+        };
+        for (gate, before, now, want) in [
+            (Gate::Pass, 1, 1, "`t` exits with 0, but counts 1 failed test itself; mend"),
+            (Gate::Pass, 1, 2, "`t` exits with 0, but counts 2 failed tests itself; mend"),
+            (Gate::Pass, 1, 0, ""),
+            (
+                Gate::NoNewFailures,
+                1,
+                1,
+                "`t` is inconclusive, which passes no gate: it counts 1 failed tests",
+            ),
+            (Gate::NoNewFailures, 1, 0, ""),
+        ] {
+            let mut findings = Findings::default();
+            findings.add(gate, &tail(now), before_the_work(&tail(before)));
+            let said = findings.reasons.concat();
+            assert!(
+                said.starts_with(want) && said.is_empty() == want.is_empty(),
+                "{gate:?} {before} {now}: {said}"
+            );
+        }
+        let asks = |gate| [CheckCommand { run: "t".to_owned(), gate, reports: Vec::new() }];
+        let why = no_baseline(&asks(Gate::NoNewFailures), &[tail(1)], Baseline::Gate).expect("none is named");
+        assert!(why.contains("it counts 1 failed test, and names none; use it with --check"), "{why}");
+        assert_eq!(no_baseline(&asks(Gate::Pass), &[tail(1)], Baseline::Gate), None);
+    }
+
+    #[test]
+    fn a_failing_test_that_may_be_skipped_is_not_mended() {
+        let before =
+            "= short test summary info =\nFAILED t.py::test_b - assert 1 == 2\n1 failed, 2 passed in 0.01s";
+        let skips =
+            "tests_removed: `t` skips 1 test, 0 before the work began, and does not name those that it runs";
+        check(before, "3 passed, 1 skipped in 0.01s", skips);
+        check(before, "3 passed, 1 xfailed in 0.01s", skips);
+        check(before, "3 passed, 1 deselected in 0.01s", skips);
     }
 
     #[test]

@@ -10,7 +10,8 @@ use serde_json::Value;
 use unstuck_core::id::{Millis, StepId};
 use unstuck_core::money;
 use unstuck_core::nearest::is_near;
-use unstuck_core::workflow::{Convergence, Step, Workflow};
+use unstuck_core::template;
+use unstuck_core::workflow::{Baseline, CheckBy, Convergence, Gate, Step, Workflow};
 
 /// One key of the workflow with another value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +58,11 @@ pub enum ChangeError {
     /// The run did not record what the key asks for.
     #[error("step {0} had no max_changed_lines, so the lines that it changed were not counted")]
     LinesNotCounted(StepId),
+    /// The run counted the lines of other files.
+    #[error(
+        "the lines that step {0} changed were counted without the ignored_paths that it had, and not otherwise"
+    )]
+    OtherLines(StepId),
     /// Something else would have been observed, and nobody knows what.
     #[error(
         "{0} says what is run, where, how often or for how long: what would have been seen with another value was not recorded; run it so: unstuck run"
@@ -308,7 +314,23 @@ fn flaw(workflow: &Workflow) -> Option<String> {
     if let Some(circle) = circle(workflow) {
         return Some(format!("steps depend on each other in a circle: {}", circle.join(", ")));
     }
+    if let Some(step) = steps.iter().find(|step| lacks_baseline(step)) {
+        return Some(format!("step {} has a gate no_new_failures, which needs a baseline", step.id));
+    }
+    let wrong = |step: &Step| template::check(step.prompt_template.as_deref()?).err();
+    if let Some(why) = steps.iter().find_map(wrong) {
+        return Some(why);
+    }
     (!has_bounds(workflow)).then(|| "at least 1".to_owned())
+}
+
+/// Says whether a step compares with what nobody looks at.
+fn lacks_baseline(step: &Step) -> bool {
+    let Some(check) = step.check.as_ref().filter(|check| check.baseline == Baseline::Off) else {
+        return false;
+    };
+    let CheckBy::Commands(commands) = &check.by else { return false };
+    commands.iter().any(|command| command.gate == Gate::NoNewFailures)
 }
 
 /// Returns the steps that wait for each other, if there are such.
@@ -387,14 +409,17 @@ fn own_names(node: &Value) -> Option<Vec<String>> {
 mod tests {
     use unstuck_core::completion::Completion;
     use unstuck_core::testing::{script_worker, step};
-    use unstuck_core::workflow::{CheckBy, CheckCommand, Gate, Probe, WorkerKind};
+    use unstuck_core::workflow::{Check, CheckBy, CheckCommand, Gate, Probe, WorkerKind};
 
     use super::*;
 
     fn workflow() -> Workflow {
         let command = |gate| CheckCommand { run: "make test".to_owned(), gate, reports: Vec::new() };
         let commands = CheckBy::Commands(vec![command(Gate::Pass), command(Gate::NoNewFailures)]);
+        let checked = step("a").checked(commands, 5);
+        let check = checked.check.clone().map(|check| Check { baseline: Baseline::Gate, ..check });
         let looped = Step {
+            check,
             convergence: Some(Convergence::default()),
             completion: Some(Completion::default()),
             probe: Some(Probe {
@@ -403,7 +428,7 @@ mod tests {
                 timeout: Millis::from_secs(5),
                 stall_threshold: 2,
             }),
-            ..step("a").checked(commands, 5)
+            ..checked
         };
         let plain = |id| step(id).checked(CheckBy::Exit(script_worker(WorkerKind::Custom, "true")), 5);
         Workflow::of_steps(vec![looped, plain("b"), plain("build.docs")])

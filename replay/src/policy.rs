@@ -41,7 +41,11 @@ fn unknown(now: &Workflow, was: &Workflow) -> Option<ChangeError> {
     let has_other_base =
         |now: &Step, was: &Step| base(now).is_some_and(|now| now != base(was).unwrap_or_default());
     let has_baseline = |step: &Step| step.check.as_ref().is_some_and(Check::has_baseline);
+    let ignored =
+        |step: &Step| step.convergence.as_ref().map(|it| it.ignored_paths.clone()).unwrap_or_default();
+    let counts_others = |now: &Step, was: &Step| counts(now) && ignored(now) != ignored(was);
     of(pairs().find(|(now, was)| counts(now) && !counts(was)), ChangeError::LinesNotCounted)
+        .or_else(|| of(pairs().find(|(now, was)| counts_others(now, was)), ChangeError::OtherLines))
         .or_else(|| of(pairs().find(|(now, was)| has_other_base(now, was)), ChangeError::OtherBase))
         .or_else(|| {
             of(pairs().find(|(now, was)| has_baseline(now) && !has_baseline(was)), ChangeError::NoBaseline)

@@ -3,14 +3,19 @@
 //! The recorded observations carry only as far as the other policy asks the same of the world: where
 //! it would have run a worker that never ran, or would have stopped, the evidence ends.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use unstuck_core::completion::Phase;
 use unstuck_core::event::{CheckFinished, Exit, Inquiry, RunOutcome, RunStarted};
-use unstuck_core::id::{Iteration, Seq};
+use unstuck_core::failure::TestName;
+use unstuck_core::gate;
+use unstuck_core::id::{Iteration, Seq, StepId};
 use unstuck_core::prompt::{self, FromRegistry};
+use unstuck_core::scope::{self, Drift};
 use unstuck_core::validator::ValidatorResult;
-use unstuck_core::workflow::Baseline;
-use unstuck_core::{Event, Observation, RunState, scope};
+use unstuck_core::workflow::{Baseline, CheckBy};
+use unstuck_core::{Event, Observation, RunState};
 
 use crate::batches::Batches;
 use crate::change::{Change, ChangeError};
@@ -29,6 +34,8 @@ pub struct WhatIf {
     /// The first worker that would have been asked something else: what it did from there on might have been
     /// something else too.
     pub asked_otherwise: Option<Seq>,
+    /// What nobody looked at, and the other policy would have; the decisions above are those without it.
+    pub not_looked_at: Option<String>,
     /// How the run would have ended, if that much can be said.
     pub outcome: Option<RunOutcome>,
     /// How it did end.
@@ -57,12 +64,13 @@ pub fn what_if<E: From<ChangeError>>(
         let batch = batch?;
         let asks_otherwise = asked_otherwise.is_none()
             && batch.command().is_some_and(|(command, _)| asks_otherwise(&recorded, &other, command));
+        let unknown = batch.command().and_then(|(command, _)| unknown(&recorded, &other, command));
         recorded = batch.events.iter().fold(recorded, RunState::evolve);
         let Some((command, at)) = batch.command() else { continue };
         if evidence_ends.is_some() || is_unasked(&other, command) {
             continue;
         }
-        if let Some(why) = unknown(&other, command) {
+        if let Some(why) = unknown {
             evidence_ends = Some(format!("event {}: {why}", batch.events[0].seq));
             continue;
         }
@@ -95,8 +103,25 @@ pub fn what_if<E: From<ChangeError>>(
         evidence_ends = Some("the run would have gone on, with work that was never done".to_owned());
     }
     let (outcome, recorded_outcome) = (other.outcome(), recorded.outcome());
-    let evidence_until = until;
-    Ok(WhatIf { first_difference, evidence_until, evidence_ends, asked_otherwise, outcome, recorded_outcome })
+    Ok(WhatIf {
+        first_difference,
+        evidence_until: until,
+        evidence_ends,
+        asked_otherwise,
+        not_looked_at: not_looked_at(&recorded, &other),
+        outcome,
+        recorded_outcome,
+    })
+}
+
+/// Says which files the other policy protects, and nobody looked at: git ignores them, and they were not protected then.
+fn not_looked_at(recorded: &RunState, other: &RunState) -> Option<String> {
+    let protected = |state: &RunState| -> BTreeSet<String> {
+        let policies = state.steps().filter_map(|(step, _)| step.convergence.as_ref());
+        policies.flat_map(|policy| policy.protected_paths.clone()).collect()
+    };
+    let new: Vec<String> = protected(other).difference(&protected(recorded)).cloned().collect();
+    (!new.is_empty()).then(|| format!("files that git ignores, of {}", new.join(", ")))
 }
 
 /// Says whether something was observed that the other policy does not ask for: a baseline.
@@ -114,15 +139,49 @@ fn is_unasked(other: &RunState, command: &Observation) -> bool {
 }
 
 /// Says what of an observation the other policy would need and nobody recorded.
-fn unknown(other: &RunState, command: &Observation) -> Option<&'static str> {
-    if let Observation::CheckFinished(finished) = command {
-        return was_cut(other, finished)
-            .then_some("the conditions behind the first that failed were not asked");
+fn unknown(recorded: &RunState, other: &RunState, command: &Observation) -> Option<&'static str> {
+    match command {
+        Observation::CheckFinished(finished) if was_cut(other, finished) => {
+            Some("the conditions behind the first that failed were not asked")
+        }
+        Observation::CheckFinished(finished) if looks_up_others(recorded, other, finished) => Some(
+            "whether the tests that failed before the work are still there was not looked up in the files",
+        ),
+        Observation::WorkerFinished(finished) => {
+            let drift = finished.drift.as_deref()?;
+            let policy = other.step(&finished.step)?.0.convergence.as_ref()?;
+            let [then, now] = [recorded, other].map(|state| put_back(state, &finished.step, drift));
+            if drift.files_left_out > 0 && scope::has_rules(policy) {
+                Some("of the files that differ only some were recorded")
+            } else {
+                (then != now).then_some("what was put back after the work would have been something else")
+            }
+        }
+        _ => None,
     }
-    let Observation::WorkerFinished(finished) = command else { return None };
-    let left_out = finished.drift.as_ref().is_some_and(|drift| drift.files_left_out > 0);
-    let policy = other.step(&finished.step)?.0.convergence.as_ref()?;
-    (left_out && scope::has_rules(policy)).then_some("of the files that differ only some were recorded")
+}
+
+/// Says whether the other policy asks for tests in the files that nobody looked for.
+fn looks_up_others(recorded: &RunState, other: &RunState, finished: &CheckFinished) -> bool {
+    let asked = |state: &RunState| -> Option<Vec<TestName>> {
+        let (step, at) = state.step(&finished.step)?;
+        let check = step.check.as_ref()?;
+        let CheckBy::Commands(commands) = &check.by else { return None };
+        let names = gate::to_look_up(commands, &finished.commands, at.baseline.as_deref()?, check.baseline);
+        Some(names.concat())
+    };
+    let then = asked(recorded).unwrap_or_default();
+    asked(other).unwrap_or_default().iter().any(|name| !then.contains(name))
+}
+
+/// Returns what is put back of the work of a step.
+fn put_back(state: &RunState, step: &StepId, drift: &Drift) -> Vec<String> {
+    let Some((step, at)) = state.step(step) else { return Vec::new() };
+    let Some(policy) = &step.convergence else { return Vec::new() };
+    let files: Vec<String> = drift.files.iter().chain(&drift.put_back).cloned().collect();
+    let mut files = scope::by_worker(&files, &at.by_checks);
+    files.sort();
+    scope::to_put_back(policy, at.convergence.stage(), &files)
 }
 
 /// Says whether the other policy asks for conditions that nobody asked, as one that failed ended the asking.

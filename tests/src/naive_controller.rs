@@ -23,6 +23,8 @@ struct Heard<'a> {
     is_own: bool,
     /// Whether this iteration changed the workspace.
     changed: Option<bool>,
+    /// It left the workspace as it was, and undid nothing.
+    stays: bool,
     workspace: Option<&'a Snapshot>,
     /// What its newest commands count.
     counted: Counted,
@@ -111,6 +113,11 @@ fn stall(policy: &Convergence, heard: &[Heard<'_>], begin: usize, at: usize) -> 
     if unchanged >= twice && same.max(silent) >= twice {
         return Some((StallCause::NoChange, key, unchanged));
     }
+    let is_idle = |at: usize| all[at].stays && !is_smaller(&all[..=at]);
+    let idle = in_a_row((0..all.len()).map(is_idle));
+    if idle >= 2 * twice {
+        return Some((StallCause::NoChange, key, idle));
+    }
     if silent >= often {
         return Some((StallCause::NoReasons, None, silent));
     }
@@ -139,6 +146,14 @@ fn stall(policy: &Convergence, heard: &[Heard<'_>], begin: usize, at: usize) -> 
     let stays = |member: &String| in_a_row(sets[since_progress..].iter().map(|set| set.contains(member)));
     let longest = sets.last()?.iter().map(stays).max()?;
     (longest > often).then_some((StallCause::PersistentFailure, key, longest))
+}
+
+/// Says whether the newest set is smaller than the one before it, or of one of them nobody knows how large it is.
+fn is_smaller(heard: &[Heard<'_>]) -> bool {
+    let Some((newest, before)) = heard.split_last() else { return false };
+    let set = newest.set();
+    let before = before.iter().rev().filter(|it| !it.is_quiet()).map(Heard::set).find(|it| !it.is_empty());
+    !set.is_empty() && (newest.is_cut() || before.is_some_and(|before| set.len() < before.len()))
 }
 
 /// Counts how often something held in a row, up to now.
@@ -286,11 +301,13 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> Vec<Heard<'a>> {
                 } else {
                     now.next_back().and_then(|it| it.changed)
                 };
+                let stays = changed == Some(false);
                 let changed = changed.map(|changed| changed && !is_undone(&heard, workspace));
                 heard.push(Heard {
                     verdict,
                     is_own,
                     changed,
+                    stays,
                     workspace,
                     counted,
                     taken_up,

@@ -1,7 +1,7 @@
 //! Which words are in the files of one snapshot, and in no file of another.
 //!
 //! Only files that are not ignored count, and of them text that is no comment; nor what a folder holds that says of itself that it is a cache
-//! (`CACHEDIR.TAG`): tools note there what they found the last time. What is the same in both is read last, and mostly not at all.
+//! (`CACHEDIR.TAG`): tools note there what they found the last time; nor prose, which tells of a test that is gone as well. What is the same in both is read last, and mostly not at all.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -69,7 +69,7 @@ impl Look<'_> {
             for item in items {
                 if item.is_folder() {
                     open.push(item.id);
-                } else if item.mode & TYPE == FILE {
+                } else if item.mode & TYPE == FILE && !is_prose(&item.name) {
                     texts.insert(item.id);
                 }
             }
@@ -98,6 +98,12 @@ impl Look<'_> {
         }
         Ok(Some(words.difference(&missing).copied().collect()))
     }
+}
+
+/// Says whether people write to each other in files of this name.
+fn is_prose(name: &[u8]) -> bool {
+    let name = name.to_ascii_lowercase();
+    [".md", ".markdown", ".rst", ".adoc", ".txt"].iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
 /// Says whether a text has a word that is no part of a longer one, on a line that is no comment: a test that was commented out

@@ -23,6 +23,8 @@ fn a_word_is_lost_if_no_file_has_it_any_more() {
         ("cp t/a.py a.log; rm t/a.py", "test_add test_sub"),
         ("mkdir c; cp t/a.py c; touch c/CACHEDIR.TAG; rm t/a.py", "test_add test_sub"),
         ("printf 'test_sub test_add\\0' >b.pyc; rm t/a.py", "test_add test_sub"),
+        // Whoever removes a test may say so.
+        ("echo 'test_sub and test_add were obsolete' >NOTES.md; rm t/a.py", "test_add test_sub"),
         // What is not looked into may have it.
         ("rm t/a.py; head -c 3000 /dev/zero >large", ""),
     ] {

@@ -56,13 +56,13 @@ pub fn artifacts(global: &Global, args: &Args) -> Result {
         match &args.to {
             Some(folder) => {
                 let folder = OwnFolder::at(folder).join(step.as_str());
-                write(&events, step, found.short(), &folder)
+                write(&events, step, found.short(), &folder, true)
                     .map_err(|error| Error::usage(format!("cannot write {error}")))?;
                 println!("{}", folder.path().display());
             }
             None => {
                 let files = unstuck_replay::diagnosis(&events, step, found.short()).unwrap_or_default();
-                let page = files.get("diagnosis.md").map_or("", String::as_str);
+                let page = files.get(PAGE).map_or("", String::as_str);
                 println!("{}", typed::again(page.trim_end()));
             }
         }
@@ -81,8 +81,18 @@ fn as_json(events: &[Event], step: &StepId, short: &str) -> serde_json::Value {
     serde_json::json!({ "step": step, "files": files })
 }
 
-/// Writes the diagnosis of a step, and all that it rests on.
-pub fn write(events: &[Event], step: &StepId, short: &str, folder: &OwnFolder) -> io::Result<()> {
+/// The page for a person among the files of a diagnosis.
+pub const PAGE: &str = "diagnosis.md";
+
+/// Writes what the diagnosis of a step rests on, and perhaps the page itself.
+pub fn write(
+    events: &[Event],
+    step: &StepId,
+    short: &str,
+    folder: &OwnFolder,
+    with_page: bool,
+) -> io::Result<()> {
     let files = unstuck_replay::diagnosis(events, step, short).unwrap_or_default();
-    files.iter().try_for_each(|(name, text)| folder.put(name, text.as_bytes()))
+    let mut wanted = files.iter().filter(|(name, _)| with_page || **name != PAGE);
+    wanted.try_for_each(|(name, text)| folder.put(name, text.as_bytes()))
 }

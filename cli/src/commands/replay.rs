@@ -253,6 +253,11 @@ fn print_answer(answer: &WhatIf, changes: &[String]) {
             "the worker of event {seq} would have been asked something else, so it might have done something else"
         );
     }
+    if let Some(what) = &answer.not_looked_at {
+        println!(
+            "nobody looked at {what}: had the worker changed one, it would have been told to put it back"
+        );
+    }
     let word =
         |outcome: Option<unstuck_core::event::RunOutcome>| outcome.map_or("not known", |it| it.as_str());
     println!("end: recorded {}, then {}", word(answer.recorded_outcome), word(answer.outcome));

@@ -33,7 +33,11 @@ impl Batch {
         }
         match self.state.phase {
             Phase::Stopping(why, since) if self.state.in_flight().next().is_none() => {
-                self.end_run(workflow, Some(why), since);
+                // Where only a diagnosis was left to be made, that was no work.
+                let ends = || self.state.steps.iter().map(|step| step.phase.end());
+                let is_over = ends().all(|end| end.is_some())
+                    && ends().any(|end| matches!(end, Some(StepEnd::Stuck(_))));
+                self.end_run(workflow, Some(why).filter(|_| !is_over), since);
             }
             Phase::Active if self.state.steps.iter().all(|step| step.phase.end().is_some()) => {
                 self.end_run(workflow, None, cause);

@@ -8,7 +8,7 @@ use crate::event::{DecisionSource, Exit, Next, Purpose, RunOutcome, StepEnd, Wai
 use crate::id::{Attempt, Seq};
 use crate::prompt;
 use crate::reading::Trouble;
-use crate::state::{RunState, StepPhase, StepState};
+use crate::state::{Phase, RunState, StepPhase, StepState};
 use crate::verdict::Decision;
 use crate::weather;
 use crate::workflow::{Check, CheckBy, OnFailure, Step};
@@ -18,6 +18,12 @@ impl Batch {
     pub(super) fn work_ended(&mut self, before: &RunState, event: &WorkerFinished, cause: Seq) {
         let Some((step, at)) = before.step(&event.step) else { return };
         if event.outcome.exit.is_stopped() {
+            // What is stuck is stuck, also where no time was left to find out why.
+            let ran_out =
+                matches!(before.phase, Phase::Stopping(RunOutcome::TimeLimit | RunOutcome::SpendLimit, _));
+            if at.purpose == Purpose::Diagnosis && ran_out {
+                self.end_stuck(step, at, cause);
+            }
             return;
         }
         if matches!(&event.outcome.exit, Exit::Child(child) if child.end == RunOutcome::SpendLimit) {
@@ -127,7 +133,12 @@ impl Batch {
             let why = WaitReason::Weather(failure.class);
             return self.wait(step, wait, Next::Work, why, sentence(&failure));
         }
-        // Only a stage that was raised asks for a diagnosis.
+        self.end_stuck(step, at, cause);
+    }
+
+    /// Ends a step that a diagnosis was asked for.
+    fn end_stuck(&mut self, step: &Step, at: &StepState, cause: Seq) {
+        // Only a stage that was raised asks for one.
         let Some((stall, _)) = at.convergence.raised_for() else { return };
         self.end_step(&step.id, StepEnd::Stuck(stall), at.raised.into_iter().chain([cause]).collect());
     }
