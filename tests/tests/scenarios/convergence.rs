@@ -174,6 +174,26 @@ fn s27_a_worker_that_changes_nothing_is_stopped_soon() {
 }
 
 #[test]
+fn s27_who_changes_nothing_is_stopped_although_the_judge_finds_something_else_each_time() {
+    let stage = Stage::repository();
+    let judge = "n=$(date +%s%N); echo \"{\\\"decision\\\":\\\"incomplete\\\",\\\"fingerprints\\\":[\\\"finding-$n\\\"]}\"";
+    stage.write("../scratch/judge.sh", judge);
+    let judge = format!("sh {}", stage.scratch("judge.sh").display());
+    let ended = run(&stage, "echo all fine", &["--judge", &judge, "--iterations", "9"]).with_status(3);
+    ended.says("no_change: nothing in the workspace changes any more");
+    assert_eq!(stage.calls(), 6);
+    stage.verify();
+}
+
+#[test]
+fn what_is_stuck_is_so_although_no_time_was_left_to_find_out_why() {
+    let stage = Stage::repository();
+    let more = ["--check", TESTS, "--diagnose-with", "sleep 60", "--max-time", "6s"];
+    run(&stage, "echo '# try' >>src/add.sh", &more).with_status(3).says("stuck: the same failures again");
+    stage.verify();
+}
+
+#[test]
 fn s28_stage_2_asks_for_something_else_than_stage_1() {
     let stage = Stage::repository();
     run(&stage, "echo \"# try $n\" >>src/add.sh", &["--check", TESTS, "--allow", "src/**"]).with_status(3);
@@ -237,6 +257,35 @@ fn s64_tests_that_vanish_are_found_out() {
     .with_status(0);
     assert!(ended.out.contains("tests_unseen: "), "{ended:?}");
     assert_eq!(stage.calls(), 2);
+}
+
+#[test]
+fn s64_a_failing_test_that_is_skipped_is_not_mended() {
+    let stage = Stage::repository();
+    // Names what fails, and counts the rest, as pytest -q does.
+    let check = "if [ -e src/skip ]; then echo '2 passed, 1 skipped in 0.01s'; else \
+                 printf '= short test summary info =\\nFAILED t.py::test_b - assert 1 == 2\\n1 failed, 1 passed in 0.01s\\n'; exit 1; fi";
+    run(&stage, "touch src/skip", &["--check", check, "--iterations", "1"]).with_status(2);
+    let reasons = stage.verdicts()[0]["reasons"].to_string();
+    assert!(reasons.contains("tests_removed: ") && reasons.contains("skips 1 test, 0 before"), "{reasons}");
+}
+
+#[test]
+fn s64_what_a_pipe_hides_is_not_believed_whatever_was_counted_before() {
+    let check = "cat src/said";
+    for now in ["1 failed, 2 passed in 0.01s", "2 failed, 1 passed in 0.01s"] {
+        let stage = Stage::repository();
+        stage.write("src/said", "1 failed, 2 passed in 0.01s\n");
+        stage.git(&["add", "-A"]);
+        stage.git(&["commit", "-qm", "said"]);
+        let worker = format!("echo '{now}' >src/said; echo $n >src/n");
+        run(&stage, &worker, &["--check", check, "--iterations", "1"]).with_status(2);
+        let reasons = stage.verdicts()[0]["reasons"].to_string();
+        assert!(reasons.contains("exits with 0, but counts"), "{now}: {reasons}");
+        // Of failures without names nobody can say that none is new.
+        let refused = run(&stage, &worker, &["--no-worse", check]);
+        refused.with_status(5).says("has no baseline to compare with: it counts");
+    }
 }
 
 #[test]
@@ -526,6 +575,8 @@ fn s74_a_decision_is_debugged_with_another_policy_and_a_better_reader() {
         .says("scope: undo what was changed");
     let uncounted = ["replay", "--what-if", "steps.work.convergence.max_changed_lines=3"];
     stage.unstuck(&uncounted).with_status(64).complains("were not counted");
+    ask(&["--what-if", "steps.work.convergence.protected_paths=[\".env\"]"])
+        .says("nobody looked at files that git ignores, of .env");
     // What would have been run otherwise was never seen, and what a file may not say nobody can ask for.
     let refused = |change: &str, why: &str| {
         let change = format!("steps.work.{change}");

@@ -559,6 +559,33 @@ fn what_held_for_an_unchanged_workspace_is_not_asked_again_and_what_failed_is() 
 }
 
 #[test]
+fn what_lies_outside_of_the_workspace_is_asked_about_again_although_that_is_the_same() {
+    let stage = Stage::repository();
+    let report = stage.scratch("report").display().to_string();
+    let plan = stage.scratch("plan.md").display().to_string();
+    let elsewhere = json!({
+        "a-file": {"type": "file", "path": report},
+        "a-linked": {"type": "command", "command": "grep -q 1 data/f", "successWhen": "exitCode:0"},
+        "a-plan": {"type": "checklist", "path": plan},
+        "b-fails": {"type": "command", "command": "exit 1", "successWhen": "exitCode:0"},
+    });
+    registry(&stage, &elsewhere, &json!({}));
+    let setup = "mkdir -p $SCRATCH/data; echo 1 >$SCRATCH/data/f; echo '- [x] a' >$SCRATCH/plan.md; touch $SCRATCH/report";
+    let undo = "echo 2 >data/f; echo '- [ ] a' >$SCRATCH/plan.md; rm $SCRATCH/report";
+    std::os::unix::fs::symlink(stage.scratch("data"), stage.workspace().join("data")).expect("ours");
+    let worker = format!("cat >/dev/null; if [ \"$UNSTUCK_ITERATION\" = 1 ]; then {setup}; else {undo}; fi");
+    flow(&stage, &worker, "max_iterations: 2\n");
+    stage.unstuck(&["run", "flow.yaml"]);
+    let found = stage.facts("check_finished");
+    let outcomes = |at: usize| -> Vec<String> {
+        let results = found[at]["validators"].as_array().expect("a list");
+        results.iter().map(|it| it["outcome"].as_str().unwrap_or("?").to_owned()).collect()
+    };
+    assert_eq!(outcomes(0), ["pass", "pass", "pass", "fail"]);
+    assert_eq!(outcomes(1), ["fail", "fail", "fail", "fail"]);
+}
+
+#[test]
 fn a_validator_that_is_asked_about_two_things_holds_for_each_by_itself() {
     let stage = Stage::repository();
     stage.write("worker.sh", "echo done\n");
