@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{Conclusion, StageRaised, StallCause, StepEnd};
 use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
-use unstuck_core::plural::count;
+use unstuck_core::plural::{count, first};
 use unstuck_core::prompt::fenced;
 use unstuck_core::{Event, Fact, view};
 
@@ -189,10 +189,17 @@ fn since(step: &StepStory, fingerprint: &str) -> String {
 fn tried(text: &mut String, step: &StepStory, raised: &[Raised<'_>]) {
     text.push_str("\n## What was tried\n\n| iteration | changed | failures | verdict |\n|---|---|---|---|\n");
     for iteration in &step.iterations {
-        let changed = words(&what_changed(iteration), CHANGED_CHARS_MAX);
+        let mut changed = words(&what_changed(iteration), CHANGED_CHARS_MAX);
+        if !iteration.put_back.is_empty() {
+            changed += &format!(
+                "; put back: {}",
+                words(&first(&iteration.put_back, CHANGED_MAX, 0), CHANGED_CHARS_MAX)
+            );
+        }
         let failures = match (iteration.failed_before, iteration.failed()) {
             (Some(before), Some(now)) => format!("{before} → {now}"),
             (None, Some(now)) => now.to_string(),
+            (_, None) if iteration.decision.is_none() => "?".to_owned(),
             (_, None) => iteration.fingerprints.len().to_string(),
         };
         let stage = raised.iter().find(|(_, it, _)| it.iteration == iteration.iteration);
@@ -296,6 +303,16 @@ fn next(
         text.push_str(
             "- All of these failed before the work began. If they are not what the work is about: \
              run again with `--no-worse` instead of `--check`.\n",
+        );
+    }
+    let put_back: BTreeSet<&str> =
+        step.iterations.iter().flat_map(|it| &it.put_back).map(String::as_str).collect();
+    if !put_back.is_empty() {
+        let _infallible = writeln!(
+            text,
+            "- What it changed out of its scope was put back each time: {}. If the task needs that, let it: `--allow` (in a \
+             file `allowed_paths`).",
+            words(&first(put_back, CHANGED_MAX, 0), CHANGED_CHARS_MAX)
         );
     }
     if let Some((_, last, _)) = raised.last() {

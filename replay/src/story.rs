@@ -215,6 +215,8 @@ pub struct IterationStory {
     pub files: Option<u64>,
     /// What its attempts changed, file by file; `None` where that is nothing, or not known.
     pub diffstat: Option<Diffstat>,
+    /// What was changed out of scope, and put back after the work.
+    pub put_back: Vec<String>,
     /// What was found out after it about why the loop gets nowhere.
     pub diagnosis: Option<String>,
     /// What it was judged.
@@ -357,6 +359,7 @@ impl Story {
                     iteration.changed_at = Some(event.seq);
                 }
                 iteration.files = files;
+                iteration.put_back.extend(e.drift.iter().flat_map(|drift| drift.put_back.clone()));
                 iteration.diffstat = Diffstat::joined(iteration.diffstat.take(), e.diffstat.as_deref());
             }
             Observation::CheckFinished(e) if e.iteration == Iteration::BASELINE => {
@@ -650,6 +653,7 @@ impl IterationStory {
             changed_at: None,
             files: None,
             diffstat: None,
+            put_back: Vec::new(),
             diagnosis: None,
             decision: None,
             source: None,

@@ -371,6 +371,7 @@ fn s63_from_stage_2_on_what_strayed_is_put_back_and_the_worker_is_told() {
     assert!(!stage.workspace().join("new").exists());
     let put_back = stage.facts("worker_finished").last().expect("work")["drift"]["put_back"].to_string();
     assert!(put_back.contains("new/deep/file"), "{put_back}");
+    stage.unstuck(&["artifacts"]).with_status(0).says("; put back: charts/c.yaml, docs/d.md");
     stage.verify();
 }
 
