@@ -1600,6 +1600,28 @@ fn what_another_command_printed_is_read_beside_what_a_tool_says() {
 }
 
 #[test]
+fn what_node_ends_with_is_told_whatever_it_is_called_and_not_what_was_logged_before() {
+    let logged = "Error: handled\n    at file:///srv/ci/shop/main.mjs:2:15\n    at ModuleJob.run (node:internal/modules/esm/module_job:325:25)\n";
+    for (ended, expected) in [
+        (
+            "file:///srv/ci/shop/main.mjs:16\nthrow new MyErr('cust');\n^\n\nMyErr: cust\n    at file:///srv/ci/shop/main.mjs:16:116\n",
+            expect!["traceback | - | MyErr | main.mjs:16\n"],
+        ),
+        (
+            "\nnode:internal/modules/run_main:123\n    triggerUncaughtException(\n    ^\n{ a: 1 }\n",
+            expect!["traceback | - | uncaught | -\n"],
+        ),
+    ] {
+        let [with, without] = [logged, ""].map(|before| {
+            let text = format!("{before}{ended}\nNode.js v20.20.2\n");
+            read_streams(["", &text, ""])
+        });
+        check(&with, &expected);
+        assert_eq!(with.set(), without.set());
+    }
+}
+
+#[test]
 fn what_node_cannot_parse_has_the_file_that_it_shows() {
     let stack = "    at wrapSafe (node:internal/modules/cjs/loader:1464:18)\n    at Object.f (/srv/ci/shop/index.js:3:4)\n";
     let shown = |file: &str| {

@@ -193,6 +193,14 @@ fn node(lines: &[&str], found: &mut Found<'_>) {
         let below = &lines[at + 1..lines.len().min(at + 2 + between)];
         below.iter().take_while(|line| exception(line).is_none()).any(is_of_stack)
     };
+    if let Some((at, kind, what)) = uncaught(lines) {
+        let block = until(lines, at, |line| line.starts_with("Node.js v"));
+        let draft = Draft::process("traceback", kind, &[]).about(what).message(block.join("\n").trim_end());
+        let place = block.iter().find_map(|line| place_of(line));
+        let shown = shown(&lines[..at]);
+        let (file, line) = shown.map(|(_, file, line)| (file, line)).or(place).unwrap_or_default();
+        return found.push(draft.at(file, line).told_by(shown.map_or(lines[at], |(above, ..)| above)));
+    }
     let Some((at, _)) = lines.iter().enumerate().rfind(raised) else { return };
     let block = until(lines, at, |line| line.starts_with("Node.js v"));
     let block: Vec<&str> = std::iter::once(said(block[0])).chain(block[1..].iter().copied()).collect();
@@ -203,16 +211,46 @@ fn node(lines: &[&str], found: &mut Found<'_>) {
     found.push(if draft.kind == "SyntaxError" { draft.at(file, line) } else { draft });
 }
 
+/// Returns what node ended with where that is called like no exception, below the caret that points at its source: the line, the
+/// kind, and the rest. What was only logged stands above.
+fn uncaught<'l>(lines: &[&'l str]) -> Option<(usize, &'l str, &'l str)> {
+    let end = lines.iter().rposition(|line| line.starts_with("Node.js v"))?;
+    let caret = lines[..end].iter().rposition(|line| is_caret(line))?;
+    let at = (caret + 1..end).find(|at| !lines[*at].trim().is_empty())?;
+    let line = said(lines[at]);
+    if exception(line).is_some() {
+        return None;
+    }
+    let named = line.split_once(": ").filter(|(kind, _)| {
+        kind.starts_with(|c: char| c.is_ascii_uppercase())
+            && kind.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    });
+    let (kind, what) = named.unwrap_or(("uncaught", line));
+    Some((at, kind, what))
+}
+
+/// Returns the place of a frame: `    at file:///a/b.mjs:3:5`, `    at f (/a/b.js:3:5)`.
+fn place_of(frame: &str) -> Option<(&str, Option<u32>)> {
+    let place = frame.trim_start().strip_prefix("at ")?;
+    let place = place.rsplit_once('(').map_or(place, |(_, place)| place).trim_end_matches(')');
+    let mut parts = place.strip_prefix("file://").unwrap_or(place).rsplitn(3, ':').skip(1);
+    let line = parts.next()?.parse().ok()?;
+    let file = parts.next().filter(|file| !file.starts_with("node:"))?;
+    Some((file, Some(line)))
+}
+
+fn is_caret(line: &str) -> bool {
+    let marks = line.trim_start();
+    !marks.is_empty() && marks.bytes().all(|byte| byte == b'^')
+}
+
 /// Returns the line in which node says where the source stands that it shows above an exception, with a caret below it; and the
 /// place.
 fn shown<'l>(above: &[&'l str]) -> Option<(&'l str, &'l str, Option<u32>)> {
     /// A line of source may be cut into several.
     const LINES: usize = 8;
     let above = &above[above.len().saturating_sub(LINES)..];
-    let caret = above.iter().rposition(|line| {
-        let marks = line.trim_start();
-        !marks.is_empty() && marks.bytes().all(|byte| byte == b'^')
-    })?;
+    let caret = above.iter().rposition(|line| is_caret(line))?;
     let place = |line: &&'l str| {
         let (file, number) = said(line).rsplit_once(':')?;
         let file = file.strip_prefix("file://").unwrap_or(file);
