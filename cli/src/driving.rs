@@ -192,7 +192,7 @@ fn changed_in_all(ended: &Ended, runs: Option<&Runs>, folder: Option<&RunFolder>
 fn diagnosis_of(ended: &Ended, folder: Option<&RunFolder>, short: &str) -> Option<PathBuf> {
     let folder = folder?;
     let started = ended.state.started()?;
-    let mut events = None;
+    let mut events: Option<Vec<Event>> = None;
     let mut diagnosis = None;
     for (step, at) in ended.state.steps() {
         let is_stuck = matches!(at.phase.end(), Some(StepEnd::Stuck(_)));
@@ -204,7 +204,10 @@ fn diagnosis_of(ended: &Ended, folder: Option<&RunFolder>, short: &str) -> Optio
         if !with_page && !has_views {
             continue;
         }
-        let events = events.get_or_insert_with(|| events_of(folder).unwrap_or_default());
+        if events.is_none() {
+            events = Some(events_of(folder)?);
+        }
+        let events = events.as_deref().unwrap_or_default();
         match artifacts::write(events, &step.id, short, &to, with_page) {
             Ok(()) if is_stuck && diagnosis.is_none() => diagnosis = Some(to.path().join(artifacts::PAGE)),
             Ok(()) => {}

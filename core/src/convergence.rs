@@ -48,6 +48,8 @@ pub struct Convergence {
     size: Option<u64>,
     /// At how few places each set of failures was, while it was at several.
     fewest: BTreeMap<Digest, u64>,
+    /// The least numbers that each set of failures has told.
+    least: BTreeMap<Digest, Vec<u64>>,
     /// How many failures there were at least so far, those that were left out counted.
     fewest_in_all: Option<u64>,
     /// How many failures of an earlier phase there were at least so far.
@@ -74,6 +76,8 @@ pub struct Signal<'a> {
     pub places: Option<u64>,
     /// How many failures are not among the fingerprints, because there were too many.
     pub left_out: u64,
+    /// The numbers that the failures tell: see [`amounts`](crate::gate::amounts).
+    pub amounts: &'a [u64],
     /// How many of the failures kept tests from being run at all: see [`Failure::is_early`](crate::failure::Failure::is_early).
     pub early: u64,
     /// All commands came to their end, so these numbers can be compared with earlier ones.
@@ -102,6 +106,7 @@ impl Default for Convergence {
             diverging: 0,
             size: None,
             fewest: BTreeMap::new(),
+            least: BTreeMap::new(),
             fewest_in_all: None,
             fewest_early: None,
             commits: BTreeSet::new(),
@@ -224,7 +229,25 @@ impl Convergence {
         let fewer_in_all = is_fewest(&mut self.fewest_in_all, in_all) && is_cut;
         // What came behind a phase that is passed is new ground, and not worse.
         let further = is_fewest(&mut self.fewest_early, early);
-        at_fewer_places || fewer_in_all || further
+        let tells_less = !is_cut && self.tells_less(key, signal.amounts);
+        at_fewer_places || fewer_in_all || further || tells_less
+    }
+
+    /// Says whether a set of failures tells numbers of which none is higher than ever, and one is lower: one that counts what is left
+    /// to do is the same failure up to its end.
+    fn tells_less(&mut self, key: Digest, amounts: &[u64]) -> bool {
+        let Some(least) = self.least.get_mut(&key) else {
+            if !amounts.is_empty() && self.least.len() < SETS_MAX {
+                self.least.insert(key, amounts.to_vec());
+            }
+            return false;
+        };
+        let falls = least.len() == amounts.len() && least != amounts;
+        let falls = falls && least.iter().zip(amounts).all(|(least, now)| now <= least);
+        if falls {
+            *least = amounts.to_vec();
+        }
+        falls
     }
 
     /// Says whether a set of failures is at fewer places than it ever was: that is progress, and a cycle does not make it.

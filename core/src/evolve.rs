@@ -21,7 +21,7 @@ use crate::event::{
     RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, StageRaised, StepEnd, StepEnded, VerdictReached,
     WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerProgressed, WorkerStarted,
 };
-use crate::gate::CommandResult;
+use crate::gate::{self, CommandResult};
 use crate::id::{Attempt, CheckId, Iteration, Millis, Seq, StepId, Timestamp};
 use crate::reading::Trouble;
 use crate::rest::Rest;
@@ -661,6 +661,7 @@ impl RunState {
         if is_controlled && event.decision == Decision::Incomplete && event.parse_failures == 0 {
             let is_own = configured.claims() && configured.require_change;
             let results = step.results[0].as_deref();
+            let amounts = results.map(gate::amounts).unwrap_or_default();
             let sum = |of: fn(&CommandResult) -> u64| results.map(|now| now.iter().map(of).sum());
             step.convergence.note(&Signal {
                 fingerprints: &event.fingerprints,
@@ -668,6 +669,7 @@ impl RunState {
                 changed: step.changed_now,
                 places: sum(CommandResult::failed_places),
                 left_out: sum(|it| it.failures_left_out).unwrap_or(0),
+                amounts: &amounts,
                 early: sum(CommandResult::early).unwrap_or(0),
                 is_conclusive: results.is_some_and(|now| now.iter().all(CommandResult::is_conclusive)),
                 workspace: self.last_snapshot.as_deref(),

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::duration::measured;
 use crate::event::Exit;
 use crate::failure::{
-    Confidence, Failure, FailureSet, Fingerprint, Listed, Source, TestName, Tests, UNPARSED, is_test_file,
-    names_its_file,
+    Confidence, Failure, FailureSet, Fingerprint, Listed, Source, TestName, Tests, UNPARSED,
+    amounts as amounts_of, is_test_file, names_its_file,
 };
 use crate::id::{Blob, Millis};
 use crate::plural::{count, first};
@@ -192,6 +192,19 @@ impl CommandResult {
             |it: &&Failure| knows(&base.flaky, it) || (base.observations < 2 && knows(&base.failures, it));
         self.flaky.iter().filter(|it| !was_flaky(it)).collect()
     }
+}
+
+/// Returns the numbers that the failures of commands tell, those of each in the order of its message; none where the failures are too
+/// many to be a count of anything.
+pub fn amounts(results: &[CommandResult]) -> Vec<u64> {
+    /// More failures than this are counted by themselves.
+    const FAILURES_MAX: usize = 20;
+    let mut all: Vec<&Failure> = results.iter().flat_map(|result| &result.failures).collect();
+    all.sort_by(|one, other| one.fingerprint.cmp(&other.fingerprint));
+    if all.len() > FAILURES_MAX {
+        return Vec::new();
+    }
+    all.into_iter().flat_map(|failure| amounts_of(&failure.message)).collect()
 }
 
 /// Says whether a failure is among others; a test is the same whatever it says.

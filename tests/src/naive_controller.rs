@@ -10,7 +10,7 @@ use unstuck_core::event::{
     StallCause, StepEnd, VerdictReached, WorkerFinished,
 };
 use unstuck_core::failure::{Failure, Fingerprint};
-use unstuck_core::gate::CommandResult;
+use unstuck_core::gate::{CommandResult, amounts};
 use unstuck_core::id::{Digest, Stage};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::verdict::Decision;
@@ -36,12 +36,14 @@ struct Heard<'a> {
 }
 
 /// What the commands of a check count.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Counted {
     /// At how many places they failed; `None` where there are none.
     places: Option<u64>,
     /// How many failures were left out.
     left_out: u64,
+    /// The numbers that they tell.
+    amounts: Vec<u64>,
     /// How many failures kept tests from being run.
     early: u64,
     /// All of them came to their end.
@@ -64,7 +66,8 @@ fn difference_of_step(policy: &Convergence, heard: &[Heard<'_>]) -> Option<Strin
         let moves = words_about_a_new_commit(until)
             || is_at_fewer_places_than_ever(until)
             || is_fewer_in_all_than_ever(until)
-            || is_further_than_ever(until);
+            || is_further_than_ever(until)
+            || tells_less_than_ever(until);
         if newest.taken_up || at > begin && moves {
             begin = at;
         }
@@ -202,6 +205,25 @@ fn is_at_fewer_places_than_ever(heard: &[Heard<'_>]) -> bool {
         && newest.counted.places.is_some_and(|now| fewest.is_some_and(|fewest| now < fewest))
 }
 
+/// Says whether the newest set of failures tells numbers of which none is higher than it ever told, and one is lower.
+fn tells_less_than_ever(heard: &[Heard<'_>]) -> bool {
+    let Some(newest) = heard.last().filter(|it| !it.is_quiet() && !it.is_cut()) else { return false };
+    let set = newest.set();
+    let falls = |least: &[u64], now: &[u64]| {
+        least.len() == now.len() && least != now && least.iter().zip(now).all(|(least, now)| now <= least)
+    };
+    let mut least: Option<&[u64]> = None;
+    let mut has_fallen = false;
+    for it in heard.iter().filter(|it| !it.is_quiet() && !it.is_cut() && it.set() == set) {
+        let now = &it.counted.amounts;
+        has_fallen = least.is_some_and(|least| falls(least, now));
+        if has_fallen || least.is_none() && !now.is_empty() {
+            least = Some(now);
+        }
+    }
+    has_fallen && !set.is_empty()
+}
+
 /// Says whether there are fewer failures in all than there ever were, where not all of them are told.
 fn is_fewer_in_all_than_ever(heard: &[Heard<'_>]) -> bool {
     heard.last().is_some_and(Heard::is_cut) && is_fewest(heard, |it| it.counted.places)
@@ -309,7 +331,7 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> Vec<Heard<'a>> {
                     changed,
                     stays,
                     workspace,
-                    counted,
+                    counted: counted.clone(),
                     taken_up,
                     raised: None,
                     stuck: false,
@@ -343,6 +365,7 @@ fn count(commands: &[CommandResult]) -> Counted {
     Counted {
         places: (!commands.is_empty()).then_some(sum),
         left_out,
+        amounts: amounts(commands),
         early: failures().filter(|failure| failure.is_early()).count() as u64,
         is_conclusive: commands.iter().all(CommandResult::is_conclusive),
     }

@@ -1,7 +1,8 @@
 //! Which words are in the files of one snapshot, and in no file of another.
 //!
 //! Only files that are not ignored count, and of them text that is no comment; nor what a folder holds that says of itself that it is a cache
-//! (`CACHEDIR.TAG`): tools note there what they found the last time; nor prose, which tells of a test that is gone as well. What is the same in both is read last, and mostly not at all.
+//! (`CACHEDIR.TAG`): tools note there what they found the last time; nor prose, which tells of a test that is gone as well. What is
+//! the same in both is read last, and mostly not at all.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

@@ -16,6 +16,7 @@
 //! What nothing recognises, and failed, is one failure of kind [`UNPARSED`] with low confidence. A failure
 //! that is absent is not one that passed; whoever compares sets has to know which tests ran.
 
+mod amount;
 mod beside;
 mod count;
 mod draft;
@@ -37,6 +38,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use amount::amounts;
 pub use count::{Tests, count};
 pub use fingerprint::{Fingerprint, VERSION};
 pub use listing::{Listed, Listing, Naming, TestName, list};

@@ -165,6 +165,25 @@ fn s24_a_check_that_says_nothing_does_not_stop_work_that_moves() {
 }
 
 #[test]
+fn s24_slow_progress_that_one_test_counts_is_not_stopped_and_numbers_that_only_move_are() {
+    let check = |left: &str| {
+        format!(
+            "left={left}; echo 1..1; [ $left -le 0 ] && echo 'ok 1 - all' || {{ echo 'not ok 1 - all'; echo \"# $left are left\"; exit 1; }}"
+        )
+    };
+    let stage = Stage::repository();
+    run(&stage, "echo $n >>src/done", &["--check", &check("$((12 - $(cat src/done 2>/dev/null | wc -l)))")])
+        .with_status(0);
+    assert_eq!(stage.calls(), 12);
+    assert_eq!(stage.facts("stage_raised").len(), 0);
+    let stage = Stage::repository();
+    run(&stage, "echo $n >>src/done", &["--check", &check("$((7 + $(cat src/done 2>/dev/null | wc -l)))")])
+        .with_status(3)
+        .says("the same failures again");
+    stage.verify();
+}
+
+#[test]
 fn s27_a_worker_that_changes_nothing_is_stopped_soon() {
     let stage = Stage::repository();
     let ended = run(&stage, "echo nothing to do", &["--check", TESTS]).with_status(3);
