@@ -27,7 +27,7 @@ pub(crate) const META: &str = "_meta.json";
 /// The same, and what its settings came to.
 pub(crate) const RESOLVED: &str = "_resolved.json";
 /// The folder of what is known of how a loop gets on, in that of its step.
-pub(crate) const CONVERGENCE: &str = "_convergence";
+pub const CONVERGENCE: &str = "_convergence";
 
 /// What the views say besides the state.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +72,7 @@ pub fn write(folder: &OwnFolder, state: &RunState, events: &[Event], facts: &Fac
             Fact::Concluded(Conclusion::VerdictReached(e)) => touch(&mut touched, &e.step, false),
             Fact::Concluded(Conclusion::StepEnded(e)) => touch(&mut touched, &e.step, true),
             Fact::Concluded(Conclusion::StageRaised(e)) => {
-                let name = format!("{}/_convergence", e.step);
+                let name = format!("{}/{CONVERGENCE}", e.step);
                 views.add(&name, "stage-transition.json", view::transition(e, event.at));
             }
             // CHECKING is seen with the next verdict; files are not worth it in between.

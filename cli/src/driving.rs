@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use clap::builder::BoolishValueParser;
 use tokio::sync::watch;
+use unstuck_adapters::context::CONVERGENCE;
 use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_adapters::process::Spec;
 use unstuck_adapters::redact::Redactor;
@@ -227,7 +228,7 @@ fn views_of(started: &RunStarted, step: &Step, folder: &RunFolder) -> OwnFolder 
     }
     let workspace = Path::new(&started.workspace);
     let context = OwnFolder::of(workspace, &workspace.join(&started.workflow.context_dir));
-    context.join(step.id.as_str()).join("_convergence")
+    context.join(step.id.as_str()).join(CONVERGENCE)
 }
 
 fn site(

@@ -369,8 +369,8 @@ impl Findings {
                     if result.belies_itself() && base.is_some() && !prior.belied() {
                         return self.belied(result);
                     }
-                    let is_nameless = result.failures.is_empty() && result.unread() > 0;
-                    if is_nameless || result.unread() > base.map_or(0, CommandResult::unread) {
+                    if result.nameless().is_some() || result.unread() > base.map_or(0, CommandResult::unread)
+                    {
                         return self.unread(result);
                     }
                     self.let_through(gate, result, prior);

@@ -7,8 +7,8 @@ use unstuck_core::completion::{Checklist, Pattern, Phase, Run, Validator};
 use unstuck_core::validator::checklist::check_pointer;
 use unstuck_core::validator::{Extractor, SuccessWhen};
 
-use super::Refused;
 use super::load::{TIMEOUT, near_or_list};
+use super::{Refused, load};
 use crate::branch::is_in_repository;
 use crate::prompt_template::Params;
 use crate::test_command::{self, Project};
@@ -33,12 +33,12 @@ pub fn of_params(name: &str, params: &Params) -> Option<Result<Validator, Refuse
     }
     let (run, description) = match (name, text("path")) {
         ("files", _) if params.contains_key("paths") => (Run::Files(Vec::new()), "Files are missing"),
-        ("checklist", Some(_)) if text("pointer").is_some_and(|it| check_pointer(&it).is_err()) => {
-            let what = "the pointer of checklist does not begin with `/`";
-            return Some(Err(Refused::new(what, "write it as in /stories/*/passes")));
-        }
         ("checklist", Some(path)) => {
-            (Run::Checklist(Checklist { path, pointer: text("pointer") }), "Items are not done")
+            let pointer = text("pointer");
+            if let Some(Err(why)) = pointer.as_deref().map(check_pointer) {
+                return Some(Err(Refused::new(format!("the pointer of checklist {why}"), load::POINTER)));
+            }
+            (Run::Checklist(Checklist { path, pointer }), "Items are not done")
         }
         ("files", _) => return Some(Err(Refused::new("files has no paths", "write params: {paths: [..]}"))),
         ("checklist", None) => {

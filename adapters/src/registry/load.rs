@@ -36,6 +36,8 @@ pub(super) const ALWAYS: &[&str] = &[
 const OF_FILES: &[&str] = &["missingFiles", "missingPaths", "expectedPath"];
 /// What to do about a validator for files that is asked for none.
 pub(super) const NO_PATHS: &str = "give it a path in the registry, or the condition params: {paths: [..]}";
+/// What to do about a pointer that is none.
+pub(super) const POINTER: &str = "write it as in /stories/*/passes";
 /// The most time of a validator that says nothing about it.
 pub(super) const TIMEOUT: Millis = Millis(10 * 60 * 1000);
 
@@ -174,8 +176,7 @@ impl Loader<'_> {
                 if let Some((pointer, at)) = &raw.pointer
                     && let Err(why) = check_pointer(pointer)
                 {
-                    let help = "write it as in /stories/*/passes";
-                    at.error(self.report, format!("found {}, which {why}", quoted(pointer)), help);
+                    at.error(self.report, format!("found {}, which {why}", quoted(pointer)), POINTER);
                 }
                 let pointer = raw.pointer.as_ref().map(|(text, _)| text.clone());
                 path.map(|path| Run::Checklist(Checklist { path, pointer }))

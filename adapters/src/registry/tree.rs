@@ -39,6 +39,14 @@ pub(super) struct PromptFile {
     body_offset: usize,
 }
 
+impl PromptFile {
+    /// Returns the place of a byte of its template.
+    fn place(&self, offset: usize) -> Place {
+        let offset = u32::try_from(self.body_offset + offset).unwrap_or(u32::MAX);
+        Place { source: self.source, offset }
+    }
+}
+
 /// The prompt tree of a registry.
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
@@ -162,12 +170,8 @@ impl Tree {
     pub fn check_templates(&self, report: &mut Report) {
         for (name, known) in &self.known {
             let Some(Some(file)) = self.files.get(name) else { continue };
-            let place = |offset| {
-                let offset = u32::try_from(file.body_offset + offset).unwrap_or(u32::MAX);
-                Place { source: file.source, offset }
-            };
             for problem in Parsed::parse(&file.template.text, Names::Only(known)).err().unwrap_or_default() {
-                report.error(place(problem.offset), &KeyPath::default(), problem.what, problem.help);
+                report.error(file.place(problem.offset), &KeyPath::default(), problem.what, problem.help);
             }
             for param in file.params.iter().filter(|param| !known.contains(*param)) {
                 let path = KeyPath::default().key("params");
@@ -195,9 +199,7 @@ impl Tree {
                 let help = "no pattern has its edition and adaptation: name it in one, or delete the file";
                 report.warn(start, &KeyPath::default(), "answers no failure", help);
                 for problem in Parsed::parse(&file.template.text, Names::Any).err().unwrap_or_default() {
-                    let offset = u32::try_from(file.body_offset + problem.offset).unwrap_or(u32::MAX);
-                    let place = Place { source: file.source, offset };
-                    report.warn(place, &KeyPath::default(), problem.what, problem.help);
+                    report.warn(file.place(problem.offset), &KeyPath::default(), problem.what, problem.help);
                 }
             }
         }

@@ -1,8 +1,7 @@
 //! A draft: what a reader says of a failure, before it is normalised; and the list of what was found.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::normalise::Normaliser;
