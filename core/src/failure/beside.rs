@@ -13,15 +13,13 @@ use regex::Regex;
 use super::count;
 use super::draft::Told;
 use super::format::traceback::CRASH_LINES;
-use super::format::{diagnostic, places, unparsed};
+use super::format::{Lines, diagnostic, unparsed};
 use super::reason::{exception, is_frame};
 
 /// The lines of a stream.
 #[derive(Clone, Copy)]
 pub(super) struct Printed<'p> {
-    pub(super) lines: &'p [&'p str],
-    /// The first byte of each.
-    pub(super) firsts: &'p [u8],
+    pub(super) own: Lines<'p>,
     /// Those that tell of failed tests.
     pub(super) of_tests: &'p [Range<usize>],
 }
@@ -38,11 +36,12 @@ impl Beside {
     /// Finds where no test prints in both streams.
     pub(super) fn of(streams: [Printed<'_>; 2], printed_is_known: bool) -> [Self; 2] {
         // Of one target that failed nobody knows whether it is that of the tests.
-        let targets = streams.map(|it| targets(it.lines, it.firsts));
+        let targets = streams.map(|it| targets(it.own));
         let are_several = targets.iter().map(Vec::len).sum::<usize>() > 1;
         let mut targets = targets.into_iter();
-        streams.map(|Printed { lines, firsts, of_tests }| {
-            let mut diagnostics = closed(lines, firsts);
+        streams.map(|Printed { own, of_tests }| {
+            let lines = own.lines;
+            let mut diagnostics = closed(own);
             let targets = targets.next().unwrap_or_default();
             if are_several {
                 diagnostics.extend(of_targets(lines, &targets));
@@ -52,10 +51,10 @@ impl Beside {
             let mut last_words = diagnostics.clone();
             last_words.extend(end.is_none().then(|| dying(lines)).flatten());
             if printed_is_known {
-                last_words.extend(of_node(lines, firsts));
+                last_words.extend(of_node(own));
             }
-            last_words
-                .extend(places(b"gm", firsts).filter(|at| is_said_by_make(lines[*at])).map(|at| at..at + 1));
+            let of_make = own.starting(b"gm").filter(|(_, line)| is_said_by_make(line));
+            last_words.extend(of_make.map(|(at, _)| at..at + 1));
             Self { diagnostics, last_words }
         })
     }
@@ -102,7 +101,7 @@ fn is_of_runner(line: &str) -> bool {
 }
 
 /// Returns the diagnostics above each line in which a linter or a compiler counts them.
-fn closed(lines: &[&str], firsts: &[u8]) -> Vec<Range<usize>> {
+fn closed(Lines { lines, firsts, .. }: Lines<'_>) -> Vec<Range<usize>> {
     static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?:Found \d+ errors?(?: in \d+ files?.*|\.)|(?:\d+ warnings? and )?\d+ errors? generated\.|Your code has been rated at .*|\d+ issues?[:.].*)$").expect("well formed")
     });
@@ -110,32 +109,34 @@ fn closed(lines: &[&str], firsts: &[u8]) -> Vec<Range<usize>> {
         |at: &usize| matches!(firsts[*at], b'F' | b'Y' | b'0'..=b'9') && COUNTED.is_match(lines[*at]);
     let ends = (0..lines.len()).filter(counts);
     ends.filter_map(|end| {
+        let mut has_some = false;
         let is_own = |line: &&&str| {
-            line.is_empty()
+            let is_parsed = diagnostic::parse(line).is_some();
+            has_some |= is_parsed;
+            is_parsed
+                || line.is_empty()
                 || line.starts_with([' ', '\t'])
                 || line.starts_with("***")
                 || line.starts_with("---")
-                || diagnostic::parse(line).is_some()
         };
         let start = end - lines[..end].iter().rev().take_while(is_own).count();
-        lines[start..end].iter().any(|line| diagnostic::parse(line).is_some()).then_some(start..end)
+        has_some.then_some(start..end)
     })
     .collect()
 }
 
 /// Returns where make says that a target failed; where it passes on that of another make, once.
-fn targets(lines: &[&str], firsts: &[u8]) -> Vec<usize> {
+fn targets(own: Lines<'_>) -> Vec<usize> {
     let fails = |line: &str| {
         is_of_make(line)
             && line.contains(": *** [")
             && line.contains("Error ")
             && !line.ends_with("(ignored)")
     };
-    let said = places(b"gm", firsts).filter(|at| {
-        let passes_on = |above: usize| is_of_make(lines[above]) && unparsed::is_epilogue(lines[above]);
-        fails(lines[*at]) && !at.checked_sub(1).is_some_and(passes_on)
-    });
-    said.collect()
+    let passes_on = |above: usize| is_of_make(own.lines[above]) && unparsed::is_epilogue(own.lines[above]);
+    let said = own.starting(b"gm");
+    let said = said.filter(|(at, line)| fails(line) && !at.checked_sub(1).is_some_and(passes_on));
+    said.map(|(at, _)| at).collect()
 }
 
 /// Returns what stands between the failures of targets, and of what stands above the first one all without a gap.
@@ -170,9 +171,9 @@ fn dying(lines: &[&str]) -> Option<Range<usize>> {
 }
 
 /// Returns what stands above each line in which node tells its version, which it does where it dies.
-fn of_node(lines: &[&str], firsts: &[u8]) -> Vec<Range<usize>> {
-    let ends = places(b"N", firsts).filter(|at| lines[*at].starts_with("Node.js v"));
-    ends.map(|end| end.saturating_sub(CRASH_LINES)..end + 1).collect()
+fn of_node(own: Lines<'_>) -> Vec<Range<usize>> {
+    let ends = own.starting(b"N").filter(|(_, line)| line.starts_with("Node.js v"));
+    ends.map(|(end, _)| end.saturating_sub(CRASH_LINES)..end + 1).collect()
 }
 
 fn is_of_make(line: &str) -> bool {

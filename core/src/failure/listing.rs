@@ -95,9 +95,8 @@ pub(super) fn in_pages(output: &Output<'_>, pages: &[Page<'_>; 2]) -> Listing {
     let normaliser = Normaliser::new(output.cwd);
     let mut listing = Listing::default();
     let reports: Vec<Page<'_>> = output.reports.iter().map(|report| Page::new(report.bytes)).collect();
-    let lines: Vec<_> = pages.iter().map(Page::lines_and_firsts).collect();
-    let streams: Vec<Stream<'_>> =
-        pages.iter().zip(&lines).map(|(page, (lines, firsts, _))| page.stream(lines, firsts)).collect();
+    let cut = pages.each_ref().map(Page::cut);
+    let streams: Vec<Stream<'_>> = pages.iter().zip(&cut).map(|(page, cut)| page.stream(cut.own())).collect();
     let packages = Packages::of(&streams, &normaliser);
     for page in &reports {
         listing.take(page.text(), &page.lines(), "", &normaliser);

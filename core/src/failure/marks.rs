@@ -167,9 +167,10 @@ fn class(byte: u8) -> u8 {
 }
 
 /// Words that tools print all the time.
-const COMMON: [&str; 15] = [
-    "test", "Test", "fail", "Fail", "FAIL", "error", "Error", "ERROR", "failures", "example", "Action",
-    "line", "assert", " in ", " run",
+const COMMON: [&str; 25] = [
+    " test ", " Test", " tests", "failed", "Failed", "FAILED", " FAIL: ", " failing", "failures", "Failures",
+    " error: ", " Error", "ERROR", "examples", "\"Action\":\"", "expected", "assert", "file", "line", "form",
+    "info", " in ", " run", "RUN  ", "    ",
 ];
 
 /// Says how common it is in what tools print that a text begins with these three bytes and the one behind them.
@@ -177,11 +178,13 @@ fn commonness(part: &[u8]) -> u32 {
     /// At the end of a mark, whatever is behind it.
     const ANYTHING: u32 = 5;
     const IN_A_COMMON_WORD: u32 = 4;
-    let three = &part[..BYTES];
-    let is_common = COMMON.iter().any(|word| memchr::memmem::find(word.as_bytes(), three).is_some());
-    three.iter().map(|byte| of_byte(*byte)).sum::<u32>()
+    let is_common = |length: usize| {
+        let in_word = |word: &&str| memchr::memmem::find(word.as_bytes(), &part[..length]).is_some();
+        u32::from(part.len() >= length && COMMON.iter().any(in_word))
+    };
+    part[..BYTES].iter().map(|byte| of_byte(*byte)).sum::<u32>()
         + part.get(BYTES).map_or(ANYTHING, |byte| of_byte(*byte))
-        + if is_common { IN_A_COMMON_WORD } else { 0 }
+        + IN_A_COMMON_WORD * (is_common(BYTES) + is_common(BYTES + 1))
 }
 
 /// Says how common a byte is.

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::format::places;
+use super::format::Lines;
 use super::normalise::Normaliser;
 
 /// A wrapper says how many packages there are, or begins a line with one.
@@ -22,11 +22,10 @@ pub(super) struct Labels {
     pub(super) are_several: bool,
 }
 
-/// The lines of a stream, the first byte of each, and what a wrapper said of them.
+/// The lines of a stream, and what a wrapper said of them.
 pub(super) struct Stream<'a> {
     pub(super) text: &'a str,
-    pub(super) lines: &'a [&'a str],
-    pub(super) firsts: &'a [u8],
+    pub(super) own: Lines<'a>,
     pub(super) labels: &'a Labels,
 }
 
@@ -57,7 +56,7 @@ impl Packages {
             let part = |stream: &Stream<'_>| {
                 let named = stream.labels.lines.iter();
                 let begins =
-                    named.filter_map(|(at, name)| Some((address(stream.lines.get(*at)?), name.clone())));
+                    named.filter_map(|(at, name)| Some((address(stream.own.lines.get(*at)?), name.clone())));
                 begins.collect::<Vec<_>>()
             };
             return Self::new(streams, streams.iter().flat_map(part).collect());
@@ -69,7 +68,9 @@ impl Packages {
         let first = SOURCES.iter().find_map(|source| {
             let parts = source.parts(&heads, normaliser)?;
             let parts = parts.into_iter().zip(streams).flat_map(|(parts, stream)| {
-                parts.into_iter().map(|(at, name)| (stream.lines.get(at).map_or(usize::MAX, address), name))
+                parts
+                    .into_iter()
+                    .map(|(at, name)| (stream.own.lines.get(at).map_or(usize::MAX, address), name))
             });
             Some(Self::new(streams, parts.collect()))
         });
@@ -88,14 +89,11 @@ impl Packages {
     /// Takes the lines of a stream apart by their packages.
     pub(super) fn parts<'s, 'a>(&self, stream: &'s Stream<'a>) -> Vec<(&'s [&'a str], &str)> {
         if self.parts.is_empty() {
-            return vec![(stream.lines, "")];
+            return vec![(stream.own.lines, "")];
         }
         let package = |line: &&str| self.around(address(line));
-        stream
-            .lines
-            .chunk_by(|one, two| package(one) == package(two))
-            .map(|lines| (lines, package(&lines[0])))
-            .collect()
+        let parts = stream.own.lines.chunk_by(|one, two| package(one) == package(two));
+        parts.map(|lines| (lines, package(&lines[0]))).collect()
     }
 
     /// Returns the package of what stands there in memory; empty where none is told.
@@ -247,10 +245,11 @@ fn in_turn(heads: &[&Head<'_>], normaliser: &Normaliser) -> Option<Vec<(usize, S
 
 /// Returns the lines of a stream that say something of packages.
 fn heads<'a>(stream: &Stream<'a>) -> Vec<Head<'a>> {
-    let found = [&b">m["[..], b"=r:", b"n"].into_iter().flat_map(|with| places(with, stream.firsts));
+    let own = stream.own;
+    let found = [&b">m["[..], b"=r:", b"n"].into_iter().flat_map(|with| own.starting(with));
     let mut heads: Vec<Head<'a>> = found
-        .filter_map(|at| {
-            head(stream.lines[at], stream.lines.get(at + 1)).map(|(source, said)| Head { at, source, said })
+        .filter_map(|(at, line)| {
+            head(line, own.lines.get(at + 1)).map(|(source, said)| Head { at, source, said })
         })
         .collect();
     heads.sort_by_key(|head| head.at);

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::Output;
+use super::format::Lines;
 use super::package::{Labels, Stream};
 use super::reason;
 use super::wrapper::{Unwrapped, unwrapped};
@@ -17,6 +18,28 @@ const ESCAPE: u8 = 0x1b;
 
 /// How long a line is, to reserve room for all of them.
 const LINE_BYTES: usize = 48;
+
+/// The lines of a page, and how each begins, as [`Lines`] has it; 0 where there is no such byte.
+#[derive(Clone)]
+pub(super) struct Cut<'p> {
+    lines: Vec<&'p str>,
+    firsts: Vec<u8>,
+    begins: Vec<u8>,
+}
+
+impl<'p> Cut<'p> {
+    /// Returns them.
+    pub(super) fn own(&self) -> Lines<'_> {
+        Lines { lines: &self.lines, firsts: &self.firsts, begins: &self.begins }
+    }
+
+    /// Makes a line empty.
+    pub(super) fn empty(&mut self, at: usize) {
+        self.lines[at] = &self.lines[at][..0];
+        self.firsts[at] = 0;
+        self.begins[at] = 0;
+    }
+}
 
 /// The output of one stream.
 pub(super) struct Page<'a> {
@@ -77,9 +100,9 @@ impl<'a> Page<'a> {
         &self.text
     }
 
-    /// Returns it with its lines, and the first byte of each.
-    pub(super) fn stream<'s>(&'s self, lines: &'s [&'s str], firsts: &'s [u8]) -> Stream<'s> {
-        Stream { text: &self.text, lines, firsts, labels: &self.labels }
+    /// Returns it with its lines.
+    pub(super) fn stream<'s>(&'s self, own: Lines<'s>) -> Stream<'s> {
+        Stream { text: &self.text, own, labels: &self.labels }
     }
 
     /// Returns the lines.
@@ -89,8 +112,8 @@ impl<'a> Page<'a> {
         lines
     }
 
-    /// Returns the lines, the first byte of each, and the first that is no blank: 0 where there is none.
-    pub(super) fn lines_and_firsts(&self) -> (Vec<&str>, Vec<u8>, Vec<u8>) {
+    /// Cuts it into lines, and notes how each begins.
+    pub(super) fn cut(&self) -> Cut<'_> {
         let count = memchr::memchr_iter(b'\n', self.text.as_bytes()).count() + 1;
         let mut lines = Vec::with_capacity(count);
         let (mut firsts, mut begins) = (Vec::with_capacity(count), Vec::with_capacity(count));
@@ -99,7 +122,7 @@ impl<'a> Page<'a> {
             firsts.push(line.as_bytes().first().copied().unwrap_or_default());
             begins.push(reason::begins(line).unwrap_or_default());
         });
-        (lines, firsts, begins)
+        Cut { lines, firsts, begins }
     }
 
     fn each_line<'s>(&'s self, mut take: impl FnMut(&'s str)) {

@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use super::beside::{Beside, Printed, lines_of};
 use super::draft::{Found, Told};
-use super::format::{self, Sheet};
+use super::format::{self, Lines, Sheet};
 use super::marks::Marks;
 use super::package::Stream;
-use super::page::Page;
+use super::page::{Cut, Page};
 use super::{Confidence, Output, Report, Source};
 
 /// A format that failures are read from.
@@ -83,7 +83,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "cmake", title: "CMake", stage: Tool, marks: &["CMake Error"], read: format::cmake::read },
     Format { name: "maven", title: "Maven: Surefire, javac", stage: Tool, marks: &["<<< FAILURE!", "<<< ERROR!", "COMPILATION ERROR", "Failed to execute goal"], read: format::maven::read },
     Format { name: "gradle", title: "Gradle test", stage: Tool, marks: &[" FAILED\n"], read: format::gradle::read },
-    Format { name: "ctest", title: "CTest", stage: Runner, marks: &["tests failed out of"], read: format::ctest::read },
+    Format { name: "ctest", title: "CTest", stage: Runner, marks: &["tests failed out of", "Test #", "Test  "], read: format::ctest::read },
     Format { name: "gtest", title: "GoogleTest", stage: Tool, marks: &["[ RUN      ]", "[  FAILED  ]"], read: format::gtest::read },
     Format { name: "tap", title: "TAP: bats, node, ava, mocha, prove, tape", stage: Tool, marks: &["not ok ", "Bail out!"], read: format::tap::read },
     Format { name: "prove", title: "prove without -v: what Test::More says of each failed test", stage: Tool, marks: &["#   Failed test ", " (Wstat: ", "  Parse errors: "], read: format::prove::read },
@@ -181,35 +181,32 @@ pub(super) fn read_report(report: &Report<'_>, found: &mut Found<'_>) {
 #[derive(Clone)]
 struct Prepared<'p> {
     page: &'p Page<'p>,
-    lines: Vec<&'p str>,
-    firsts: Vec<u8>,
-    begins: Vec<u8>,
+    cut: Cut<'p>,
     marks: Rc<Marks>,
 }
 
 impl<'p> Prepared<'p> {
     fn new(page: &'p Page<'p>) -> Self {
-        let (lines, firsts, begins) = page.lines_and_firsts();
-        let marks = Rc::new(Marks::new(page.text()));
-        Self { page, lines, firsts, begins, marks }
+        Self { page, cut: page.cut(), marks: Rc::new(Marks::new(page.text())) }
     }
 
     /// Makes the lines empty that begin at these addresses.
     fn hide(&mut self, printed: &Range<usize>) {
         let begins = |line: &&str| line.as_ptr().addr();
-        let first = self.lines.partition_point(|line| begins(line) < printed.start);
-        let end = self.lines.partition_point(|line| begins(line) < printed.end);
-        (first..end).for_each(|at| self.empty(at));
+        let lines = self.own().lines;
+        let first = lines.partition_point(|line| begins(line) < printed.start);
+        let end = lines.partition_point(|line| begins(line) < printed.end);
+        (first..end).for_each(|at| self.cut.empty(at));
     }
 
     /// Makes the lines empty that tell of failures, and returns where those of tests are.
     fn hide_told(&mut self, told: &[Told]) -> Vec<Range<usize>> {
-        let lines = |told: &Told| Some((told.is_test, lines_of(told, self.page.text(), &self.lines)?));
+        let lines = |told: &Told| Some((told.is_test, lines_of(told, self.page.text(), self.own().lines)?));
         let mut lines: Vec<(bool, Range<usize>)> = told.iter().filter_map(lines).collect();
         lines.sort_by_key(|(_, lines)| lines.start);
         let mut next = 0;
         for (_, lines) in &lines {
-            (lines.start.max(next)..lines.end).for_each(|at| self.empty(at));
+            (lines.start.max(next)..lines.end).for_each(|at| self.cut.empty(at));
             next = next.max(lines.end);
         }
         lines.into_iter().filter(|(is_test, _)| *is_test).map(|(_, lines)| lines).collect()
@@ -217,34 +214,32 @@ impl<'p> Prepared<'p> {
 
     /// Makes the lines empty that are in none of these parts.
     fn keep(&mut self, parts: &[Range<usize>]) {
-        let mut is_kept = vec![false; self.lines.len()];
+        let mut is_kept = vec![false; self.own().lines.len()];
         parts.iter().for_each(|part| is_kept[part.clone()].fill(true));
-        for at in (0..self.lines.len()).filter(|at| !is_kept[*at]) {
-            self.empty(at);
+        for at in (0..is_kept.len()).filter(|at| !is_kept[*at]) {
+            self.cut.empty(at);
         }
     }
 
     /// Says whether nothing is there that was not hidden.
     fn is_blank(&self) -> bool {
-        self.begins.iter().all(|begin| *begin == 0)
+        self.own().begins.iter().all(|begin| *begin == 0)
     }
 
     fn hide_indented(&mut self) {
-        for at in 0..self.lines.len() {
-            if self.firsts[at].is_ascii_whitespace() {
-                self.empty(at);
+        for at in 0..self.own().lines.len() {
+            if self.own().firsts[at].is_ascii_whitespace() {
+                self.cut.empty(at);
             }
         }
     }
 
-    fn empty(&mut self, at: usize) {
-        self.lines[at] = &self.lines[at][..0];
-        self.firsts[at] = 0;
-        self.begins[at] = 0;
+    fn own(&self) -> Lines<'_> {
+        self.cut.own()
     }
 
     fn stream(&self) -> Stream<'_> {
-        self.page.stream(&self.lines, &self.firsts)
+        self.page.stream(self.own())
     }
 
     /// Says whether a mark of a format is there.
@@ -255,15 +250,16 @@ impl<'p> Prepared<'p> {
     /// Returns what the reader of a format gets; `beside` is the other stream.
     fn sheet<'s>(&'s self, format: usize, beside: Option<&'s Self>) -> Sheet<'s> {
         let marked = self.marks.of(format);
-        let beside = beside.map_or(&[][..], |page| page.lines.as_slice());
-        let Self { page, lines, firsts, begins, .. } = self;
-        Sheet { text: page.text(), lines, firsts, begins, marked, beside }
+        let beside = beside.map_or_else(Lines::default, Self::own);
+        Sheet { text: self.page.text(), own: self.own(), marked, beside }
     }
 }
 
 /// Reads both streams in a format; of one that is empty there is nothing to be read.
 fn read_both(format: usize, [out, err]: &[Prepared<'_>; 2], found: &mut Found<'_>) {
-    for (page, beside) in [(out, err), (err, out)].into_iter().filter(|(page, _)| !page.lines.is_empty()) {
+    for (page, beside) in
+        [(out, err), (err, out)].into_iter().filter(|(page, _)| !page.own().lines.is_empty())
+    {
         (FORMATS[format].read)(&page.sheet(format, Some(beside)), found);
     }
 }
@@ -326,7 +322,7 @@ pub(super) fn read_pages(
             return if stage == Shape { Confidence::Medium } else { Confidence::High };
         }
     }
-    let lines: Vec<&[&str]> = pages.iter().map(|page| page.lines.as_slice()).collect();
+    let lines: Vec<&[&str]> = pages.iter().map(|page| page.own().lines).collect();
     format::unparsed::read(&lines, output, found)
 }
 
@@ -341,10 +337,7 @@ fn read_beside(
     let has_tests = found.has_tests() || told.iter().any(|told| told.is_test);
     let of_tests = pages.each_mut().map(|page| page.hide_told(told));
     let beside = has_tests.then(|| {
-        let printed = [0, 1].map(|at| {
-            let Prepared { lines, firsts, .. } = &pages[at];
-            Printed { lines, firsts, of_tests: &of_tests[at] }
-        });
+        let printed = [0, 1].map(|at| Printed { own: pages[at].own(), of_tests: &of_tests[at] });
         Beside::of(printed, printed_is_known)
     });
     found.reading_beside();

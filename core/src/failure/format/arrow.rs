@@ -8,10 +8,6 @@ use regex::Regex;
 use super::super::draft::{Draft, Found};
 use super::{Sheet, until};
 
-static ARROW: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*--> (?P<file>.+?)(?::(?P<line>\d+)(?::(?P<column>\d+))?)?\s*$").expect("well formed")
-});
-
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:(?P<level>error|warning|note|help|info)(?:\[(?P<code>[\w:@/-]+)\])?:? |(?P<rule>[A-Z]{1,5}\d{2,5}|[a-z]+(?:-[a-z]+)+|unformatted):? (?:\[\*\] )?)(?P<what>.*)$").expect("well formed")
 });
@@ -28,15 +24,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let ends = ["error: could not compile", "error: linking with"];
             link(until(near, at + 1, |line| ends.iter().any(|it| line.starts_with(it))), found);
         }
-        let trimmed = line.trim_start();
         if DONE.iter().any(|it| line.starts_with(it)) {
             placeless(&lines[since..at], found);
             since = at + 1;
         }
-        if !trimmed.starts_with("--> ") || at == 0 {
-            continue;
-        }
-        let (Some(arrow), Some(head)) = (ARROW.captures(line), head_above(lines, at)) else { continue };
+        let (Some(place), Some(head)) = (Place::of(line), head_above(lines, at)) else { continue };
         let level = head.name("level").map_or("error", |level| level.as_str());
         if level != "error" {
             continue;
@@ -44,18 +36,17 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let body = until(lines, at + 1, |line| line.trim().is_empty());
         let code = head.name("code").or(head.name("rule")).map_or("", |code| code.as_str());
         let tool = if head.name("rule").is_some() { "ruff" } else { "rustc" };
-        let draft = Draft::diagnostic(tool, &arrow["file"], number(&arrow, "line"), &head["what"]).kind(code);
+        let draft = Draft::diagnostic(tool, place.file, place.line, &head["what"]).kind(code);
         // The rule stood there once.
         let label = Some(label(body)).filter(|label| *label != code).unwrap_or_default();
         let shown: Vec<&str> = [head.get(0).map_or("", |head| head.as_str()), line]
             .into_iter()
             .chain(body.iter().copied())
             .collect();
-        let draft = draft.shown_at(number(&arrow, "column"), &lint(body));
+        let draft = draft.shown_at(place.column, &lint(body));
         // ruff says of a file that is not formatted where that begins.
         if code == "unformatted" {
-            let line = number(&arrow, "line");
-            found.push(Draft::unformatted(tool, &arrow["file"], line, &shown.join("\n")));
+            found.push(Draft::unformatted(tool, place.file, place.line, &shown.join("\n")));
             continue;
         }
         let body = if tool == "rustc" { body } else { &[] };
@@ -93,8 +84,28 @@ fn placeless(lines: &[&str], found: &mut Found<'_>) {
     }
 }
 
-fn number(arrow: &regex::Captures<'_>, name: &str) -> Option<u32> {
-    arrow.name(name)?.as_str().parse().ok()
+/// What an arrow leads to.
+struct Place<'a> {
+    file: &'a str,
+    line: Option<u32>,
+    column: Option<u32>,
+}
+
+impl<'a> Place<'a> {
+    /// Takes `--> src/lib.rs:3:5` apart; a line or a column may be missing.
+    fn of(line: &'a str) -> Option<Self> {
+        let place = line.trim_start().strip_prefix("--> ")?.trim_end();
+        let (rest, last) = numbered(place);
+        let (file, first) = numbered(rest);
+        let (line, column) = if first.is_some() { (first, last) } else { (last, None) };
+        (!file.is_empty()).then_some(Self { file, line, column })
+    }
+}
+
+/// Takes a colon and a number off the end of a text.
+fn numbered(text: &str) -> (&str, Option<u32>) {
+    let number = text.rsplit_once(':').and_then(|(rest, number)| Some((rest, number.parse().ok()?)));
+    number.map_or((text, None), |(rest, number)| (rest, Some(number)))
 }
 
 /// Returns the lint that the notes below a diagnostic name: of clippy, or of the compiler.

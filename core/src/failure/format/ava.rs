@@ -1,6 +1,7 @@
 //! ava.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -12,29 +13,39 @@ const TOOL: &str = "ava";
 
 /// Reads the blocks behind the line `─` of each run, of the tests that the list before it marks.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let lines = sheet.lines;
-    let firsts = ["─".as_bytes()[0]];
-    let rules = sheet.beginning(&firsts).filter(|(_, line)| line.trim_ascii() == "─");
-    let rules: Vec<usize> = rules.map(|(at, _)| at).collect();
+    // The rule and the marks begin with the same byte.
+    let drawn: Vec<(usize, &str)> = sheet.beginning(&[DRAWN]).collect();
+    let rules = drawn.iter().filter(|(_, line)| line.trim_ascii() == RULE);
+    let rules: Vec<usize> = rules.map(|(at, _)| *at).collect();
+    let within = |from: usize, to: usize| {
+        let at = |of: usize| drawn.partition_point(|(at, _)| *at < of);
+        &drawn[at(from)..at(to)]
+    };
     let (mut start, mut next) = (0, 0);
     while let Some(&rule) = rules.get(next) {
         let end = rules.get(next + 1).copied();
-        let below = &lines[rule + 1..end.unwrap_or(lines.len())];
+        let below = rule + 1..end.unwrap_or(sheet.lines.len());
         // Where the list goes on below it, a test has printed the line.
-        if end.is_some() && below.iter().any(|line| is_listed(line)) {
+        if end.is_some() && within(below.start, below.end).iter().any(|(_, line)| is_listed(line)) {
             next += 1;
             continue;
         }
-        run(&lines[start..rule], below, found);
-        start = end.map_or(lines.len(), |end| end + 1);
+        run(sheet, start..rule, within(start, rule), &sheet.lines[below.clone()], found);
+        start = below.end + 1;
         next += 2;
     }
 }
 
-/// Reads the list of one run, and the blocks below it.
-fn run(list: &[&str], lines: &[&str], found: &mut Found<'_>) {
+/// Reads the list of one run, of which some lines may begin with a mark, and the blocks below it.
+fn run(
+    sheet: &Sheet<'_>,
+    list: Range<usize>,
+    drawn: &[(usize, &str)],
+    lines: &[&str],
+    found: &mut Found<'_>,
+) {
     static SOURCE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\s*\d+:(?: |$)").expect("well formed"));
-    let marked: BTreeSet<&str> = list.iter().filter_map(|line| failed(line)).collect();
+    let marked: BTreeSet<&str> = drawn.iter().filter_map(|(_, line)| failed(line)).collect();
     let mut at = 0;
     while at < lines.len() {
         let Some(name) = title(lines[at], &marked) else {
@@ -59,9 +70,10 @@ fn run(list: &[&str], lines: &[&str], found: &mut Found<'_>) {
         found.push(draft.headed(name));
         at = end;
     }
-    let mut told = uncaught(list, found);
-    files(list, &mut told, found);
-    for line in list.iter().filter(|line| line.contains("uncaught exception")) {
+    let mut told = uncaught(sheet, list.clone(), found);
+    files(drawn, &mut told, found);
+    let own = sheet.marked().filter(|(at, _)| list.contains(at));
+    for (_, line) in own.filter(|(_, line)| line.contains(" uncaught exception")) {
         found.push(Draft::process(TOOL, "uncaught", &[line]));
     }
 }
@@ -73,11 +85,11 @@ fn is_listed(line: &str) -> bool {
 
 /// Reads what is said of a file as a whole: its process has ended before its tests did, or there are no tests in it. `told` are
 /// those of which is said why.
-fn files(lines: &[&str], told: &mut BTreeSet<String>, found: &mut Found<'_>) {
+fn files(drawn: &[(usize, &str)], told: &mut BTreeSet<String>, found: &mut Found<'_>) {
     static SAID: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^  [✘✖] (?:Exiting due to (?P<call>process\.exit)\(\) when running (?P<file1>.+)|(?P<file2>.+) exited (?:with a non-zero (?P<code>exit code: \d+)|due to (?P<signal>SIG\w+))|(?P<none>No tests found) in (?P<file3>.+?)(?:, make sure .*)?)$").expect("well formed")
     });
-    let marked = lines.iter().filter(|line| MARKS.iter().any(|mark| line.trim_start().starts_with(mark)));
+    let marked = drawn.iter().map(|(_, line)| *line).filter(|line| is_marked(line));
     for (line, said) in marked.filter_map(|line| Some((line, SAID.captures(line)?))) {
         let text =
             |names: &[&str]| names.iter().find_map(|name| said.name(name)).map_or("", |it| it.as_str());
@@ -90,7 +102,8 @@ fn files(lines: &[&str], told: &mut BTreeSet<String>, found: &mut Found<'_>) {
 }
 
 /// Reads what no test caught, by the file that it was in: a file that cannot be loaded, mostly. Returns the files.
-fn uncaught(lines: &[&str], found: &mut Found<'_>) -> BTreeSet<String> {
+fn uncaught(sheet: &Sheet<'_>, list: Range<usize>, found: &mut Found<'_>) -> BTreeSet<String> {
+    let lines = &sheet.lines[..list.end];
     let mut files = BTreeSet::new();
     let file = |line: &str| {
         let line = line.strip_prefix("  ")?;
@@ -98,9 +111,9 @@ fn uncaught(lines: &[&str], found: &mut Found<'_>) -> BTreeSet<String> {
             .iter()
             .find_map(|head| Some(line.strip_prefix(head)?.to_owned()))
     };
-    for (at, line) in lines.iter().enumerate() {
+    for (at, line) in sheet.marked().filter(|(at, _)| list.contains(at)) {
         let Some(file) = file(line) else { continue };
-        let block = until(lines, at + 1, |line| MARKS.iter().any(|mark| line.trim_start().starts_with(mark)));
+        let block = until(lines, at + 1, is_marked);
         let source = |line: &&str| {
             line.trim_start().split_once(':').is_some_and(|(number, _)| number.parse::<u32>().is_ok())
         };
@@ -121,6 +134,16 @@ fn uncaught(lines: &[&str], found: &mut Found<'_>) -> BTreeSet<String> {
 
 /// Before what failed; behind it how, in brackets: `[fail]`, `[unexpected pass]`.
 const MARKS: [&str; 2] = ["✘ ", "✖ "];
+
+/// Above and below the blocks.
+const RULE: &str = "─";
+
+/// The first byte of all of these.
+const DRAWN: u8 = RULE.as_bytes()[0];
+
+fn is_marked(line: &str) -> bool {
+    MARKS.iter().any(|mark| line.trim_start().starts_with(mark))
+}
 
 /// Returns the name behind the mark of a failed test.
 fn failed(line: &str) -> Option<&str> {

@@ -32,7 +32,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         return;
     };
     let mut results: BTreeMap<String, (String, &[&str])> = BTreeMap::new();
-    for (at, line) in sheet.with("Test ").filter(|(at, line)| *at < list && may_be_result(line)) {
+    for (at, line) in sheet.marked().filter(|(at, line)| *at < list && may_be_result(line)) {
         let Some(result) = RESULT
             .captures(line)
             .filter(|result| result["status"].contains("***") || result["status"].contains("Failed"))

@@ -67,7 +67,7 @@ pub(in crate::failure) fn parse(line: &str) -> Option<Diagnostic<'_>> {
     let line = outdented(line);
     let first = line.bytes().next()?;
     if line.len() > LINE_MAX
-        || matches!(first, b' ' | b'\t' | b'#' | b'=' | b'-' | b'|')
+        || matches!(first, b' ' | b'\t' | b'#' | b'=' | b'-' | b'|' | b'{')
         || line.starts_with(['│', '┃', '║'])
         || !has_position(line.as_bytes())
     {
@@ -171,7 +171,22 @@ fn is_rule(word: &str) -> bool {
 fn has_position(line: &[u8]) -> bool {
     memchr::memchr2_iter(b':', b'(', line)
         .take(8)
-        .any(|at| line.get(at + 1).is_some_and(u8::is_ascii_digit) && ends_in_file(&line[..at]))
+        .any(|at| is_position(&line[at..]) && ends_in_file(&line[..at]))
+}
+
+/// Says whether a text begins with what may be a position, as [`PLACE`] has it, and something is said behind it.
+fn is_position(text: &[u8]) -> bool {
+    let is_of_position =
+        |byte: &u8| byte.is_ascii_digit() || matches!(byte, b':' | b'.' | b',' | b'-' | b' ');
+    let (mark, rest) = (text[0], &text[1..]);
+    let end = rest.iter().position(|byte| !is_of_position(byte)).unwrap_or(rest.len());
+    let (position, behind) = rest.split_at(end);
+    let is_apart = || position.contains(&b' ') || !behind.is_empty() && position.ends_with(b":");
+    position.first().is_some_and(u8::is_ascii_digit)
+        && match mark {
+            b'(' => behind.starts_with(b"):") || behind.starts_with(b") "),
+            _ => is_apart(),
+        }
 }
 
 /// Says whether what stands before a position may be a path, as [`is_path`] has it: it ends in an extension, or in one of the

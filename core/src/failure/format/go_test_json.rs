@@ -2,11 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use serde::Deserialize;
 
 use super::super::draft::{Draft, Found};
 use super::{Sheet, diagnostic, go_test};
+
+static ACTION: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"Action\":"));
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -39,6 +43,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     for line in sheet.lines {
         if !line.starts_with("{\"") {
             header = (header && diagnostic(line, found)) || line.starts_with("# ");
+            continue;
+        }
+        // The JSON of another tool would be read to its end.
+        if ACTION.find(line.as_bytes()).is_none() {
             continue;
         }
         let Ok(event) = serde_json::from_str::<Event<'_>>(line) else { continue };

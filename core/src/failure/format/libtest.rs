@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, nextest, until};
+use super::{Lines, Sheet, nextest, until};
 
 const TOOL: &str = "cargo-test";
 
@@ -23,9 +23,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         sheet.marked().filter(|(_, line)| line.starts_with(FAILED)).map(|(at, _)| at).collect();
     let mut targets = targets(sheet, &ends).into_iter();
     // A test that nextest ran and did not capture prints the list of its own process.
-    let of_nextest: LazyCell<BTreeSet<&str>, _> = LazyCell::new(|| {
-        [lines, sheet.beside].into_iter().flat_map(|lines| nextest::failed_names(lines)).collect()
-    });
+    let of_nextest: LazyCell<BTreeSet<&str>, _> =
+        LazyCell::new(|| [sheet.own, sheet.beside].into_iter().flat_map(nextest::failed_names).collect());
     let beside = LazyCell::new(|| panics(sheet.beside));
     for (at, line) in lines.iter().enumerate() {
         match sheet.firsts[at] {
@@ -106,11 +105,11 @@ fn panic<'s, 'a>(lines: &'s [&'a str], at: usize) -> &'s [&'a str] {
 }
 
 /// Returns the panics of a stream, by thread: without capture they are on standard error, and the names on the other.
-fn panics<'s, 'a>(lines: &'s [&'a str]) -> BTreeMap<&'a str, &'s [&'a str]> {
+fn panics(own: Lines<'_>) -> BTreeMap<&str, &[&str]> {
     let mut found = BTreeMap::new();
-    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("thread '")) {
+    for (at, line) in own.starting(b"t") {
         if let Some(name) = thread(line) {
-            found.entry(name).or_insert(panic(lines, at));
+            found.entry(name).or_insert(panic(own.lines, at));
         }
     }
     found
@@ -129,11 +128,10 @@ pub(super) fn is_own(line: &str) -> bool {
 /// Returns the target of each list of failed tests, by the lines at which these end, as cargo names it for a rerun:
 /// `-p app --lib`, `--test it`. It is told behind the list, or on the other stream; empty where it is not known.
 pub(super) fn targets<'a>(sheet: &Sheet<'a>, ends: &[usize]) -> Vec<&'a str> {
-    let own = to_rerun(sheet.lines, sheet.starting(b"e"));
+    let own = to_rerun(sheet.own);
     if own.is_empty() && !ends.is_empty() {
         // Of two streams, only the order tells what belongs together.
-        let beside = sheet.beside.iter().copied().enumerate();
-        let told = to_rerun(sheet.beside, beside).into_iter().map(|(_, target)| target);
+        let told = to_rerun(sheet.beside).into_iter().map(|(_, target)| target);
         return told.clone().take(ends.len()).filter(|_| told.len() == ends.len()).collect();
     }
     let behind = |(nth, end): (usize, &usize)| {
@@ -145,14 +143,14 @@ pub(super) fn targets<'a>(sheet: &Sheet<'a>, ends: &[usize]) -> Vec<&'a str> {
 }
 
 /// Returns the targets with failed tests, and where among the lines they are named; a binary that died left no list.
-fn to_rerun<'a>(lines: &[&str], told: impl Iterator<Item = (usize, &'a str)>) -> Vec<(usize, &'a str)> {
+fn to_rerun(own: Lines<'_>) -> Vec<(usize, &str)> {
     /// A cause is given this close.
     const CAUSE: usize = 4;
-    let failed = told.filter_map(|(at, line)| {
+    let failed = own.starting(b"e").filter_map(|(at, line)| {
         let which =
             line.strip_prefix("error: test failed").or_else(|| line.strip_prefix("error: doctest failed"))?;
         let target = which.strip_prefix(", to rerun pass ")?;
-        let cause = lines[at + 1..].iter().take(CAUSE).take_while(|line| !line.starts_with("error: "));
+        let cause = own.lines[at + 1..].iter().take(CAUSE).take_while(|line| !line.starts_with("error: "));
         let died = cause.map(|line| line.trim_start()).any(|line| line.starts_with("process didn't exit"));
         (!died).then(|| (at, target.trim_matches(['`', '\''])))
     });

@@ -26,7 +26,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let before = found.len();
     let mut class = "";
     for (at, line) in sheet.marked() {
-        if let Some(suite) = SUITE.captures(line) {
+        let is_suite = line.contains("Tests run: ");
+        if let Some(suite) = is_suite.then(|| SUITE.captures(line)).flatten() {
             class = suite.name("class").map_or("", |class| class.as_str());
         } else if let Some(head) = HEAD.captures(line) {
             let name = head.name("name").map_or("", |name| name.as_str());
@@ -46,7 +47,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
     }
     for (at, line) in sheet.starting(b"[").filter(|(_, line)| line.starts_with("[ERROR] ")) {
-        if let Some(error) = JAVAC.captures(line) {
+        // Most of them have no position in brackets.
+        if line.contains(":[")
+            && let Some(error) = JAVAC.captures(line)
+        {
             compiled(&error, &lines[at + 1..], line, found);
         }
     }

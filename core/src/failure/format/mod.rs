@@ -118,23 +118,61 @@ pub(super) mod vitest;
 pub(super) mod xctest;
 pub(super) mod zig;
 
+use std::ops::Deref;
+
 use memchr::memmem;
 use serde_json::Value;
+
+/// The lines of a stream.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Lines<'a> {
+    /// Each of them.
+    pub(super) lines: &'a [&'a str],
+    /// The first byte of each, so that lines which begin alike are found by a search for a byte.
+    pub(super) firsts: &'a [u8],
+    /// The first byte of each that is no blank, for lines which may be set in.
+    pub(super) begins: &'a [u8],
+}
+
+impl<'a> Lines<'a> {
+    /// Returns the lines that begin with one of these bytes, of which there are three at most, with their
+    /// numbers.
+    pub(in crate::failure) fn starting(
+        self,
+        with: &[u8],
+    ) -> impl DoubleEndedIterator<Item = (usize, &'a str)> + use<'a> {
+        places(with, self.firsts).map(move |at| (at, self.lines[at]))
+    }
+
+    /// Returns the lines that begin with one of these bytes behind blanks, of which there are three at most, with their
+    /// numbers.
+    pub(in crate::failure) fn beginning(
+        self,
+        with: &[u8],
+    ) -> impl DoubleEndedIterator<Item = (usize, &'a str)> + use<'a> {
+        places(with, self.begins).map(move |at| (at, self.lines[at]))
+    }
+}
 
 /// One stream or one report, cleaned.
 pub(super) struct Sheet<'a> {
     /// All of it.
     pub(super) text: &'a str,
     /// Its lines.
-    pub(super) lines: &'a [&'a str],
-    /// The first byte of each line, so that lines which begin alike are found by a search for a byte.
-    pub(super) firsts: &'a [u8],
-    /// The first byte of each line that is no blank, for lines which may be set in.
-    pub(super) begins: &'a [u8],
+    pub(super) own: Lines<'a>,
     /// The numbers of the lines on which marks of the format stand that reads it.
     pub(super) marked: &'a [usize],
     /// The lines of the other stream.
-    pub(super) beside: &'a [&'a str],
+    pub(super) beside: Lines<'a>,
+}
+
+/// What a reader asks of a sheet is mostly about its lines.
+impl<'a> Deref for Sheet<'a> {
+    type Target = Lines<'a>;
+
+    fn deref(&self) -> &Lines<'a> {
+        &self.own
+    }
 }
 
 impl<'a> Sheet<'a> {
@@ -144,34 +182,22 @@ impl<'a> Sheet<'a> {
         self.marked.iter().map(|at| (*at, self.lines[*at])).filter(|(_, line)| !line.is_empty())
     }
 
-    /// Returns the lines that begin with one of these bytes, of which there are three at most, with their
-    /// numbers.
-    fn starting(&self, with: &[u8]) -> impl DoubleEndedIterator<Item = (usize, &'a str)> {
-        places(with, self.firsts).map(|at| (at, self.lines[at]))
-    }
-
-    /// Returns the lines that begin with one of these bytes behind blanks, of which there are three at most, with their
-    /// numbers.
-    fn beginning(&self, with: &[u8]) -> impl DoubleEndedIterator<Item = (usize, &'a str)> {
-        places(with, self.begins).map(|at| (at, self.lines[at]))
-    }
-
     /// Says whether a text is anywhere.
     fn has(&self, text: &str) -> bool {
         memmem::find(self.text.as_bytes(), text.as_bytes()).is_some()
     }
 
     /// Returns the lines with a text, with their numbers: one search, where one for each line costs more.
-    fn with(&self, text: &str) -> impl Iterator<Item = (usize, &'a str)> {
+    fn with<'t>(&self, text: &'t str) -> impl Iterator<Item = (usize, &'a str)> + use<'a, 't> {
         let (mut line, mut counted, mut next) = (0, 0, 0);
-        let found = memmem::find_iter(self.text.as_bytes(), text).filter_map(move |at| {
-            line += memchr::memchr_iter(b'\n', &self.text.as_bytes()[counted..at]).count();
+        let (all, lines) = (self.text.as_bytes(), self.lines);
+        memmem::find_iter(all, text).filter_map(move |at| {
+            line += memchr::memchr_iter(b'\n', &all[counted..at]).count();
             counted = at;
-            let is_new = line >= next && !self.lines[line].is_empty();
+            let is_new = line >= next && !lines[line].is_empty();
             next = line + 1;
-            is_new.then(|| (line, self.lines[line]))
-        });
-        found.collect::<Vec<_>>().into_iter()
+            is_new.then(|| (line, lines[line]))
+        })
     }
 
     /// Returns the text from one line up to another, which is no part of it.
@@ -224,7 +250,7 @@ impl<'a> Sheet<'a> {
 }
 
 /// Returns where one of these bytes is, of which there are three at most.
-pub(super) fn places(of: &[u8], bytes: &[u8]) -> impl DoubleEndedIterator<Item = usize> {
+pub(super) fn places<'b>(of: &[u8], bytes: &'b [u8]) -> impl DoubleEndedIterator<Item = usize> + use<'b> {
     let byte = |at: usize| of[at.min(of.len() - 1)];
     memchr::memchr3_iter(byte(0), byte(1), byte(2), bytes)
 }

@@ -7,7 +7,7 @@ use regex::{Captures, Regex};
 
 use super::super::draft::{Draft, Found, Style};
 use super::super::reason::begins;
-use super::{Sheet, libtest, until};
+use super::{Lines, Sheet, libtest, until};
 
 const TOOL: &str = "cargo-nextest";
 
@@ -18,15 +18,11 @@ static STATUS: LazyLock<Regex> = LazyLock::new(|| {
 /// Reads every test whose last status is a failure.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    let Some((summary, _)) =
-        sheet.with("Summary [").filter(|(_, line)| line.trim_start().starts_with("Summary [")).last()
-    else {
-        return;
-    };
-    let failed = failed(lines, summary);
+    let Some(Said { summary, above, below }) = Said::of(sheet.own) else { return };
+    let failed = failed(&above, &below);
     let (mut told, mut begun) = (BTreeSet::new(), BTreeMap::new());
     // What a test wrote is told when it ended, below the summary, or both.
-    for (at, line) in sheet.starting(b" \t").filter(|(at, _)| is_of_word(sheet.begins[*at])) {
+    for (at, line) in above.iter().chain(&below).copied() {
         if let Some(test) = Some(line).filter(|_| sheet.begins[at] == b'S').and_then(started) {
             begun.insert(test, at + 1);
             continue;
@@ -56,7 +52,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             found.push(draft.headed(line.trim()));
         }
     }
-    for status in lines[summary..].iter().filter_map(|line| status(line)) {
+    for status in below.iter().filter_map(|(_, line)| status(line)) {
         let Some(test @ (binary, name)) = test(&status) else { continue };
         if failed.contains(&test) && !told.contains(&test) {
             let draft = Draft::test(TOOL, name, &[]).within(binary).message(status[0].trim());
@@ -69,7 +65,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 fn ends(line: &str) -> bool {
     line.starts_with('─')
         || line == "error: test run failed"
-        || ["Running [ ", "Summary ["].iter().any(|own| line.trim_start().starts_with(own))
+        || line.trim_start().starts_with("Running [ ")
+        || is_summary(line)
 }
 
 /// Returns what says why a test failed: its panic, that of another thread, the error that it returned, else what it wrote.
@@ -95,25 +92,44 @@ fn reason<'a>(block: &[&'a str], name: &str) -> Vec<&'a str> {
     }
 }
 
+/// The last summary, and the lines that may tell of a test above it and below, with their numbers.
+struct Said<'a> {
+    summary: usize,
+    above: Vec<(usize, &'a str)>,
+    below: Vec<(usize, &'a str)>,
+}
+
+impl<'a> Said<'a> {
+    /// Finds them, if there is a summary.
+    fn of(own: Lines<'a>) -> Option<Self> {
+        let (summary, _) = own.beginning(b"S").rfind(|(_, line)| is_summary(line))?;
+        let begins = own.firsts.iter().zip(own.begins).enumerate();
+        let words = begins.filter(|(_, (first, begin))| matches!(first, b' ' | b'\t') && is_of_word(**begin));
+        let words = words.map(|(at, _)| (at, own.lines[at]));
+        let (above, below): (Vec<_>, Vec<_>) = words.partition(|(at, _)| *at < summary);
+        Some(Self { summary, above, below })
+    }
+}
+
+fn is_summary(line: &str) -> bool {
+    line.trim_start().starts_with("Summary [")
+}
+
 /// Returns the names of the tests that failed last.
-pub(super) fn failed_names<'a>(lines: &[&'a str]) -> BTreeSet<&'a str> {
-    let Some(summary) = lines.iter().rposition(|line| line.trim_start().starts_with("Summary [")) else {
-        return BTreeSet::new();
-    };
-    failed(lines, summary).into_iter().map(|(_, name)| name).collect()
+pub(super) fn failed_names(own: Lines<'_>) -> BTreeSet<&str> {
+    let failed = Said::of(own).map(|said| failed(&said.above, &said.below)).unwrap_or_default();
+    failed.into_iter().map(|(_, name)| name).collect()
 }
 
 /// Returns the tests that the summary lists as failed. Told to list none, nextest has said of each above how it ended.
-fn failed<'a>(lines: &[&'a str], summary: usize) -> BTreeSet<(&'a str, &'a str)> {
-    let failed = |lines: &[&'a str]| -> BTreeSet<(&'a str, &'a str)> {
-        let ended = lines.iter().filter_map(|line| status(line));
+fn failed<'a>(above: &[(usize, &'a str)], below: &[(usize, &'a str)]) -> BTreeSet<(&'a str, &'a str)> {
+    let failed = |lines: &[(usize, &'a str)]| -> BTreeSet<(&'a str, &'a str)> {
+        let ended = lines.iter().filter_map(|(_, line)| status(line));
         let ended = ended.filter_map(|status| Some((test(&status)?, !passed(&status["status"]))));
         let last: BTreeMap<_, _> = ended.collect();
         last.into_iter().filter(|(_, failed)| *failed).map(|(test, _)| test).collect()
     };
-    Some(failed(&lines[summary..]))
-        .filter(|listed| !listed.is_empty())
-        .unwrap_or_else(|| failed(&lines[..summary]))
+    Some(failed(below)).filter(|listed| !listed.is_empty()).unwrap_or_else(|| failed(above))
 }
 
 /// Reads a line that tells how a test ended.
@@ -148,8 +164,10 @@ pub(in crate::failure) fn shows(line: &str) -> bool {
 /// Says whether a line is of nextest or of cargo, and not of a test that is shown.
 pub(in crate::failure) fn is_own(line: &str) -> bool {
     const CARGO: [&str; 4] = ["     Running ", "   Doc-tests ", "   Compiling ", "    Finished "];
-    let ends = line.starts_with("------------") || line.trim_start().starts_with("Summary [");
-    ends || is_status(line) || CARGO.iter().any(|step| line.starts_with(step))
+    line.starts_with("------------")
+        || is_summary(line)
+        || is_status(line)
+        || CARGO.iter().any(|step| line.starts_with(step))
 }
 
 /// Tells most lines apart without the pattern.

@@ -21,11 +21,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let says = |line: &&str| {
         !line.trim().is_empty() && !unparsed::is_epilogue(line) && !line.to_ascii_lowercase().contains("warn")
     };
-    if sheet.beside.iter().any(says) {
+    if sheet.beside.lines.iter().any(says) {
         return;
     }
     let is_of_make = |line: &&str| line.starts_with("make") && unparsed::is_epilogue(line);
-    let shows_commands = sheet.beside.iter().any(|line| is_of_make(&line.trim()));
+    let shows_commands = sheet.beside.lines.iter().any(|line| is_of_make(&line.trim()));
     let is_list =
         || lines().next().is_some_and(|first| !is_command(first, shows_commands)) && lines().all(is_path);
     if is_list() && porcelain::parse(sheet.text.as_bytes()).is_empty() {

@@ -1,16 +1,15 @@
 //! PHPUnit, also with `--testdox`, and Pest in its list.
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, numbered};
+use super::{Lines, Sheet, numbered};
 
 /// Reads the numbered lists of errors and failures; those of warnings and risky tests fail nothing.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let (lines, before) = (sheet.lines, found.len());
     // Tests may print such lists, too: its own stand below the time that all of them took.
-    let took = |lines: &[&str]| {
-        lines.iter().rposition(|line| line.starts_with("Time: ") && line.contains("Memory: "))
-    };
-    let own = match (took(lines), took(sheet.beside)) {
+    let is_time = |line: &str| line.starts_with("Time: ") && line.contains("Memory: ");
+    let took = |lines: Lines<'_>| lines.starting(b"T").rfind(|(_, line)| is_time(line)).map(|(at, _)| at);
+    let own = match (took(sheet.own), took(sheet.beside)) {
         (None, Some(_)) => return,
         (own, _) => own.unwrap_or_default(),
     };

@@ -42,9 +42,14 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 fn may_be_place(line: &str) -> bool {
     const LENGTH_MAX: usize = 1000;
     line.len() < LENGTH_MAX
-        && (line.starts_with(WEBPACK)
-            || line.ends_with(|c: char| c.is_ascii_digit() || c == ':')
-            || line.ends_with("root stylesheet"))
+        && (line.starts_with(WEBPACK) || ends_in_position(line) || line.ends_with("root stylesheet"))
+}
+
+/// Says whether a line ends in a number as [`PLACE`] has it: of a line, or of a column.
+fn ends_in_position(line: &str) -> bool {
+    let bare = line.strip_suffix(':').unwrap_or(line);
+    let before = bare.trim_end_matches(|c: char| c.is_ascii_digit());
+    before.len() < bare.len() && (before.ends_with([':', '-']) || before.ends_with("line "))
 }
 
 /// Reads the message of the place at a line, and says on which line it ends; what is above `free` belongs to

@@ -13,8 +13,12 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let summary = summary(sheet);
     died(sheet, &summary, found);
     // With the points come their plans, but where only those that failed are shown.
-    let has =
-        |begin: &str| sheet.lines.iter().chain(sheet.beside).any(|line| line.trim_start().starts_with(begin));
+    let has = |begin: &str| {
+        let mut streams = [sheet.own, sheet.beside].into_iter();
+        streams.any(|it| {
+            it.beginning(&begin.as_bytes()[..1]).any(|(_, line)| line.trim_start().starts_with(begin))
+        })
+    };
     if has("not ok ") && (has("1..") || summary.is_empty()) {
         return;
     }
@@ -29,7 +33,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     if summary.iter().all(|file| file.failed.is_empty()) {
         return;
     }
-    let streams = [sheet.lines, sheet.beside];
+    let streams = [sheet.lines, sheet.beside.lines];
     let comments = streams.iter().flat_map(|lines| (0..lines.len()).filter_map(|at| comment(lines, at)));
     let by_file: Vec<&str> = comments.map(|(_, file, _)| file).collect();
     let failed: usize = summary.iter().map(|file| file.failed.len()).sum();
@@ -101,7 +105,7 @@ fn died(sheet: &Sheet<'_>, summary: &[File<'_>], found: &mut Found<'_>) {
             (plan, _) => ("bad plan", plan),
         };
         let place = format!(" at {} line ", file.name);
-        let lines = sheet.lines.iter().chain(sheet.beside);
+        let lines = sheet.lines.iter().chain(sheet.beside.lines);
         let cause =
             lines.filter(|line| !line.starts_with(['#', ' '])).find_map(|line| line.split_once(&place));
         let draft = Draft::diagnostic("prove", file.name, None, what).kind(kind).told_by(file.line);

@@ -18,6 +18,10 @@ static RULE: LazyLock<Regex> =
 /// Reads every error; the warnings only where there is nothing else.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
+    // It counts errors and warnings before the rest.
+    if !sheet.marked().any(|(_, line)| line.contains(" error")) {
+        return;
+    }
     // Other tools set a dash before names, which are not set in.
     let levels = [" - error: ", " - warning: "].into_iter().flat_map(|level| sheet.with(level));
     let mut indented: Vec<usize> =

@@ -33,7 +33,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 /// Says whether prettier speaks, on either stream: other tools warn in the same form.
 fn is_of_prettier(sheet: &Sheet<'_>) -> bool {
     let says = ["Checking formatting", "Code style issues", "checking code style"];
-    says.iter().any(|said| sheet.has(said) || sheet.beside.iter().any(|line| line.contains(said)))
+    says.iter().any(|said| sheet.has(said) || sheet.beside.lines.iter().any(|line| line.contains(said)))
 }
 
 /// Reads what prettier says of a file that it cannot parse: `[error] a.js: SyntaxError: Unexpected token (1:7)`.

@@ -4,7 +4,7 @@ use super::super::draft::{Draft, Found};
 use super::{Sheet, until};
 
 /// So many lines of a difference are shown at most.
-const LINES: usize = 4096;
+const LINES: usize = 256;
 
 /// Reads every file that would change, once.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {

@@ -40,8 +40,9 @@ pub(in crate::failure) fn read_beside(sheet: &Sheet<'_>, found: &mut Found<'_>) 
 
 /// Tells most lines apart without the pattern.
 fn may_miss(line: &str) -> bool {
-    let who = line.split(' ').next().and_then(|first| first.strip_suffix(':')).unwrap_or_default();
-    who.ends_with("sh") || who.starts_with("make") || who.starts_with("gmake")
+    let who = || line.split(' ').next().and_then(|first| first.strip_suffix(':')).unwrap_or_default();
+    let is_make = line.starts_with("make") || line.starts_with("gmake");
+    is_make && !who().is_empty() || line.ends_with(['d', 'y']) && who().ends_with("sh")
 }
 
 fn push(line: &str, found: &mut Found<'_>) {

@@ -25,7 +25,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         sheet.starting(b"#").any(|(_, line)| line.starts_with("# (") && line.contains("in test file "));
     let tool = if bats { "bats" } else { "tap" };
     let timed = is_timed(lines);
-    let are_plain = sheet.has("operator: ") && is_tape(lines);
+    let below = |(at, line): (usize, _)| (at >= start).then_some(line);
+    let are_plain = sheet.has("operator: ") && is_tape(sheet.beginning(b"o#").filter_map(below));
     let mut parents = Parents { are_plain, ..Parents::default() };
     for (at, line) in points.iter().enumerate() {
         if !matches!(sheet.begins[start + at], b'#' | b'B' | b'n' | b'o') {
@@ -59,7 +60,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 /// Tells how the tests ended that the points name. Points of tape are assertions, not tests.
 pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
-    if !lines.iter().any(|line| is_tap(line)) || is_tape(lines) {
+    if !lines.iter().any(|line| is_tap(line)) || is_tape(lines.iter().copied()) {
         return;
     }
     let lines = stream(lines);
@@ -176,9 +177,15 @@ fn leading(text: &str) -> u64 {
 }
 
 /// Says whether tape printed it: node names operators as well, and its subtests apart.
-fn is_tape(lines: &[&str]) -> bool {
-    let any = |begin: &str| lines.iter().any(|line| line.trim_start().starts_with(begin));
-    any("operator: ") && !any("# Subtest: ")
+fn is_tape<'l>(lines: impl Iterator<Item = &'l str>) -> bool {
+    let mut names_operators = false;
+    for line in lines.map(str::trim_start) {
+        if line.starts_with("# Subtest: ") {
+            return false;
+        }
+        names_operators |= line.starts_with("operator: ");
+    }
+    names_operators
 }
 
 /// The subtests that lines stand in, with their depths.

@@ -10,8 +10,7 @@ use super::{Sheet, node_test, number, rspec};
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     // Beside its JSON, jest tells all of it in words, and more.
     let summary = |line: &str| line.starts_with("Test Suites: ");
-    let is_told =
-        sheet.starting(b"T").any(|(_, line)| summary(line)) || sheet.beside.iter().any(|line| summary(line));
+    let is_told = [sheet.own, sheet.beside].iter().any(|it| it.starting(b"T").any(|(_, line)| summary(line)));
     for document in sheet.documents() {
         let files = list(&document["testResults"]).iter().filter(|_| !is_told);
         files.for_each(|file| jest(file, found));

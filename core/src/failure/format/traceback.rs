@@ -362,7 +362,8 @@ fn ruby(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         Regex::new(r"^(?P<file>[^\s:]+):(?P<line>\d+):in [`'].*?': (?P<what>.*) \((?P<kind>[A-Z][\w:]*)\)$")
             .expect("well formed")
     });
-    if let Some(raised) = sheet.with(":in ").find_map(|(_, line)| RAISED.captures(line)) {
+    let mut told = sheet.with(":in ").filter(|(_, line)| line.ends_with(')'));
+    if let Some(raised) = told.find_map(|(_, line)| RAISED.captures(line)) {
         let draft = Draft::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
         // What stands on the command line has no file to mend.
         let file = Some(&raised["file"]).filter(|file| *file != "-e").unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Python unittest.
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, python_place, until};
+use super::{Lines, Sheet, python_place, until};
 
 const TOOL: &str = "unittest";
 
@@ -9,13 +9,15 @@ const TOOL: &str = "unittest";
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     // What counts the tests lists their failures: on the other stream a test prints what looks like them.
-    let counts = |lines: &[&str]| lines.iter().any(|line| line.starts_with("Ran ") && line.contains(" test"));
-    if !counts(lines) && counts(sheet.beside) {
+    let is_count = |line: &str| line.starts_with("Ran ") && line.contains(" test");
+    let counts = |lines: Lines<'_>| lines.starting(b"R").any(|(_, line)| is_count(line));
+    if !counts(sheet.own) && counts(sheet.beside) {
         return;
     }
     let is_rule = |line: &str, of: char| line.len() >= 60 && line.chars().all(|c| c == of);
     // testtools ends its line of dots with the first rule.
-    let dotted = sheet.with("Tests running...").filter_map(|(at, _)| {
+    let running = sheet.starting(b"T").filter(|(_, line)| line.starts_with("Tests running..."));
+    let dotted = running.filter_map(|(at, _)| {
         let dots = until(lines, at + 1, |line| line.ends_with("===="));
         let line = lines.get(at + 1 + dots.len())?.trim_start_matches(['.', 'E', 'F', 's', 'x', 'u']);
         Some((at + 1 + dots.len(), line))
@@ -69,6 +71,9 @@ fn push_unexpected(title: &str, line: &str, found: &mut Found<'_>) {
 
 /// Before Python 3.12, the line of a test is all that is said of one that passed and should not have.
 fn unexpected(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    if !sheet.marked().any(|(_, line)| line.contains("unexpected successes=")) {
+        return;
+    }
     for (_, line) in sheet.with(" ... unexpected success") {
         if let Some(title) = line.strip_suffix(" ... unexpected success") {
             found.push(Draft::test(TOOL, &name(title).0, &[]).kind(UNEXPECTED).message(line).told_by(line));
