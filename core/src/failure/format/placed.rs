@@ -38,11 +38,22 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-/// Tells most lines apart without the pattern.
+/// Tells most lines apart without the pattern. Those of a stack end so, too.
 fn may_be_place(line: &str) -> bool {
     const LENGTH_MAX: usize = 1000;
     line.len() < LENGTH_MAX
-        && (line.starts_with(WEBPACK) || ends_in_position(line) || line.ends_with("root stylesheet"))
+        && (line.starts_with(WEBPACK)
+            || ends_in_position(line) && !is_frame(line)
+            || line.ends_with("root stylesheet"))
+}
+
+fn is_place(line: &str) -> bool {
+    may_be_place(line) && PLACE.is_match(line)
+}
+
+/// Tells most lines apart by their first letter, which is not that of a message.
+fn may_say(line: &str) -> bool {
+    matches!(line.as_bytes().first(), Some(b'[' | b'e' | b'f' | b'w' | b'A'..=b'Z' | 0x80..))
 }
 
 /// Says whether a line ends in a number as [`PLACE`] has it: of a line, or of a column.
@@ -63,8 +74,8 @@ fn problem(lines: &[&str], at: usize, free: usize) -> Option<(Draft, usize)> {
     if !diagnostic::is_path(file) || file.starts_with("-->") || file.starts_with("@ ") {
         return None;
     }
-    let near = |at: &usize| SAID.captures(lines[*at]).map(|said| (*at, said));
-    let below = (at + 1..lines.len().min(at + LINES)).take_while(|at| !PLACE.is_match(lines[*at]));
+    let near = |at: &usize| Some((*at, may_say(lines[*at]).then(|| SAID.captures(lines[*at])).flatten()?));
+    let below = (at + 1..lines.len().min(at + LINES)).take_while(|at| !is_place(lines[*at]));
     let mut below = below.filter(|at| !heads_another(lines, *at));
     let mut above = (free.max(at.saturating_sub(LINES))..at).rev();
     let (on, said) = above.find_map(|at| near(&at)).or_else(|| below.find_map(|at| near(&at)))?;
@@ -114,5 +125,5 @@ fn of_webpack<'a>(lines: &[&'a str], at: usize) -> Option<(Draft, usize)> {
 /// Says whether the message on a line stands above the place that it belongs to, apart from it and further out.
 fn heads_another(lines: &[&str], on: usize) -> bool {
     let is_apart = lines.get(on + 1).is_some_and(|line| line.trim().is_empty());
-    is_apart && lines.get(on + 2).is_some_and(|line| line.starts_with("  ") && PLACE.is_match(line))
+    is_apart && lines.get(on + 2).is_some_and(|line| line.starts_with("  ") && is_place(line))
 }
