@@ -193,6 +193,7 @@ samples! {
     "nim.txt"
     "node-main.txt"
     "node-syntax.txt"
+    "node-tap.txt"
     "node-test-tap-file.txt"
     "node-test-tap.txt"
     "node-test.txt"
@@ -1114,6 +1115,10 @@ fn the_same_name_in_another_file_is_another_test() {
     check_namesakes("cargo, one stream", |files| {
         [each(files, |it| libtest() + &to_rerun(it)), none(), none()]
     });
+    check_namesakes("cargo, behind what tests printed", |files| {
+        let glued = |it: &str| to_rerun(it).replace("error: ", "printed by a test.error: ");
+        [each(files, |_| libtest()), each(files, glued), none()]
+    });
     check_namesakes("cargo, and a binary that died", |files| {
         let died = "error: test failed, to rerun pass `--test c`\n\nCaused by:\n  process didn't exit successfully: `/x/c-3f` (signal: 6, SIGABRT: process abort signal)\n";
         let streams = [each(files, |_| libtest()), each(files, to_rerun) + died];
@@ -1211,6 +1216,17 @@ fn a_test_is_the_same_in_every_form_that_its_tool_has() {
     let passed = "test result: ok. 3 passed; 0 failed; 0 ignored\n";
     let dart =
         "  Expected: <8>\n    Actual: <7>\n  package:matcher  expect\n  test/a_test.dart 14:7  main.<fn>\n";
+    // With -v the points stand above the summary, and do not say of which file they are.
+    let said = "\n#   Failed test 'adds'\n#   at t/a.t line 2.\n#          got: '2'\n#     expected: '3'\n";
+    let summary = "\nTest Summary Report\n-------------------\nt/a.t (Wstat: 256 (exited 1) Tests: 2 Failed: 1)\n  Failed test:  1\n  Non-zero exit status: 1\nResult: FAIL\n";
+    let failed = "Dubious, test returned 1 (wstat 256, 0x100)\nFailed 1/2 subtests \n";
+    check_forms(
+        "prove",
+        &[
+            [&format!("t/a.t .. \n{failed}{summary}"), said, ""],
+            [&format!("t/a.t .. \n1..2\nnot ok 1 - adds\nok 2\n{failed}{summary}"), said, ""],
+        ],
+    );
     check_forms(
         "dart",
         &[
@@ -1894,6 +1910,9 @@ fn what_belongs_to_another_failure_is_not_taken_for_it() {
         macros(9, "eprintln")
     );
     assert_eq!(read(two.as_bytes()).failures.len(), 2);
+    // With --nocapture what the compiler says of a doc test stands behind what cargo says of the tests.
+    let behind = format!("{}{two}", to_rerun("a"));
+    assert_eq!(read(behind.as_bytes()).failures.len(), 2);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::{Sheet, libtest, until};
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:(?P<level>error|warning|note|help|info)(?:\[(?P<code>[\w:@/-]+)\])?:? |(?P<rule>[A-Z]{1,5}\d{2,5}|[a-z]+(?:-[a-z]+)+|unformatted):? (?:\[\*\] )?)(?P<what>.*)$").expect("well formed")
@@ -75,7 +75,8 @@ fn placeless(lines: &[&str], found: &mut Found<'_>) {
         let body = until(lines, at + 1, ends);
         let what = &head["what"];
         let placed = body.iter().any(|line| line.trim_start().starts_with("--> "));
-        let derived = DONE.iter().any(|it| lines[at].starts_with(it)) || what.starts_with("linking with");
+        let derived = DONE.iter().chain(&libtest::RERUN).any(|it| lines[at].starts_with(it))
+            || what.starts_with("linking with");
         if !placed && !derived {
             let code = head.name("code").map_or("", |code| code.as_str());
             let message = [&lines[at..=at], body].concat().join("\n");

@@ -14,6 +14,9 @@ const TOOL: &str = "cargo-test";
 /// How the line begins that ends the list of failed tests of a binary.
 const FAILED: &str = "test result: FAILED";
 
+/// By this cargo begins to say which target failed.
+pub(super) const RERUN: [&str; 2] = ["error: test failed", "error: doctest failed"];
+
 /// Reads the list of failures of each binary; the blocks before it say why.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
@@ -76,9 +79,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                     }
                 }
             }
-            b'e' if line.starts_with("error: doctest failed") || line.starts_with("error: test failed") => {
-                found.tool(TOOL);
-            }
+            b'e' if RERUN.iter().any(|it| line.starts_with(it)) => found.tool(TOOL),
             _ => {}
         }
     }
@@ -146,10 +147,13 @@ pub(super) fn targets<'a>(sheet: &Sheet<'a>, ends: &[usize]) -> Vec<&'a str> {
 fn to_rerun(own: Lines<'_>) -> Vec<(usize, &str)> {
     /// A cause is given this close.
     const CAUSE: usize = 4;
-    let failed = own.starting(b"e").filter_map(|(at, line)| {
-        let which =
-            line.strip_prefix("error: test failed").or_else(|| line.strip_prefix("error: doctest failed"))?;
-        let target = which.strip_prefix(", to rerun pass ")?;
+    let quoted = own.lines.iter().enumerate().filter(|(_, line)| line.ends_with(['`', '\'']));
+    let failed = quoted.filter_map(|(at, line)| {
+        // Before it may stand what a test printed without an end of line.
+        let (said, target) = line.rsplit_once(", to rerun pass ")?;
+        if !RERUN.iter().any(|it| said.ends_with(it)) {
+            return None;
+        }
         let cause = own.lines[at + 1..].iter().take(CAUSE).take_while(|line| !line.starts_with("error: "));
         let died = cause.map(|line| line.trim_start()).any(|line| line.starts_with("process didn't exit"));
         (!died).then(|| (at, target.trim_matches(['`', '\''])))

@@ -1,4 +1,5 @@
-//! Test::More of Perl, where only its comments are shown: `prove` without `-v` keeps the points for itself.
+//! Test::More of Perl, by its comments: `prove` without `-v` keeps the points for itself, and with it does not say in them of
+//! which file they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             it.beginning(&begin.as_bytes()[..1]).any(|(_, line)| line.trim_start().starts_with(begin))
         })
     };
-    if has("not ok ") && (has("1..") || summary.is_empty()) {
+    if has("not ok ") && (has("1..") || summary.is_empty()) && !tells(sheet) {
         return;
     }
     for (at, line) in sheet.marked() {
@@ -42,6 +43,14 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let untold = summary.iter().filter(|file| !told.contains(file.name));
         untold.for_each(|file| numbered(sheet, file, found));
     }
+}
+
+/// Says whether it sums up several files, of which comments tell what failed.
+pub(super) fn tells(sheet: &Sheet<'_>) -> bool {
+    let streams = [sheet.own, sheet.beside];
+    let mut headlines = streams.iter().flat_map(|it| it.starting(b"T"));
+    let mut comments = streams.iter().flat_map(|it| it.starting(b"#").map(|(at, _)| comment(it.lines, at)));
+    headlines.any(|(_, line)| line == "Test Summary Report") && comments.any(|it| it.is_some())
 }
 
 /// Reads the name, the file and the line of a test that failed, of which the place may stand on the next line.

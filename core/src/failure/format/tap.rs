@@ -8,12 +8,12 @@ use serde_json::Value;
 use super::super::draft::{Draft, Found, Style};
 use super::super::listing::{Ending, Tell};
 use super::super::reason::{begins, indentation};
-use super::{Sheet, check, diagnostic, mocha, node_test, places, until};
+use super::{Sheet, check, diagnostic, mocha, node_test, places, prove, until};
 use crate::verdict::text::strip_ansi;
 
 /// Reads every point that is not ok and not expected to be so.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    if !sheet.starting(b"T1").any(|(_, line)| is_tap(line)) {
+    if !sheet.starting(b"T1").any(|(_, line)| is_tap(line)) || prove::tells(sheet) {
         return;
     }
     let lines = stream(sheet.lines);
@@ -37,14 +37,14 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         let (depth, point) = parents.take(line);
         let Some(name) = point.strip_prefix("not ok ").and_then(name) else { continue };
+        let body = until(lines, at + 1, |line| ends(line, depth));
         if strays.contains(&at)
-            || parents.ends(depth, name)
+            || (parents.ends(depth, name) && !says_why(body))
             || (opens(line) && holds_failure(&points[at + 1..], depth))
         {
             continue;
         }
         let name = if timed { without_elapsed(name).unwrap_or(name) } else { name };
-        let body = until(lines, at + 1, |line| ends(line, depth));
         // A linter makes a point of each problem, and Check tells all in the description.
         let bare = Some(name).filter(|_| body.is_empty());
         let problem = || Some(diagnostic::parse(bare?)?.draft().message(line));
@@ -191,10 +191,16 @@ fn is_tape<'l>(lines: impl Iterator<Item = &'l str>) -> bool {
 /// The subtests that lines stand in, with their depths.
 #[derive(Default)]
 struct Parents<'l> {
-    within: Vec<(usize, &'l str)>,
+    within: Vec<Parent<'l>>,
     /// Comments name them, and nothing else: those of tape do, whose points are the assertions of a test.
     are_plain: bool,
-    /// A point below the comment was not ok, and further in than it.
+}
+
+/// A test with tests in it.
+struct Parent<'l> {
+    depth: usize,
+    name: &'l str,
+    /// A point further in than it was not ok.
     has_failed: bool,
 }
 
@@ -203,33 +209,43 @@ impl<'l> Parents<'l> {
     fn take(&mut self, line: &'l str) -> (usize, &'l str) {
         let depth = indentation(line);
         let point = if depth > 0 { line.trim_start() } else { line };
+        if point.starts_with("not ok ") {
+            let around = self.within.iter_mut().filter(|parent| parent.depth < depth);
+            around.for_each(|parent| parent.has_failed = true);
+        }
         if self.are_plain {
-            if let Some(parent) = line.strip_prefix("# ") {
-                (self.within, self.has_failed) = (vec![(0, parent)], false);
+            if let Some(name) = line.strip_prefix("# ") {
+                self.within = vec![Parent { depth: 0, name, has_failed: false }];
             }
-            self.has_failed |= depth > 0 && point.starts_with("not ok ");
         } else {
             let begun = || point.strip_prefix("not ok ").or_else(|| point.strip_prefix("ok "));
             let opened =
                 || begun().filter(|_| opens(line)).map(|rest| description(rest).0.trim_end_matches(" {"));
-            if let Some(parent) = point.strip_prefix("# Subtest: ").or_else(opened) {
-                self.within.retain(|(of, _)| *of < depth);
-                self.within.push((depth, parent));
+            if let Some(name) = point.strip_prefix("# Subtest: ").or_else(opened) {
+                self.within.retain(|parent| parent.depth < depth);
+                self.within.push(Parent { depth, name, has_failed: false });
             }
         }
         (depth, point)
     }
 
-    /// Says whether a point only sums up a test whose own points were told: brittle ends each test so.
+    /// Says whether a point sums up a test whose own points were told: brittle ends each test so, and node-tap each subtest.
     fn ends(&self, depth: usize, name: &str) -> bool {
-        depth == 0 && self.has_failed && self.within.last().is_some_and(|(_, parent)| *parent == name)
+        let summed_up = |parent: &Parent<'_>| parent.depth == depth && parent.name == name;
+        self.within.iter().any(|parent| parent.has_failed && summed_up(parent))
     }
 
     fn path(&self, depth: usize, name: &str) -> String {
-        let is_above = |of: usize| self.are_plain || of < depth;
-        let parents = self.within.iter().filter(|(of, _)| is_above(*of)).map(|(_, parent)| *parent);
+        let is_above = |parent: &&Parent<'_>| self.are_plain || parent.depth < depth;
+        let parents = self.within.iter().filter(is_above).map(|parent| parent.name);
         parents.chain([name]).collect::<Vec<_>>().join(" > ").replace("\\#", "#")
     }
+}
+
+/// Says whether what stands below a point tells why it failed, and not only where it is.
+fn says_why(body: &[&str]) -> bool {
+    const WHY: [&str; 5] = ["error:", "message:", "diff:", "found:", "failureType:"];
+    body.iter().any(|line| WHY.iter().any(|field| line.trim_start().starts_with(field)))
 }
 
 /// Says whether the points of a parent follow in braces, as vitest writes them.
