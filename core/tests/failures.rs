@@ -331,6 +331,7 @@ samples! {
     "vitest-syntax.txt"
     "vitest-tap-braces.txt"
     "vitest-tap.txt"
+    "vitest.json"
     "vitest.txt"
     "ward.txt"
     "webpack.txt"

@@ -53,7 +53,8 @@ pub(in crate::failure) fn endings(text: &str, tell: &mut Tell<'_>) {
         end = at + documents.byte_offset();
         for file in list(&document["testResults"]) {
             for test in list(&file["assertionResults"]) {
-                tell("jest", &jest_name(file, test), ending(&test["status"]));
+                let (tool, name) = named(file, test);
+                tell(tool, &name, ending(&test["status"]));
             }
         }
         each_spec(&document["suites"], &mut |name, spec| {
@@ -88,10 +89,13 @@ fn ending(status: &Value) -> Ending {
     }
 }
 
-fn jest_name(file: &Value, test: &Value) -> String {
+/// Returns the tool and the full name of a test of jest, or of vitest, whose report has the same form and what a test noted of
+/// itself besides: as each of them writes it.
+fn named(file: &Value, test: &Value) -> (&'static str, String) {
+    let (tool, between) = if test["meta"].is_object() { ("vitest", " > ") } else { ("jest", " › ") };
     let titles = list(&test["ancestorTitles"]).iter().map(text).chain([text(&test["title"])]);
     let titles = titles.filter(|title| !title.is_empty());
-    [text(&file["name"])].into_iter().chain(titles).collect::<Vec<_>>().join(" › ")
+    (tool, [text(&file["name"])].into_iter().chain(titles).collect::<Vec<_>>().join(between))
 }
 
 /// How a failed test begins in the stream of mocha.
@@ -111,7 +115,8 @@ fn jest(file: &Value, found: &mut Found<'_>) {
     for test in tests.iter().filter(|test| test["status"] == "failed") {
         let told = clean(list(&test["failureMessages"]).iter().map(text).collect::<Vec<_>>().join("\n"));
         let block: Vec<&str> = told.lines().collect();
-        let draft = Draft::test("jest", &jest_name(file, test), &block);
+        let (tool, name) = named(file, test);
+        let draft = Draft::test(tool, &name, &block);
         let at = number(&test["location"]["line"]);
         let at = at.or(draft.line.filter(|_| draft.file.as_deref() == Some(path)));
         found.push(draft.at(path, at));
