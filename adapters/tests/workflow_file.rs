@@ -1797,6 +1797,8 @@ mod command_lines {
                 saved("Make it so.", &[], options);
             }
         }
+        let judge = Worker { capabilities: vec![Capability::Read], ..by("", "sh ./judge.sh") };
+        saved("Make it so.", &[], &QuickOptions { judge: Some(judge), ..none.clone() });
         for goal in [
             "two\nlines\n",
             "no",
@@ -1821,6 +1823,8 @@ mod command_lines {
             ..QuickOptions::default()
         });
         assert!(no_file.contains("max_changed_files"), "{no_file}");
+        let judged = refused(QuickOptions { judge: Some(by("", "true")), ..QuickOptions::default() });
+        assert!(judged.contains("--judge"), "{judged}");
     }
 
     #[test]

@@ -22,6 +22,9 @@ pub fn save(workflow: &Workflow) -> Result<String, String> {
     match parse(text.as_bytes(), Path::new("workflow.yaml"), &Options::default(), &nothing) {
         // Prices stand in a file of their own.
         Ok(loaded) if loaded.workflow == (Workflow { prices: None, ..workflow.clone() }) => Ok(text),
+        Ok(_) if workflow.steps.iter().any(|step| step.completion.is_some()) => {
+            Err("who has the last word when all checks pass (--judge) is in a file the closer of a registry step; see docs/registry.md".to_owned())
+        }
         Ok(_) => Err("a file cannot say all of it".to_owned()),
         Err(rejected) => {
             let complaints = rejected.complaints.iter().map(|it| {
@@ -53,11 +56,7 @@ fn written(workflow: &Workflow) -> String {
         lines.push(format!("  {}:", step.id));
         let mut say = |line: String| lines.push(format!("    {line}"));
         if let Work::Worker(worker) = &step.work {
-            who(worker).for_each(&mut say);
-            if let Some(command) = &worker.command {
-                say(format!("command: {} # gets the prompt on standard input", quoted(command)));
-            }
-            say(format!("instructions: {}", quoted(&worker.instructions)));
+            asked(worker).for_each(&mut say);
         }
         say("capabilities: [READ, EDIT, RUN_TESTS, RUN_COMMANDS]".to_owned());
         say(format!("timeout: {} # of one attempt of the worker", span(step.timeout)));
@@ -74,6 +73,13 @@ fn written(workflow: &Workflow) -> String {
         step.convergence.iter().flat_map(convergence).for_each(&mut say);
     }
     lines.join("\n") + "\n"
+}
+
+/// Says who is asked, and what.
+fn asked(worker: &Worker) -> impl Iterator<Item = String> {
+    let command = worker.command.as_ref();
+    let command = command.map(|it| format!("command: {} # gets the prompt on standard input", quoted(it)));
+    who(worker).chain(command).chain([format!("instructions: {}", quoted(&worker.instructions))])
 }
 
 /// Says who works.
@@ -95,10 +101,20 @@ fn who(worker: &Worker) -> impl Iterator<Item = String> {
 
 fn check(check: &Check) -> Vec<String> {
     let mut lines = vec!["completion_check:".to_owned()];
-    let CheckBy::Commands(commands) = &check.by else {
-        lines.push("  claim: true # the worker itself says when it is done".to_owned());
-        lines.extend(check.decision_file.iter().map(|file| format!("  decision_file: {}", quoted(file))));
-        return lines;
+    let commands = match &check.by {
+        CheckBy::Commands(commands) => commands,
+        by => {
+            match by {
+                CheckBy::Agent(judge) => {
+                    lines.extend(asked(judge).map(|line| format!("  {line}")));
+                    let may = serde_json::to_string(&judge.capabilities).expect("names can be written");
+                    lines.push(format!("  capabilities: {may}"));
+                }
+                _ => lines.push("  claim: true # the worker itself says when it is done".to_owned()),
+            }
+            lines.extend(check.decision_file.iter().map(|file| format!("  decision_file: {}", quoted(file))));
+            return lines;
+        }
     };
     lines.push("  commands:".to_owned());
     lines.extend(commands.iter().map(|command| {
