@@ -98,6 +98,12 @@ fn of_convergence(step: &Step, policy: &Convergence, explored: &Explored) -> Fou
             "nobody looks for the cause, because the loop goes on in its last stage; set fail_on_max_stage";
         found.push(("convergence.diagnose_with", what.to_owned()));
     }
+    let is_shut = policy.allowed_paths.is_empty() && is_protected(&protected, "**");
+    if is_shut && step.require_change {
+        let what =
+            "every path is protected, and COMPLETE needs a change; protect less, or leave require_change out";
+        found.push(("convergence.protected_paths", what.to_owned()));
+    }
     if policy.max_changed_files == Some(0) && step.require_change {
         let what = "no file may change, and COMPLETE needs a change; allow one, or leave require_change out";
         found.push(("convergence.max_changed_files", what.to_owned()));

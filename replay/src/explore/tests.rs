@@ -274,6 +274,15 @@ fn what_is_never_used_is_a_contradiction() {
         }),
         ["convergence.max_changed_files"]
     );
+    let shut = |require_change, protected: &[&str]| {
+        found(&|it| {
+            it.require_change = require_change;
+            rules(it, &|it| it.protected_paths = texts(protected));
+        })
+    };
+    assert_eq!(shut(true, &["**"]), ["convergence.protected_paths"]);
+    assert_eq!(shut(true, &["src/**", "docs/**"]), [""; 0]);
+    assert_eq!(shut(false, &["**"]), [""; 0]);
     assert_eq!(
         found(&|it| it.check.as_mut().expect("the step is checked").timeout = Workflow::DEFAULT_TIMEOUT),
         ["completion_check.timeout"]

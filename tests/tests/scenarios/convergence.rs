@@ -571,6 +571,28 @@ fn s74_a_policy_that_would_have_let_it_through_ends_where_the_run_did() {
 }
 
 #[test]
+fn s74_where_another_policy_leads_elsewhere_the_evidence_ends_in_words() {
+    let stage = Stage::repository();
+    let step = |id: &str, more: &str| {
+        format!(
+            "  {id}:\n    worker: CUSTOM\n    capabilities: [EDIT]\n    instructions: echo x >>{id}.txt\n    max_iterations: 5\n    \
+             completion_check: {{commands: ['test $(grep -c x {id}.txt) -gt 2'], baseline: 'off'}}\n    \
+             on_iterations_exhausted: continue\n{more}"
+        )
+    };
+    let steps = step("a", "") + &step("b", "    depends_on: [a]\n");
+    stage.write("flow.yaml", format!("name: two\nversion: \"1\"\ntimeout: 5m\nsteps:\n{steps}"));
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    // The recorded run goes on with what the other one would have given up by then.
+    stage
+        .unstuck(&["replay", "--what-if", "steps.a.max_iterations=2"])
+        .with_status(0)
+        .says("b #1: work is due")
+        .says("the run would have been doing something else by then, of which nothing was recorded")
+        .says("then not known");
+}
+
+#[test]
 fn s74_a_decision_is_debugged_with_another_policy_and_a_better_reader() {
     let stage = Stage::repository();
     run(&stage, "date >>src/add.sh", &["--check", TESTS, "--iterations", "4"]).with_status(2);
