@@ -1,9 +1,10 @@
 //! What the commands of a check showed, as the next prompt tells it: new failures first, each once, bounded,
 //! and what a tool printed fenced off from what we say.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::failure::{Confidence, Failure, FailureSet, Tests};
+use crate::failure::{Confidence, Failure, FailureSet, Fingerprint, Tests};
 use crate::gate::{self, CommandResult};
 use crate::plural::{count, first};
 use crate::prompt::{fenced, inert};
@@ -22,16 +23,18 @@ pub(crate) fn of(at: &StepState) -> String {
     let [Some(now), before] = &at.results else { return String::new() };
     let nothing: &[CommandResult] = &[];
     let (before, base) = (before.as_deref().unwrap_or(nothing), at.baseline.as_deref().unwrap_or(nothing));
-    let mut text = String::new();
+    let (mut text, mut above) = (String::new(), BTreeSet::new());
     for (index, result) in now.iter().enumerate() {
-        command(&mut text, result, before.get(index), base.get(index));
+        command(&mut text, &mut above, result, before.get(index), base.get(index));
     }
     text
 }
 
-fn command(
+/// Tells what a command showed; of what stands `above` already, only that it fails here, too.
+fn command<'a>(
     text: &mut String,
-    result: &CommandResult,
+    above: &mut BTreeSet<&'a Fingerprint>,
+    result: &'a CommandResult,
     before: Option<&CommandResult>,
     base: Option<&CommandResult>,
 ) {
@@ -50,8 +53,11 @@ fn command(
         all => counted(all, new, before.is_some()),
     };
     let _infallible = writeln!(text, "\n### `{}`: {all}", result.run);
-    for (at, failure) in ranked.iter().take(SHOWN_MAX).enumerate() {
-        shown(text, failure, at < new && before.is_some(), base);
+    let (again, ranked): (Vec<&Failure>, Vec<&Failure>) =
+        ranked.into_iter().partition(|failure| above.contains(&failure.fingerprint));
+    for failure in ranked.iter().take(SHOWN_MAX) {
+        shown(text, failure, before.is_some() && is_new(failure), base);
+        above.insert(&failure.fingerprint);
     }
     if !halves.is_empty() {
         let _infallible = writeln!(text, "\nFailed each time before the work began, and fails at times now:");
@@ -59,6 +65,7 @@ fn command(
         names(text, "The same goes for", halves.iter().skip(SHOWN_MAX).copied());
     }
     names(text, "Also failing", ranked.iter().skip(SHOWN_MAX).copied());
+    names(text, "Failing here, too, and shown above", again.into_iter());
     let gone = before.map(|before| &before.failures[..]).unwrap_or_default();
     let set = result.set();
     let is_half = |it: &Failure| halves.iter().any(|half| half.fingerprint == it.fingerprint);

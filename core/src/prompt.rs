@@ -3,6 +3,7 @@
 //! Because it is derived, a decision can compare an answer with the prompt that was sent, and a
 //! replay sees the same prompt as the live run.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::event::{Purpose, StallCause};
@@ -161,7 +162,11 @@ fn findings(at: &StepState) -> String {
     let decision = feedback.decision.unwrap_or(Decision::None);
     let _infallible = writeln!(text, "\nVerdict: {}", decision.in_words());
     list(&mut text, "Reasons", &feedback.reasons, REASONS_MAX);
-    list(&mut text, "Fingerprints", &feedback.fingerprints, FINGERPRINTS_MAX);
+    // Two commands may show the same failure.
+    let mut told = BTreeSet::new();
+    let fingerprints: Vec<String> =
+        feedback.fingerprints.iter().filter(|fingerprint| told.insert(*fingerprint)).cloned().collect();
+    list(&mut text, "Fingerprints", &fingerprints, FINGERPRINTS_MAX);
     list(&mut text, "About the answer", &feedback.problems, REASONS_MAX);
     list(&mut text, "Changed outside of the scope, and put back", &at.drift.put_back, FINGERPRINTS_MAX);
     let shown = findings::of(at);

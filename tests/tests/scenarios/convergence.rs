@@ -760,6 +760,19 @@ fn a_test_that_could_not_run_is_not_told_as_mended() {
 }
 
 #[test]
+fn what_two_commands_show_is_told_to_the_worker_once() {
+    let stage = Stage::repository();
+    stage.write("check.sh", "printf 'a.py:%s:1: E501 line too long\\n' $*; test -e done");
+    let worker = "[ $n = 2 ] && touch done; date >>src/new; cp \"$SCRATCH/prompt\" \"$SCRATCH/prompt.$n\"";
+    run(&stage, worker, &["--check", "sh check.sh 3", "--check", "sh check.sh 3 # again"]).with_status(0);
+    let prompt = stage.noted("prompt.2");
+    assert_eq!(prompt.matches("```\na.py:3:1: E501 line too long").count(), 1, "{prompt}");
+    assert!(prompt.contains("Failing here, too, and shown above: "), "{prompt}");
+    let (_, fingerprints) = prompt.split_once("\nFingerprints:\n").expect("they are listed");
+    assert_eq!(fingerprints.lines().take_while(|line| line.starts_with("- f1:")).count(), 1, "{prompt}");
+}
+
+#[test]
 fn the_files_of_continuous_integration_stay_as_they_are_unless_all_may_change() {
     let strays = "mkdir -p .github/workflows; [ $n = 1 ] && echo 'on: never' >.github/workflows/ci.yml || rm -rf .github; touch done";
     let more: [(&[&str], u32); 3] =
