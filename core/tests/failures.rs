@@ -1116,6 +1116,10 @@ fn the_same_name_in_another_file_is_another_test() {
     check_namesakes("cargo, one stream", |files| {
         [each(files, |it| libtest() + &to_rerun(it)), none(), none()]
     });
+    check_namesakes("cargo, whose words a test prints", |files| {
+        let quotes = libtest().replace("boom", "boom\n+error: test failed, to rerun pass `-p inner --lib`");
+        [each(files, |_| quotes.clone()), each(files, to_rerun), none()]
+    });
     check_namesakes("cargo, behind what tests printed", |files| {
         let glued = |it: &str| to_rerun(it).replace("error: ", "printed by a test.error: ");
         [each(files, |_| libtest()), each(files, glued), none()]
@@ -1672,6 +1676,37 @@ fn numbers_and_times_behind_a_name_are_no_part_of_it() {
         (
             "reporter/format ━━━━━━\n\n  i The following files need to be formatted:\n  \n  - src/b c.ts\n  \nreporter/violations ━━━━━━\n\n  i The following files have violations:\n  \n  - src/a.ts (1 error, 7 warnings)\n  - src/b.ts (2 warnings)\n  \n  lint/style/useConst     2 (2 warnings)\n\nFound 1 error.\ncheck ━━━━━━\n\n  × Some errors were emitted while running checks.\n",
             "biome | - | format | src/b c.ts\nbiome | - | violations | src/a.ts\n",
+        ),
+    ] {
+        assert_eq!(shown(&read(printed.as_bytes())), expected, "{printed}");
+    }
+}
+
+#[test]
+fn what_tells_most_lines_apart_drops_none_that_counts() {
+    for (printed, expected) in [
+        (
+            "{{cookiecutter.slug}}/main.py:3:1: E501 line too long\n",
+            "diagnostics | - | E501 | {{cookiecutter.slug}}/main.py:3\n",
+        ),
+        ("src/a.css:3:5:.button is declared twice\n", "diagnostics | - |  | src/a.css:3\n"),
+        ("File \"a.ml\", lines 3:\nError: Unbound value x\n", "diagnostics | - |  | a.ml:3\n"),
+        (
+            "compiled src/a.ts:3:5\nfoo\n  at src/b.ts:4:1\n  at src/c.ts:4:1\nwarn\nError: cannot open config\n",
+            "errors | - | error | -\n",
+        ),
+        // A test is no more than the sum of those in it only where one of them failed, and it says nothing itself.
+        (
+            "TAP version 14\n# Subtest: a.js\n    not ok 1 - later # TODO not yet\n    1..1\nnot ok 1 - a.js # time=30000ms\n  ---\n  signal: SIGTERM\n  timeout: 30000\n  ...\n1..1\n",
+            "tap | a.js |  | -\n",
+        ),
+        (
+            "TAP version 14\n# Subtest: cart\n    not ok 1 - later # TODO not yet\n    1..1\nnot ok 1 - cart\n1..1\n",
+            "tap | cart |  | -\n",
+        ),
+        (
+            "TAP version 14\n# Subtest: cart\n    not ok 1 - adds\n    1..1\nnot ok 1 - cart\nnot ok 2 - cart\n1..2\n",
+            "tap | cart > adds |  | -\ntap | cart |  | -\n",
         ),
     ] {
         assert_eq!(shown(&read(printed.as_bytes())), expected, "{printed}");

@@ -15,7 +15,7 @@ use unstuck_core::prompt::{self, FromRegistry};
 use unstuck_core::scope::{self, Drift};
 use unstuck_core::validator::ValidatorResult;
 use unstuck_core::workflow::{Baseline, CheckBy};
-use unstuck_core::{Event, Observation, RunState};
+use unstuck_core::{Event, Observation, Rejection, RunState};
 
 use crate::batches::Batches;
 use crate::change::{Change, ChangeError};
@@ -93,12 +93,13 @@ pub fn what_if<E: From<ChangeError>>(
                 other = events.iter().fold(other, RunState::evolve);
                 until = batch.events.last().map_or(until, |event| event.seq);
             }
-            Err(_elsewhere) => {
+            Err(Rejection::NotExpected { .. }) => {
                 let seq = batch.events[0].seq;
                 let what =
                     "the run would have been doing something else by then, of which nothing was recorded";
                 evidence_ends = Some(format!("event {seq}: {what}"));
             }
+            Err(why) => evidence_ends = Some(format!("event {}: {why}", batch.events[0].seq)),
         }
         if let (Some(outcome), None, None) = (other.outcome(), recorded.outcome(), &evidence_ends) {
             evidence_ends = Some(format!("the run would have ended here: {}", outcome.as_str()));

@@ -108,6 +108,7 @@ fn closed(Lines { lines, firsts, .. }: Lines<'_>) -> Vec<Range<usize>> {
     let counts =
         |at: &usize| matches!(firsts[*at], b'F' | b'Y' | b'0'..=b'9') && COUNTED.is_match(lines[*at]);
     let ends = (0..lines.len()).filter(counts);
+    let mut last = 0;
     ends.filter_map(|end| {
         let mut has_some = false;
         let is_own = |line: &&&str| {
@@ -119,7 +120,8 @@ fn closed(Lines { lines, firsts, .. }: Lines<'_>) -> Vec<Range<usize>> {
                 || line.starts_with("***")
                 || line.starts_with("---")
         };
-        let start = end - lines[..end].iter().rev().take_while(is_own).count();
+        let start = end - lines[last..end].iter().rev().take_while(is_own).count();
+        last = end;
         has_some.then_some(start..end)
     })
     .collect()

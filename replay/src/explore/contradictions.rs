@@ -98,7 +98,8 @@ fn of_convergence(step: &Step, policy: &Convergence, explored: &Explored) -> Fou
             "nobody looks for the cause, because the loop goes on in its last stage; set fail_on_max_stage";
         found.push(("convergence.diagnose_with", what.to_owned()));
     }
-    let is_shut = policy.allowed_paths.is_empty() && is_protected(&protected, "**");
+    let is_shut =
+        policy.allowed_paths.is_empty() && ["**", "*"].iter().all(|all| is_protected(&protected, all));
     if is_shut && step.require_change {
         let what =
             "every path is protected, and COMPLETE needs a change; protect less, or leave require_change out";

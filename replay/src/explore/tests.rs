@@ -282,6 +282,7 @@ fn what_is_never_used_is_a_contradiction() {
     };
     assert_eq!(shut(true, &["**"]), ["convergence.protected_paths"]);
     assert_eq!(shut(true, &["src/**", "docs/**"]), [""; 0]);
+    assert_eq!(shut(true, &["*/**"]), [""; 0]);
     assert_eq!(shut(false, &["**"]), [""; 0]);
     assert_eq!(
         found(&|it| it.check.as_mut().expect("the step is checked").timeout = Workflow::DEFAULT_TIMEOUT),

@@ -96,17 +96,22 @@ impl<'a> Place<'a> {
     /// Takes `--> src/lib.rs:3:5` apart; a line or a column may be missing.
     fn of(line: &'a str) -> Option<Self> {
         let place = line.trim_start().strip_prefix("--> ")?.trim_end();
-        let (rest, last) = numbered(place);
-        let (file, first) = numbered(rest);
-        let (line, column) = if first.is_some() { (first, last) } else { (last, None) };
-        (!file.is_empty()).then_some(Self { file, line, column })
+        let (file, line, column) = match numbered(place) {
+            Some((rest, last)) => match numbered(rest) {
+                Some((file, first)) => (file, first, last),
+                None => (rest, last, ""),
+            },
+            None => (place, "", ""),
+        };
+        let number = |text: &str| text.parse().ok();
+        (!file.is_empty()).then(|| Self { file, line: number(line), column: number(column) })
     }
 }
 
-/// Takes a colon and a number off the end of a text.
-fn numbered(text: &str) -> (&str, Option<u32>) {
-    let number = text.rsplit_once(':').and_then(|(rest, number)| Some((rest, number.parse().ok()?)));
-    number.map_or((text, None), |(rest, number)| (rest, Some(number)))
+/// Takes a number behind a colon off the end of a text.
+fn numbered(text: &str) -> Option<(&str, &str)> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.rsplit_once(':').filter(|(_, number)| is_number(number))
 }
 
 /// Returns the lint that the notes below a diagnostic name: of clippy, or of the compiler.

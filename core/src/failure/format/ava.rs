@@ -72,8 +72,7 @@ fn run(
     }
     let mut told = uncaught(sheet, list.clone(), found);
     files(drawn, &mut told, found);
-    let own = sheet.marked().filter(|(at, _)| list.contains(at));
-    for (_, line) in own.filter(|(_, line)| line.contains(" uncaught exception")) {
+    for (_, line) in sheet.marked_within(list).filter(|(_, line)| line.contains(" uncaught exception")) {
         found.push(Draft::process(TOOL, "uncaught", &[line]));
     }
 }
@@ -111,7 +110,7 @@ fn uncaught(sheet: &Sheet<'_>, list: Range<usize>, found: &mut Found<'_>) -> BTr
             .iter()
             .find_map(|head| Some(line.strip_prefix(head)?.to_owned()))
     };
-    for (at, line) in sheet.marked().filter(|(at, _)| list.contains(at)) {
+    for (at, line) in sheet.marked_within(list) {
         let Some(file) = file(line) else { continue };
         let block = until(lines, at + 1, is_marked);
         let source = |line: &&str| {

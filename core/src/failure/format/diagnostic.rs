@@ -67,8 +67,9 @@ pub(in crate::failure) fn parse(line: &str) -> Option<Diagnostic<'_>> {
     let line = outdented(line);
     let first = line.bytes().next()?;
     if line.len() > LINE_MAX
-        || matches!(first, b' ' | b'\t' | b'#' | b'=' | b'-' | b'|' | b'{')
+        || matches!(first, b' ' | b'\t' | b'#' | b'=' | b'-' | b'|')
         || line.starts_with(['│', '┃', '║'])
+        || line.starts_with("{\"")
         || !has_position(line.as_bytes())
     {
         return None;
@@ -181,7 +182,7 @@ fn is_position(text: &[u8]) -> bool {
     let (mark, rest) = (text[0], &text[1..]);
     let end = rest.iter().position(|byte| !is_of_position(byte)).unwrap_or(rest.len());
     let (position, behind) = rest.split_at(end);
-    let is_apart = || position.contains(&b' ') || !behind.is_empty() && position.ends_with(b":");
+    let is_apart = || position.contains(&b' ') || !behind.is_empty() && position.contains(&b':');
     position.first().is_some_and(u8::is_ascii_digit)
         && match mark {
             b'(' => behind.starts_with(b"):") || behind.starts_with(b") "),

@@ -129,11 +129,12 @@ pub(super) fn is_own(line: &str) -> bool {
 /// Returns the target of each list of failed tests, by the lines at which these end, as cargo names it for a rerun:
 /// `-p app --lib`, `--test it`. It is told behind the list, or on the other stream; empty where it is not known.
 pub(super) fn targets<'a>(sheet: &Sheet<'a>, ends: &[usize]) -> Vec<&'a str> {
-    let own = to_rerun(sheet.own);
+    let own = to_rerun(sheet.own, false);
     if own.is_empty() && !ends.is_empty() {
         // Of two streams, only the order tells what belongs together.
-        let told = to_rerun(sheet.beside).into_iter().map(|(_, target)| target);
-        return told.clone().take(ends.len()).filter(|_| told.len() == ends.len()).collect();
+        let told = [false, true].map(|may_be_glued| to_rerun(sheet.beside, may_be_glued));
+        let told = told.into_iter().find(|told| told.len() == ends.len()).unwrap_or_default();
+        return told.into_iter().map(|(_, target)| target).collect();
     }
     let behind = |(nth, end): (usize, &usize)| {
         let next = ends.get(nth + 1).copied().unwrap_or(usize::MAX);
@@ -143,15 +144,15 @@ pub(super) fn targets<'a>(sheet: &Sheet<'a>, ends: &[usize]) -> Vec<&'a str> {
     ends.iter().enumerate().map(behind).collect()
 }
 
-/// Returns the targets with failed tests, and where among the lines they are named; a binary that died left no list.
-fn to_rerun(own: Lines<'_>) -> Vec<(usize, &str)> {
+/// Returns the targets with failed tests, and where among the lines they are named; a binary that died left no list. Before
+/// that may stand what a test printed without an end of line.
+fn to_rerun(own: Lines<'_>, may_be_glued: bool) -> Vec<(usize, &str)> {
     /// A cause is given this close.
     const CAUSE: usize = 4;
     let quoted = own.lines.iter().enumerate().filter(|(_, line)| line.ends_with(['`', '\'']));
     let failed = quoted.filter_map(|(at, line)| {
-        // Before it may stand what a test printed without an end of line.
         let (said, target) = line.rsplit_once(", to rerun pass ")?;
-        if !RERUN.iter().any(|it| said.ends_with(it)) {
+        if !RERUN.iter().any(|it| said == *it || may_be_glued && said.ends_with(it)) {
             return None;
         }
         let cause = own.lines[at + 1..].iter().take(CAUSE).take_while(|line| !line.starts_with("error: "));

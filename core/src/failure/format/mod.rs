@@ -118,7 +118,7 @@ pub(super) mod vitest;
 pub(super) mod xctest;
 pub(super) mod zig;
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use memchr::memmem;
 use serde_json::Value;
@@ -177,9 +177,17 @@ impl<'a> Deref for Sheet<'a> {
 
 impl<'a> Sheet<'a> {
     /// Returns the lines on which marks of the format stand, with their numbers.
-    fn marked(&self) -> impl DoubleEndedIterator<Item = (usize, &'a str)> {
+    fn marked(&self) -> impl DoubleEndedIterator<Item = (usize, &'a str)> + use<'a> {
+        let lines = self.lines;
         // A line that a failed test printed is empty.
-        self.marked.iter().map(|at| (*at, self.lines[*at])).filter(|(_, line)| !line.is_empty())
+        self.marked.iter().map(move |at| (*at, lines[*at])).filter(|(_, line)| !line.is_empty())
+    }
+
+    /// Returns those of some lines on which marks of the format stand, with their numbers.
+    fn marked_within(&self, lines: Range<usize>) -> impl DoubleEndedIterator<Item = (usize, &'a str)> {
+        let before = |end: usize| self.marked.partition_point(|at| *at < end);
+        let marked = &self.marked[before(lines.start)..before(lines.end)];
+        Sheet { marked, ..*self }.marked()
     }
 
     /// Says whether a text is anywhere.

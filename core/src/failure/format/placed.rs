@@ -25,7 +25,7 @@ const LINES: usize = 12;
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let (lines, mut free) = (sheet.lines, 0);
     for at in 0..lines.len() {
-        if !may_be_place(lines[at]) {
+        if !may_be_place(lines[at]) || is_frame(lines[at]) {
             continue;
         }
         let read =
@@ -38,13 +38,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-/// Tells most lines apart without the pattern. Those of a stack end so, too.
+/// Tells most lines apart without the pattern.
 fn may_be_place(line: &str) -> bool {
     const LENGTH_MAX: usize = 1000;
     line.len() < LENGTH_MAX
-        && (line.starts_with(WEBPACK)
-            || ends_in_position(line) && !is_frame(line)
-            || line.ends_with("root stylesheet"))
+        && (line.starts_with(WEBPACK) || ends_in_position(line) || line.ends_with("root stylesheet"))
 }
 
 fn is_place(line: &str) -> bool {
@@ -60,7 +58,8 @@ fn may_say(line: &str) -> bool {
 fn ends_in_position(line: &str) -> bool {
     let bare = line.strip_suffix(':').unwrap_or(line);
     let before = bare.trim_end_matches(|c: char| c.is_ascii_digit());
-    before.len() < bare.len() && (before.ends_with([':', '-']) || before.ends_with("line "))
+    before.len() < bare.len()
+        && (before.ends_with([':', '-']) || before.ends_with("line ") || before.ends_with("lines "))
 }
 
 /// Reads the message of the place at a line, and says on which line it ends; what is above `free` belongs to

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::FAILURES_MAX;
 use super::super::draft::{Draft, Found};
 use super::super::reason::indentation;
-use super::{Sheet, until};
+use super::{Lines, Sheet, until};
 
 /// Reads `#   Failed test 'name'`, the place on the next line, and the values below, further in. What a subtest says is
 /// part of the test around it.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let summary = summary(sheet);
+    let summary = summary(sheet.lines, sheet.marked());
     died(sheet, &summary, found);
     // With the points come their plans, but where only those that failed are shown.
     let has = |begin: &str| {
@@ -29,7 +29,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let values = until(sheet.lines, at + 2, |line| !is_value(line));
         let block: Vec<&str> = values.iter().map(|line| line.trim_start_matches(['#', ' '])).collect();
         let draft = Draft::test("prove", if name.is_empty() { file } else { name }, &block);
-        found.push(draft.within(file).at(file, number).headed(line));
+        let draft = draft.within(file).at(file, number).headed(line);
+        let message = [draft.message.trim_end(), &of_subtests(&sheet.lines[..at])].join("\n");
+        found.push(draft.message(message.trim_end()));
     }
     if summary.iter().all(|file| file.failed.is_empty()) {
         return;
@@ -37,7 +39,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let streams = [sheet.lines, sheet.beside.lines];
     let comments = streams.iter().flat_map(|lines| (0..lines.len()).filter_map(|at| comment(lines, at)));
     let by_file: Vec<&str> = comments.map(|(_, file, _)| file).collect();
-    let failed: usize = summary.iter().map(|file| file.failed.len()).sum();
+    let failed = failures(&summary);
     if by_file.len() < failed {
         let told: BTreeSet<&str> = by_file.into_iter().collect();
         let untold = summary.iter().filter(|file| !told.contains(file.name));
@@ -45,12 +47,20 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-/// Says whether it sums up several files, of which comments tell what failed.
+/// Says whether comments tell of all that failed, and the points, with which `-v` shows it without a reason, are on the other
+/// stream, above the summary.
 pub(super) fn tells(sheet: &Sheet<'_>) -> bool {
-    let streams = [sheet.own, sheet.beside];
-    let mut headlines = streams.iter().flat_map(|it| it.starting(b"T"));
-    let mut comments = streams.iter().flat_map(|it| it.starting(b"#").map(|(at, _)| comment(it.lines, at)));
-    headlines.any(|(_, line)| line == "Test Summary Report") && comments.any(|it| it.is_some())
+    let comments =
+        |of: Lines<'_>| of.starting(b"#").filter(|(at, _)| comment(of.lines, *at).is_some()).count();
+    let tells = |points: Lines<'_>, beside: Lines<'_>| {
+        let headline = points.starting(b"T").rfind(|(_, line)| *line == "Test Summary Report");
+        headline.is_some_and(|(start, _)| {
+            let files = summary(points.lines, points.lines.iter().copied().enumerate().skip(start));
+            let failed = failures(&files);
+            failed > 0 && comments(beside) >= failed && comments(points) == 0
+        })
+    };
+    tells(sheet.own, sheet.beside) || tells(sheet.beside, sheet.own)
 }
 
 /// Reads the name, the file and the line of a test that failed, of which the place may stand on the next line.
@@ -61,6 +71,14 @@ fn comment<'a>(lines: &[&'a str], at: usize) -> Option<(&'a str, &'a str, Option
     let (file, number) = place.trim_start_matches("at ").trim_end_matches('.').rsplit_once(" line ")?;
     let name = name.strip_prefix('\'').and_then(|name| name.strip_suffix('\'')).unwrap_or(name);
     Some((name, file, number.parse().ok()))
+}
+
+/// Returns what stands above the comment on a test and is further in: what its subtests say.
+fn of_subtests(above: &[&str]) -> String {
+    let is_inner =
+        |line: &&&str| line.is_empty() || line.starts_with(' ') && line.trim_start().starts_with('#');
+    let inner = above.iter().rev().take_while(is_inner).count();
+    above[above.len() - inner..].join("\n").trim_matches('\n').to_owned()
 }
 
 /// What the summary says of a file.
@@ -75,14 +93,30 @@ struct File<'a> {
     plan: &'a str,
 }
 
+impl File<'_> {
+    /// Returns the first and the last number of each range of tests that failed.
+    fn ranges(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.failed.iter().filter_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            Some((first.parse().ok()?, last.parse().ok()?))
+        })
+    }
+}
+
+/// Returns how many tests failed in all files.
+fn failures(files: &[File<'_>]) -> usize {
+    let counts = files.iter().flat_map(File::ranges).map(|(first, last)| last.saturating_sub(first));
+    counts.fold(0, |all, more| all.saturating_add(more).saturating_add(1))
+}
+
 /// Reads the summary, in which each file has its own lines below it.
-fn summary<'a>(sheet: &Sheet<'a>) -> Vec<File<'a>> {
+fn summary<'a>(lines: &[&'a str], marked: impl Iterator<Item = (usize, &'a str)>) -> Vec<File<'a>> {
     let mut files = Vec::new();
-    for (at, line) in sheet.marked() {
+    for (at, line) in marked {
         let Some((name, _)) = line.split_once(" (Wstat: ") else { continue };
         let mut file = File { name: name.trim_end(), line, failed: Vec::new(), status: "", plan: "" };
         let mut numbers = false;
-        for line in until(sheet.lines, at + 1, |line| !line.starts_with("  ")) {
+        for line in until(lines, at + 1, |line| !line.starts_with("  ")) {
             let (title, said) = line.split_once(": ").unwrap_or(("", line));
             match title.trim_start() {
                 // A long list goes on below.
@@ -137,9 +171,7 @@ fn numbered(sheet: &Sheet<'_>, file: &File<'_>, found: &mut Found<'_>) {
         });
     let names: BTreeMap<&str, &str> =
         below.iter().filter_map(|line| line.strip_prefix("not ok ")?.split_once(" - ")).collect();
-    for range in &file.failed {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (Ok(first), Ok(last)) = (first.parse::<usize>(), last.parse::<usize>()) else { continue };
+    for (first, last) in file.ranges() {
         for number in (first..=last).take(FAILURES_MAX) {
             let number = number.to_string();
             let name = names.get(number.as_str()).map_or(format!("test {number}"), |name| (*name).to_owned());

@@ -29,7 +29,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 /// Reads which programs make or a shell could not run, beside what another tool said.
 pub(in crate::failure) fn read_beside(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     static MISSED: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^(?:g?make(?:\[\d+\])?|\S*sh): .*(?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]ot found|No rule to make target.*)$").expect("well formed")
+        Regex::new(r"^(?:g?make(?:\[\d+\])?: .*(?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]ot found|No rule to make target.*)|\S*sh: .*(?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]ot found))$").expect("well formed")
     });
     for line in sheet.lines.iter().filter(|line| may_miss(line) && MISSED.is_match(line)) {
         if !super::unparsed::is_epilogue(line) {

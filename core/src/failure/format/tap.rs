@@ -37,14 +37,12 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         let (depth, point) = parents.take(line);
         let Some(name) = point.strip_prefix("not ok ").and_then(name) else { continue };
-        let body = until(lines, at + 1, |line| ends(line, depth));
-        if strays.contains(&at)
-            || (parents.ends(depth, name) && !says_why(body))
-            || (opens(line) && holds_failure(&points[at + 1..], depth))
-        {
+        let is_parent = parents.ends(depth, name) && !says_why(&lines[at + 1..]);
+        if is_parent || strays.contains(&at) || (opens(line) && holds_failure(&points[at + 1..], depth)) {
             continue;
         }
         let name = if timed { without_elapsed(name).unwrap_or(name) } else { name };
+        let body = until(lines, at + 1, |line| ends(line, depth));
         // A linter makes a point of each problem, and Check tells all in the description.
         let bare = Some(name).filter(|_| body.is_empty());
         let problem = || Some(diagnostic::parse(bare?)?.draft().message(line));
@@ -209,7 +207,7 @@ impl<'l> Parents<'l> {
     fn take(&mut self, line: &'l str) -> (usize, &'l str) {
         let depth = indentation(line);
         let point = if depth > 0 { line.trim_start() } else { line };
-        if point.starts_with("not ok ") {
+        if point.strip_prefix("not ok ").and_then(name).is_some() {
             let around = self.within.iter_mut().filter(|parent| parent.depth < depth);
             around.for_each(|parent| parent.has_failed = true);
         }
@@ -229,10 +227,15 @@ impl<'l> Parents<'l> {
         (depth, point)
     }
 
-    /// Says whether a point sums up a test whose own points were told: brittle ends each test so, and node-tap each subtest.
-    fn ends(&self, depth: usize, name: &str) -> bool {
+    /// Says whether a point sums up a test whose own points were told, which is over then: brittle ends each test so, and
+    /// node-tap each subtest.
+    fn ends(&mut self, depth: usize, name: &str) -> bool {
         let summed_up = |parent: &Parent<'_>| parent.depth == depth && parent.name == name;
-        self.within.iter().any(|parent| parent.has_failed && summed_up(parent))
+        let ends = self.within.iter().any(|parent| parent.has_failed && summed_up(parent));
+        if ends {
+            self.within.retain(|parent| parent.depth < depth);
+        }
+        ends
     }
 
     fn path(&self, depth: usize, name: &str) -> String {
@@ -242,10 +245,15 @@ impl<'l> Parents<'l> {
     }
 }
 
-/// Says whether what stands below a point tells why it failed, and not only where it is.
-fn says_why(body: &[&str]) -> bool {
-    const WHY: [&str; 5] = ["error:", "message:", "diff:", "found:", "failureType:"];
-    body.iter().any(|line| WHY.iter().any(|field| line.trim_start().starts_with(field)))
+/// Says whether the block of YAML below a point tells why it failed, and not only where it is.
+fn says_why(below: &[&str]) -> bool {
+    const WHY: [&str; 9] = [
+        "error:", "message:", "diff:", "found:", "failureType:", "signal:", "timeout:", "exitCode:",
+        "tapError:",
+    ];
+    let block = below.iter().map(|line| line.trim()).take_while(|line| *line != "...");
+    let is_block = below.first().is_some_and(|line| line.trim() == "---");
+    is_block && block.into_iter().any(|line| WHY.iter().any(|field| line.starts_with(field)))
 }
 
 /// Says whether the points of a parent follow in braces, as vitest writes them.
