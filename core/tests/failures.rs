@@ -1683,6 +1683,25 @@ fn numbers_and_times_behind_a_name_are_no_part_of_it() {
 }
 
 #[test]
+fn each_of_several_reports_in_a_text_is_read_by_its_own_dialect() {
+    let reports =
+        [include_str!("fixtures/failures/gtest.xml"), include_str!("fixtures/failures/surefire.xml")];
+    let told = |text: &str| shown(&read(text.as_bytes()));
+    let each = reports.map(told).concat();
+    assert_eq!(told(&reports.join("next: a <- b && c <br>\n")), each);
+    assert_eq!(told(&reports.concat()), each);
+    // A suite that stands right behind another one and does not say who wrote it.
+    let suite = |name: &str| {
+        format!(
+            "<testsuite name=\"{name}\"><testcase classname=\"a\" name=\"{name}\"><failure message=\"b\"/></testcase></testsuite>\n"
+        )
+    };
+    let two = [suite("pytest"), suite("other")].concat();
+    let tools: Vec<_> = read(two.as_bytes()).failures.into_iter().map(|it| it.tool).collect();
+    assert_eq!(tools, ["pytest", "pytest"]);
+}
+
+#[test]
 fn what_tells_most_lines_apart_drops_none_that_counts() {
     for (printed, expected) in [
         (

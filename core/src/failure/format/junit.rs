@@ -50,27 +50,23 @@ const DAMAGED: &str = "damaged report";
 /// Reads every failed case. Of a report that was cut off, the rest may have failed.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let Some(start) = begin(sheet.text) else { return };
-    let text = &sheet.text[start..];
-    let dialect = dialect(text);
-    found.tool(dialect);
-    let is_whole = cases(text, &mut |case, suites| {
+    let first = dialect(&sheet.text[start..]);
+    found.tool(first);
+    let are_whole = each_report(sheet.text, &mut |dialect, case, suites| {
         if let Some(diagnostics) = case.diagnostics(dialect) {
             found.push_errors(diagnostics);
         } else if let Some(draft) = case.draft(dialect, suites) {
             found.push(draft);
         }
     });
-    if !is_whole && found.reads_reports() {
-        found.push(Draft::process(dialect, DAMAGED, &["the report is not whole: it ends within an element"]));
+    if !are_whole && found.reads_reports() {
+        found.push(Draft::process(first, DAMAGED, &["the report is not whole: it ends within an element"]));
     }
 }
 
 /// Tells how the cases ended.
 pub(in crate::failure) fn endings(text: &str, tell: &mut Tell<'_>) {
-    let Some(start) = begin(text) else { return };
-    let text = &text[start..];
-    let dialect = dialect(text);
-    cases(text, &mut |case, suites| {
+    each_report(text, &mut |dialect, case, suites| {
         if !case.is_whole(dialect) && !case.is_finding(dialect) {
             let name = case.full_name(dialect, suites);
             let name = if dialect == "cargo-nextest" { format!("{} {name}", case.class) } else { name };
@@ -84,8 +80,26 @@ fn begin(text: &str) -> Option<usize> {
     memmem::find(text.as_bytes(), b"<testsuite")
 }
 
-/// Reads the cases of a report, each with the suites around it. Says whether each element ends.
-fn cases(text: &str, take: &mut dyn FnMut(Case, &[Suite])) -> bool {
+/// Reads the cases of each report in a text, each with who wrote it and the suites around it: several may have been printed one
+/// behind another, with something between them. Says whether all of them are whole.
+fn each_report(text: &str, take: &mut dyn FnMut(&'static str, Case, &[Suite])) -> bool {
+    let (mut rest, mut are_whole, mut last) = (text, true, UNKNOWN);
+    while let Some(start) = begin(rest) {
+        let report = &rest[start..];
+        // A suite right behind another one is of the same tool, if it does not say so itself.
+        let own = dialect(report);
+        last = if own == UNKNOWN && rest[..start].trim().is_empty() { last } else { own };
+        let (is_whole, end) = cases(report, &mut |case, suites| take(last, case, suites));
+        are_whole &= is_whole;
+        let Some(end) = end else { break };
+        rest = report.get(end.max(1)..).unwrap_or_default();
+    }
+    are_whole
+}
+
+/// Reads the cases of the report that a text begins with, each with the suites around it. Says whether each element ends, and
+/// from where another report may follow.
+fn cases(text: &str, take: &mut dyn FnMut(Case, &[Suite])) -> (bool, Option<usize>) {
     let mut reader = Reader::from_str(text);
     reader.config_mut().check_end_names = false;
     let (mut suites, mut case, mut in_failure) = (Vec::new(), None::<Case>, false);
@@ -100,11 +114,16 @@ fn cases(text: &str, take: &mut dyn FnMut(Case, &[Suite])) -> bool {
                     name => in_failure = case.as_mut().is_some_and(|case| case.element(name, &tag)),
                 }
             }
-            Ok(Event::Empty(tag)) => match (tag.name().as_ref(), case.as_mut()) {
-                ("testcase", _) => take(Case::of(&tag), &suites),
-                ("testsuite", _) | (_, None) => {}
-                (name, Some(case)) => _ = case.element(name, &tag),
-            },
+            Ok(Event::Empty(tag)) => {
+                match (tag.name().as_ref(), case.as_mut()) {
+                    ("testcase", _) => take(Case::of(&tag), &suites),
+                    ("testsuite", _) | (_, None) => {}
+                    (name, Some(case)) => _ = case.element(name, &tag),
+                }
+                if depth == 0 {
+                    return (true, here(&reader));
+                }
+            }
             Ok(Event::Text(text)) if in_failure => {
                 append(case.as_mut(), &text);
             }
@@ -120,14 +139,24 @@ fn cases(text: &str, take: &mut dyn FnMut(Case, &[Suite])) -> bool {
                     "testcase" => case.take().into_iter().for_each(|case| take(case, &suites)),
                     _ => in_failure = false,
                 }
+                if depth == 0 {
+                    return (true, here(&reader));
+                }
             }
             ended @ (Ok(Event::Eof) | Err(_)) => {
                 case.filter(|case| case.failure.is_some()).into_iter().for_each(|case| take(case, &suites));
-                return ended.is_ok() && depth == 0;
+                // Where an element has no end all of the rest was read.
+                let follows = matches!(ended, Err(quick_xml::Error::IllFormed(_)));
+                return (false, here(&reader).filter(|_| follows));
             }
             Ok(_) => {}
         }
     }
+}
+
+/// Returns how far a text was read.
+fn here(reader: &Reader<&[u8]>) -> Option<usize> {
+    usize::try_from(reader.buffer_position()).ok()
 }
 
 fn append(case: Option<&mut Case>, text: &str) {
@@ -135,6 +164,9 @@ fn append(case: Option<&mut Case>, text: &str) {
         body.push_str(text);
     }
 }
+
+/// Who wrote a report that says nothing of it.
+const UNKNOWN: &str = "junit";
 
 /// Recognises who wrote a report.
 fn dialect(text: &str) -> &'static str {
@@ -159,7 +191,7 @@ fn dialect(text: &str) -> &'static str {
     if head.starts_with("<testsuites id=") && head.contains(" hostname=") {
         return "playwright";
     }
-    dialects.iter().find(|(mark, _)| head.contains(mark)).map_or("junit", |(_, name)| name)
+    dialects.iter().find(|(mark, _)| head.contains(mark)).map_or(UNKNOWN, |(_, name)| name)
 }
 
 pub(super) fn attribute(tag: &BytesStart<'_>, name: &str) -> String {
