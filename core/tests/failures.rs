@@ -1683,6 +1683,25 @@ fn numbers_and_times_behind_a_name_are_no_part_of_it() {
 }
 
 #[test]
+fn each_of_several_runs_of_a_tool_is_read() {
+    for (file, name, other) in [
+        ("cargo-nextest.txt", "survives_bad_input", "survives_no_input"),
+        ("ctest.txt", "unit.parse", "unit.print"),
+        ("minitest.txt", "ShelfTest", "TableTest"),
+    ] {
+        let sample = SAMPLES.iter().find(|(sample, _)| *sample == file).expect("a sample").1;
+        let first = String::from_utf8_lossy(sample);
+        let second = first.replace(name, other);
+        let told = |text: &str| -> BTreeSet<_> {
+            read(text.as_bytes()).failures.into_iter().map(|it| it.fingerprint).collect()
+        };
+        let each: BTreeSet<_> = [told(&first), told(&second)].into_iter().flatten().collect();
+        assert!(each.len() > told(&first).len(), "{file}");
+        assert_eq!(told(&format!("{first}{second}")), each, "{file}");
+    }
+}
+
+#[test]
 fn each_of_several_reports_in_a_text_is_read_by_its_own_dialect() {
     let reports =
         [include_str!("fixtures/failures/gtest.xml"), include_str!("fixtures/failures/surefire.xml")];

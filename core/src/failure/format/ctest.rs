@@ -1,6 +1,7 @@
 //! CTest.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -25,14 +26,23 @@ fn may_be_result(line: &str) -> bool {
 
 /// Reads the list at the end; what each test wrote stands below its result.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let lines = sheet.lines;
-    let Some((list, _)) =
-        sheet.starting(b"T").rfind(|(_, line)| line.starts_with("The following tests FAILED:"))
-    else {
-        return;
-    };
+    let begins = |line: &str| line.starts_with("Test project ");
+    let ends = |line: &str| line.starts_with("Total Test time ");
+    for run in sheet.own.runs(b"T", begins, ends) {
+        read_run(sheet, run, found);
+    }
+}
+
+fn read_run(sheet: &Sheet<'_>, run: Range<usize>, found: &mut Found<'_>) {
+    let lines = &sheet.lines[..run.end];
+    let list = sheet
+        .own
+        .part(run.clone())
+        .starting(b"T")
+        .rfind(|(_, line)| line.starts_with("The following tests FAILED:"));
+    let Some(list) = list.map(|(at, _)| run.start + at) else { return };
     let mut results: BTreeMap<String, (String, &[&str])> = BTreeMap::new();
-    for (at, line) in sheet.marked().filter(|(at, line)| *at < list && may_be_result(line)) {
+    for (at, line) in sheet.marked_within(run.start..list).filter(|(_, line)| may_be_result(line)) {
         let Some(result) = RESULT
             .captures(line)
             .filter(|result| result["status"].contains("***") || result["status"].contains("Failed"))
@@ -56,7 +66,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let (line, block) =
             results.get(name).map_or((listed[0].to_owned(), &[][..]), |(line, block)| (line.clone(), *block));
         let draft = draft(name, status, block);
-        let missing = lines[..list].iter().find(|line| line.starts_with("Could not find executable"));
+        let missing =
+            lines[run.start..list].iter().find(|line| line.starts_with("Could not find executable"));
         let shown = if status == "Not Run" { missing.copied().unwrap_or_default() } else { "" };
         let message = format!("{}\n{shown}\n{}\n{}", line.trim(), draft.message, listed[0].trim());
         found.push(draft.message(&message));

@@ -13,26 +13,39 @@ const TOOL: &str = "minitest";
 /// Reads the numbered list; an item is headed `Failure:` or `Error:`, to which test-unit adds the test. What minitest tells
 /// stands behind the time that all tests took; a list above it was printed by a test.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let lines = sheet.lines;
-    let counted = |line: &str| {
-        line.contains(" assertions, ") && (line.contains(" runs, ") || line.contains(" tests, "))
-    };
-    let Some((end, _)) = sheet.marked().rfind(|(_, line)| counted(line)) else { return };
+    let (begins, ends) = (|line: &str| line.starts_with("Run options: "), is_finished);
+    for run in sheet.own.runs(b"RF", begins, ends) {
+        let counted = sheet.marked_within(run.clone()).rfind(|(_, line)| counts(line));
+        if let Some((end, _)) = counted {
+            read_run(&sheet.lines[run.start..end], found);
+        }
+    }
+}
+
+fn counts(line: &str) -> bool {
+    line.contains(" assertions, ") && (line.contains(" runs, ") || line.contains(" tests, "))
+}
+
+fn is_finished(line: &str) -> bool {
+    line.starts_with("Finished in ")
+}
+
+fn read_run(lines: &[&str], found: &mut Found<'_>) {
     let before = found.len();
-    let finished = lines[..end].iter().rposition(|line| line.starts_with("Finished in ")).unwrap_or_default();
+    let finished = lines.iter().rposition(|line| is_finished(line)).unwrap_or_default();
     for start in [finished, 0] {
         if found.len() == before {
-            list(&lines[..end], start, found);
+            list(lines, start, found);
         }
     }
     if found.len() == before {
-        inline(&lines[..end], found);
-        test_unit(&lines[..end], found);
+        inline(lines, found);
+        test_unit(lines, found);
     }
 }
 
 fn list(lines: &[&str], start: usize, found: &mut Found<'_>) {
-    for item in numbered::items(lines, start, |line| start == 0 && line.starts_with("Finished in ")) {
+    for item in numbered::items(lines, start, |line| start == 0 && is_finished(line)) {
         if item.head.starts_with("Skipped") || of_test_unit(item.head, item.body, found) {
             continue;
         }

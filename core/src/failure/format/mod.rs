@@ -152,6 +152,37 @@ impl<'a> Lines<'a> {
     ) -> impl DoubleEndedIterator<Item = (usize, &'a str)> + use<'a> {
         places(with, self.begins).map(move |at| (at, self.lines[at]))
     }
+
+    /// Returns some of them.
+    fn part(self, lines: Range<usize>) -> Self {
+        let Self { lines: all, firsts, begins } = self;
+        Self { lines: &all[lines.clone()], firsts: &firsts[lines.clone()], begins: &begins[lines] }
+    }
+
+    /// Returns the lines of each run of a tool: one begins behind the end of the one before. Both lines begin with one of these
+    /// bytes, of which there are three at most, perhaps behind blanks. A run that a test starts is within that of the test.
+    fn runs(
+        self,
+        with: &[u8],
+        begins: impl Fn(&str) -> bool,
+        ends: impl Fn(&str) -> bool,
+    ) -> Vec<Range<usize>> {
+        let (mut runs, mut start, mut depth, mut has_ended) = (Vec::new(), 0, 0_usize, false);
+        for (at, line) in self.beginning(with) {
+            if begins(line) {
+                if depth == 0 && has_ended {
+                    runs.push(start..at);
+                    (start, has_ended) = (at, false);
+                }
+                depth += 1;
+            } else if ends(line) {
+                depth = depth.saturating_sub(1);
+                has_ended = true;
+            }
+        }
+        runs.push(start..self.lines.len());
+        runs
+    }
 }
 
 /// One stream or one report, cleaned.

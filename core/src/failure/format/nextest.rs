@@ -17,13 +17,19 @@ static STATUS: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads every test whose last status is a failure.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let lines = sheet.lines;
-    let Some(Said { summary, above, below }) = Said::of(sheet.own) else { return };
+    for run in sheet.own.runs(b"S", is_start, is_summary) {
+        read_run(sheet.own.part(run), found);
+    }
+}
+
+fn read_run(own: Lines<'_>, found: &mut Found<'_>) {
+    let lines = own.lines;
+    let Some(Said { summary, above, below }) = Said::of(own) else { return };
     let failed = failed(&above, &below);
     let (mut told, mut begun) = (BTreeSet::new(), BTreeMap::new());
     // What a test wrote is told when it ended, below the summary, or both.
     for (at, line) in above.iter().chain(&below).copied() {
-        if let Some(test) = Some(line).filter(|_| sheet.begins[at] == b'S').and_then(started) {
+        if let Some(test) = Some(line).filter(|_| own.begins[at] == b'S').and_then(started) {
             begun.insert(test, at + 1);
             continue;
         }
@@ -109,6 +115,11 @@ impl<'a> Said<'a> {
         let (above, below): (Vec<_>, Vec<_>) = words.partition(|(at, _)| *at < summary);
         Some(Self { summary, above, below })
     }
+}
+
+/// Says whether a run begins with a line: `    Starting 22 tests across 3 binaries`.
+fn is_start(line: &str) -> bool {
+    line.trim_start().starts_with("Starting ") && line.contains(" across ")
 }
 
 fn is_summary(line: &str) -> bool {
