@@ -1133,6 +1133,23 @@ fn the_same_name_in_another_file_is_another_test() {
         let [out, err] = streams;
         [out, err, none()]
     });
+    check_namesakes("prove -v, one stream", |files| {
+        let said = |it: &str| {
+            format!(
+                "t/{it}.t .. \n1..1\nnot ok 1 - works\n#   Failed test 'works'\n#   at t/{it}.t line 2.\n#          got: '2'\nFailed 1/1 subtests \n"
+            )
+        };
+        let sum = |it: &str| {
+            format!(
+                "t/{it}.t (Wstat: 256 (exited 1) Tests: 1 Failed: 1)\n  Failed test:  1\n  Non-zero exit status: 1\n"
+            )
+        };
+        [
+            each(files, said) + "\nTest Summary Report\n-------------------\n" + &each(files, sum),
+            none(),
+            none(),
+        ]
+    });
     check_namesakes("libtest as JSON", |files| {
         let test = r#"{ "type": "test", "event": "failed", "name": "t::works", "stdout": "boom" }"#;
         let suite = r#"{ "type": "suite", "event": "failed", "passed": 0, "failed": 1 }"#;

@@ -28,6 +28,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let below = |(at, line): (usize, _)| (at >= start).then_some(line);
     let are_plain = sheet.has("operator: ") && is_tape(sheet.beginning(b"o#").filter_map(below));
     let mut parents = Parents { are_plain, ..Parents::default() };
+    let files = prove::files(sheet.own);
     for (at, line) in points.iter().enumerate() {
         if !matches!(sheet.begins[start + at], b'#' | b'B' | b'n' | b'o') {
             continue;
@@ -42,7 +43,12 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             continue;
         }
         let name = if timed { without_elapsed(name).unwrap_or(name) } else { name };
-        let body = until(lines, at + 1, |line| ends(line, depth));
+        let before = &sheet.lines[..start + at];
+        let file = files[..files.partition_point(|(of, _)| *of < before.len())].last();
+        let file = file.map_or("", |(_, file)| file);
+        // What prove says of a file stands at the margin below its last point.
+        let is_of_prove = |line: &str| !file.is_empty() && !line.is_empty() && !line.starts_with([' ', '#']);
+        let body = until(lines, at + 1, |line| ends(line, depth) || is_of_prove(line));
         // A linter makes a point of each problem, and Check tells all in the description.
         let bare = Some(name).filter(|_| body.is_empty());
         let problem = || Some(diagnostic::parse(bare?)?.draft().message(line));
@@ -50,8 +56,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             found.push(draft);
             continue;
         }
-        let before = &sheet.lines[..start + at];
-        push(tool, &parents.path(depth, name), line, body, before, found);
+        push(tool, &parents.path(depth, name), file, line, body, before, found);
     }
     said.into_iter().for_each(|said| found.printed(&lines[said]));
 }
@@ -327,7 +332,15 @@ fn ends(line: &str, depth: usize) -> bool {
     (point && indentation(line) <= depth) || is_plan(line)
 }
 
-fn push(tool: &'static str, name: &str, line: &str, body: &[&str], before: &[&str], found: &mut Found<'_>) {
+fn push(
+    tool: &'static str,
+    name: &str,
+    within: &str,
+    line: &str,
+    body: &[&str],
+    before: &[&str],
+    found: &mut Found<'_>,
+) {
     let yaml = body.iter().position(|line| line.trim() == "---");
     let block: Vec<&str> = match yaml {
         Some(start) => until(body, start + 1, |line| line.trim() == "...").to_vec(),
@@ -347,6 +360,7 @@ fn push(tool: &'static str, name: &str, line: &str, body: &[&str], before: &[&st
     let Some(draft) = draft else { return };
     let draft = draft.headed(line.trim()).told_by(line);
     let draft = if yaml.is_some() { node_test::file_of_its_own(draft, name, before) } else { draft };
+    let draft = if within.is_empty() { draft } else { draft.within(within) };
     // The process of a file fails with its tests.
     let is_told = draft.test.is_none() && draft.file.as_deref().is_some_and(|file| found.has_test_in(file));
     if !is_told {
