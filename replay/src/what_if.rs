@@ -93,13 +93,16 @@ pub fn what_if<E: From<ChangeError>>(
                 other = events.iter().fold(other, RunState::evolve);
                 until = batch.events.last().map_or(until, |event| event.seq);
             }
-            Err(Rejection::NotExpected { .. }) => {
-                let seq = batch.events[0].seq;
-                let what =
-                    "the run would have been doing something else by then, of which nothing was recorded";
-                evidence_ends = Some(format!("event {seq}: {what}"));
+            Err(why) => {
+                let why = match why {
+                    Rejection::NotExpected { .. } => {
+                        "the run would have been doing something else by then, of which nothing was recorded"
+                            .to_owned()
+                    }
+                    why => why.to_string(),
+                };
+                evidence_ends = Some(format!("event {}: {why}", batch.events[0].seq));
             }
-            Err(why) => evidence_ends = Some(format!("event {}: {why}", batch.events[0].seq)),
         }
         if let (Some(outcome), None, None) = (other.outcome(), recorded.outcome(), &evidence_ends) {
             evidence_ends = Some(format!("the run would have ended here: {}", outcome.as_str()));

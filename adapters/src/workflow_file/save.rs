@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use unstuck_core::id::Millis;
 use unstuck_core::money;
 use unstuck_core::workflow::{
-    Baseline, Check, CheckBy, Convergence, Gate, Session, Work, Worker, WorkerKind, Workflow,
+    Baseline, Check, CheckBy, CheckCommand, Convergence, Gate, Session, Work, Worker, WorkerKind, Workflow,
 };
 
 use super::{Options, parse};
@@ -100,41 +100,37 @@ fn who(worker: &Worker) -> impl Iterator<Item = String> {
 }
 
 fn check(check: &Check) -> Vec<String> {
-    let mut lines = vec!["completion_check:".to_owned()];
-    let commands = match &check.by {
-        CheckBy::Commands(commands) => commands,
-        by => {
-            match by {
-                CheckBy::Agent(judge) => {
-                    lines.extend(asked(judge).map(|line| format!("  {line}")));
-                    let may = serde_json::to_string(&judge.capabilities).expect("names can be written");
-                    lines.push(format!("  capabilities: {may}"));
-                }
-                _ => lines.push("  claim: true # the worker itself says when it is done".to_owned()),
-            }
-            lines.extend(check.decision_file.iter().map(|file| format!("  decision_file: {}", quoted(file))));
-            return lines;
+    let by = match &check.by {
+        CheckBy::Commands(commands) => ran(check, commands),
+        CheckBy::Agent(judge) => {
+            let may = serde_json::to_string(&judge.capabilities).expect("names can be written");
+            asked(judge).chain([format!("capabilities: {may}")]).collect()
         }
+        _ => vec!["claim: true # the worker itself says when it is done".to_owned()],
     };
-    lines.push("  commands:".to_owned());
+    let file = check.decision_file.iter().map(|file| format!("decision_file: {}", quoted(file)));
+    let keys = by.into_iter().chain(file).map(|line| format!("  {line}"));
+    ["completion_check:".to_owned()].into_iter().chain(keys).collect()
+}
+
+/// Says which commands are run, and what of their failures counts.
+fn ran(check: &Check, commands: &[CheckCommand]) -> Vec<String> {
+    let mut lines = vec!["commands:".to_owned()];
     lines.extend(commands.iter().map(|command| {
         let gate = match command.gate {
             Gate::Pass => "pass",
             Gate::NoNewFailures => "no_new_failures",
         };
         let reports = list("reports", &command.reports).map_or_else(String::new, |list| format!(", {list}"));
-        format!("    - {{run: {}, gate: {gate}{reports}}}", quoted(&command.run))
+        format!("  - {{run: {}, gate: {gate}{reports}}}", quoted(&command.run))
     }));
-    lines.push(format!(
-        "  observations: {} # of what fails; what comes and goes is flaky",
-        check.observations
-    ));
+    lines.push(format!("observations: {} # of what fails; what comes and goes is flaky", check.observations));
     let baseline = match check.baseline {
         Baseline::Off => "off # not run before the first iteration",
         Baseline::Report => "report # what fails before the work begins is shown",
         Baseline::Gate => "gate # what fails before the work begins is known, and no test may vanish",
     };
-    lines.push(format!("  baseline: {baseline}"));
+    lines.push(format!("baseline: {baseline}"));
     lines
 }
 

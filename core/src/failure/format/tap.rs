@@ -256,9 +256,8 @@ fn says_why(below: &[&str]) -> bool {
         "error:", "message:", "diff:", "found:", "failureType:", "signal:", "timeout:", "exitCode:",
         "tapError:",
     ];
-    let block = below.iter().map(|line| line.trim()).take_while(|line| *line != "...");
-    let is_block = below.first().is_some_and(|line| line.trim() == "---");
-    is_block && block.into_iter().any(|line| WHY.iter().any(|field| line.starts_with(field)))
+    let mut block = below.iter().map(|line| line.trim()).take_while(|line| *line != "...");
+    block.next() == Some("---") && block.any(|line| WHY.iter().any(|field| line.starts_with(field)))
 }
 
 /// Says whether the points of a parent follow in braces, as vitest writes them.
