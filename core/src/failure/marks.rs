@@ -12,14 +12,14 @@ use super::registry::FORMATS;
 pub(super) struct Marks(Vec<Vec<usize>>);
 
 impl Marks {
-    /// Searches a text.
-    pub(super) fn new(text: &str) -> Self {
+    /// Searches a text, which these are the lines of.
+    pub(super) fn new(text: &str, lines: &[&str]) -> Self {
         let mut marks = vec![Vec::new(); FORMATS.len()];
-        let text = text.as_bytes();
-        let (mut line, mut counted) = (0, 0);
-        SEARCH.text(text, |format, at| {
-            line += memchr::memchr_iter(b'\n', &text[counted..at]).count();
-            counted = at;
+        let (mut line, start) = (0, text.as_ptr().addr());
+        SEARCH.text(text.as_bytes(), |format, at| {
+            while lines.get(line + 1).is_some_and(|next| next.as_ptr().addr() <= start + at) {
+                line += 1;
+            }
             if marks[format].last() != Some(&line) {
                 marks[format].push(line);
             }
@@ -167,16 +167,16 @@ fn class(byte: u8) -> u8 {
 }
 
 /// Words that tools print all the time.
-const COMMON: [&str; 25] = [
-    " test ", " Test", " tests", "failed", "Failed", "FAILED", " FAIL: ", " failing", "failures", "Failures",
-    " error: ", " Error", "ERROR", "examples", "\"Action\":\"", "expected", "assert", "file", "line", "form",
-    "info", " in ", " run", "RUN  ", "    ",
+const COMMON: [&str; 30] = [
+    " test ", " Test", " tests", "failed", "Failed", "FAILED", " FAIL: ", "failures", "Failures", " error: ",
+    " Error", "ERROR", "examples", "\"Action\":\"", "expected", "assert", "file", "line", "form", "info",
+    " in ", " run", "RUN  ", "    ", "ing", "ed ", "st ", "es:", "error", ".test",
 ];
 
 /// Says how common it is in what tools print that a text begins with these three bytes and the one behind them.
 fn commonness(part: &[u8]) -> u32 {
     /// At the end of a mark, whatever is behind it.
-    const ANYTHING: u32 = 5;
+    const ANYTHING: u32 = 7;
     const IN_A_COMMON_WORD: u32 = 4;
     let is_common = |length: usize| {
         let in_word = |word: &&str| memchr::memmem::find(word.as_bytes(), &part[..length]).is_some();
@@ -191,7 +191,8 @@ fn commonness(part: &[u8]) -> u32 {
 fn of_byte(byte: u8) -> u32 {
     match byte {
         b' ' | b'"' | b':' | b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' => 4,
-        b'a'..=b'z' | b'-' | b'=' | 0x80.. => 3,
+        0x80.. => 5,
+        b'a'..=b'z' | b'-' | b'=' => 3,
         b'0'..=b'9' | b'.' | b',' | b'_' | b'/' => 2,
         _ => 1,
     }
@@ -210,7 +211,7 @@ mod tests {
 
     fn check(line: &str) {
         let text = format!("\n{line}\n{line}");
-        let marks = Marks::new(&text);
+        let marks = Marks::new(&text, &text.split('\n').collect::<Vec<_>>());
         let found = FORMATS.iter().enumerate().filter(|(at, _)| marks.of(*at) == [1, 2]);
         assert_eq!(found.map(|(_, it)| it.name).collect::<Vec<_>>(), naive(line), "{line:?}");
     }

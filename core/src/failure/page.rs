@@ -114,7 +114,7 @@ impl<'a> Page<'a> {
 
     /// Cuts it into lines, and notes how each begins.
     pub(super) fn cut(&self) -> Cut<'_> {
-        let count = memchr::memchr_iter(b'\n', self.text.as_bytes()).count() + 1;
+        let count = self.text.len() / LINE_BYTES + 1;
         let mut lines = Vec::with_capacity(count);
         let (mut firsts, mut begins) = (Vec::with_capacity(count), Vec::with_capacity(count));
         self.each_line(|line| {

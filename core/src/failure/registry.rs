@@ -187,7 +187,9 @@ struct Prepared<'p> {
 
 impl<'p> Prepared<'p> {
     fn new(page: &'p Page<'p>) -> Self {
-        Self { page, cut: page.cut(), marks: Rc::new(Marks::new(page.text())) }
+        let cut = page.cut();
+        let marks = Rc::new(Marks::new(page.text(), cut.own().lines));
+        Self { page, cut, marks }
     }
 
     /// Makes the lines empty that begin at these addresses.

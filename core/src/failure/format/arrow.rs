@@ -6,11 +6,36 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
+use super::super::reason::numbered;
 use super::{Sheet, libtest, until};
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:(?P<level>error|warning|note|help|info)(?:\[(?P<code>[\w:@/-]+)\])?:? |(?P<rule>[A-Z]{1,5}\d{2,5}|[a-z]+(?:-[a-z]+)+|unformatted):? (?:\[\*\] )?)(?P<what>.*)$").expect("well formed")
+    Regex::new(r"^(?:(?P<level>error|warning|note|help|info)(?:\[(?P<code>[\w:@/-]+)\])?:? |(?P<rule>[A-Z]{1,5}\d{2,5}|[a-z]+(?:-[a-z]+)+|unformatted):? (?:\[\*\] )?)").expect("well formed")
 });
+
+/// What a headline says.
+struct Head<'a> {
+    whole: &'a str,
+    level: &'a str,
+    code: &'a str,
+    rule: &'a str,
+    what: &'a str,
+}
+
+impl<'a> Head<'a> {
+    fn of(whole: &'a str) -> Option<Self> {
+        // Most lines are none, and this tells so at once.
+        let head = is_of_head(whole).then(|| HEAD.captures(whole)).flatten()?;
+        let text = |name: &str| head.name(name).map_or("", |it| it.as_str());
+        let what = &whole[head[0].len()..];
+        Some(Self { whole, level: text("level"), code: text("code"), rule: text("rule"), what })
+    }
+}
+
+/// Says whether a line begins with a letter, as every headline does.
+fn is_of_head(line: &str) -> bool {
+    line.starts_with(|c: char| c.is_ascii_alphabetic())
+}
 
 /// So many lines the linker may say of one failure.
 const LINK_LINES: usize = 1000;
@@ -29,20 +54,15 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             since = at + 1;
         }
         let (Some(place), Some(head)) = (Place::of(line), head_above(lines, at)) else { continue };
-        let level = head.name("level").map_or("error", |level| level.as_str());
-        if level != "error" {
+        if !matches!(head.level, "" | "error") {
             continue;
         }
         let body = until(lines, at + 1, |line| line.trim().is_empty());
-        let code = head.name("code").or(head.name("rule")).map_or("", |code| code.as_str());
-        let tool = if head.name("rule").is_some() { "ruff" } else { "rustc" };
-        let draft = Draft::diagnostic(tool, place.file, place.line, &head["what"]).kind(code);
+        let (tool, code) = if head.rule.is_empty() { ("rustc", head.code) } else { ("ruff", head.rule) };
+        let draft = Draft::diagnostic(tool, place.file, place.line, head.what).kind(code);
         // The rule stood there once.
         let label = Some(label(body)).filter(|label| *label != code).unwrap_or_default();
-        let shown: Vec<&str> = [head.get(0).map_or("", |head| head.as_str()), line]
-            .into_iter()
-            .chain(body.iter().copied())
-            .collect();
+        let shown: Vec<&str> = [head.whole, line].into_iter().chain(body.iter().copied()).collect();
         let draft = draft.shown_at(place.column, &lint(body));
         // ruff says of a file that is not formatted where that begins.
         if code == "unformatted" {
@@ -50,7 +70,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             continue;
         }
         let body = if tool == "rustc" { body } else { &[] };
-        found.push(draft.about(&about(&head["what"], label, body)).message(&shown.join("\n")));
+        found.push(draft.about(&about(head.what, label, body)).message(&shown.join("\n")));
     }
 }
 
@@ -70,17 +90,16 @@ const DONE: [&str; 2] = ["error: could not compile", "error: aborting due to"];
 /// Reads the errors that have no place: what follows each is no arrow, up to the next headline.
 fn placeless(lines: &[&str], found: &mut Found<'_>) {
     let heads = lines.iter().enumerate().filter(|(_, line)| line.starts_with("error"));
-    for (at, head) in heads.filter_map(|(at, line)| Some((at, HEAD.captures(line)?))) {
-        let ends = |line: &str| line.trim().is_empty() || HEAD.is_match(line);
+    for (at, head) in heads.filter_map(|(at, line)| Some((at, Head::of(line)?))) {
+        let ends = |line: &str| line.trim().is_empty() || is_of_head(line) && HEAD.is_match(line);
         let body = until(lines, at + 1, ends);
-        let what = &head["what"];
+        let what = head.what;
         let placed = body.iter().any(|line| line.trim_start().starts_with("--> "));
         let derived = DONE.iter().chain(&libtest::RERUN).any(|it| lines[at].starts_with(it))
             || what.starts_with("linking with");
         if !placed && !derived {
-            let code = head.name("code").map_or("", |code| code.as_str());
             let message = [&lines[at..=at], body].concat().join("\n");
-            found.push(Draft::diagnostic("rustc", "", None, what).kind(code).message(&message));
+            found.push(Draft::diagnostic("rustc", "", None, what).kind(head.code).message(&message));
         }
     }
 }
@@ -108,12 +127,6 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Takes a number behind a colon off the end of a text.
-fn numbered(text: &str) -> Option<(&str, &str)> {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.rsplit_once(':').filter(|(_, number)| is_number(number))
-}
-
 /// Returns the lint that the notes below a diagnostic name: of clippy, or of the compiler.
 fn lint(body: &[&str]) -> String {
     static LINT: LazyLock<Regex> = LazyLock::new(|| {
@@ -132,10 +145,10 @@ fn lint(body: &[&str]) -> String {
 }
 
 /// A headline may go on for a few lines.
-fn head_above<'a>(lines: &[&'a str], arrow: usize) -> Option<regex::Captures<'a>> {
+fn head_above<'a>(lines: &[&'a str], arrow: usize) -> Option<Head<'a>> {
     const LINES: usize = 4;
     let above = lines[arrow.saturating_sub(LINES)..arrow].iter().rev();
-    above.take_while(|line| !line.trim().is_empty()).find_map(|line| HEAD.captures(line))
+    above.take_while(|line| !line.trim().is_empty()).find_map(|line| Head::of(line))
 }
 
 /// Says whether a diagnostic names what it is about.

@@ -54,12 +54,12 @@ static FAILED: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"failed\"")
 
 /// Reads every error, and every failed test.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let suites = sheet.starting(b"{").filter(|(_, line)| is_failed_suite(line));
+    let suites = sheet.marked().filter(|(_, line)| line.starts_with('{') && is_failed_suite(line));
     let ends: Vec<usize> = suites.map(|(at, _)| at).collect();
     let mut targets = libtest::targets(sheet, &ends).into_iter().peekable();
     // Beside its JSON nextest tells all of it in words, and more.
     let told = LazyCell::new(|| nextest::failed_names(sheet.beside));
-    for (at, line) in sheet.starting(b"{") {
+    for (at, line) in sheet.marked().filter(|(_, line)| line.starts_with('{')) {
         if ERROR.find(line.as_bytes()).is_some() {
             let wrapped = serde_json::from_str::<Line>(line).ok().and_then(|line| line.message);
             if let Some(diagnostic) = wrapped.or_else(|| serde_json::from_str(line).ok()) {

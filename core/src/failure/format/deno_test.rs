@@ -8,8 +8,8 @@ const TOOL: &str = "deno-test";
 /// Reads the blocks between `ERRORS` and `FAILURES`, or why a module could not be loaded.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    let Some(start) = lines.iter().rposition(|line| line.trim_ascii() == "ERRORS") else {
-        load(lines, found);
+    let Some((start, _)) = sheet.beginning(b"E").rfind(|(_, line)| line.trim_ascii() == "ERRORS") else {
+        load(sheet, found);
         return;
     };
     let listed = until(lines, start + 1, |line| line.trim_ascii() == "FAILURES");
@@ -38,13 +38,13 @@ fn head(line: &str) -> Option<(&str, &str, Option<u32>)> {
 }
 
 /// A module that cannot be parsed or found ends everything before the first test.
-fn load(lines: &[&str], found: &mut Found<'_>) {
+fn load(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let raised = |line: &str| {
         line.strip_prefix("error: ")
             .is_some_and(|rest| !rest.starts_with("Test failed") && !rest.starts_with("Type checking"))
     };
-    let Some(at) = lines.iter().position(|line| raised(line)) else { return };
-    let mut block: Vec<&str> = until(lines, at, str::is_empty).to_vec();
+    let Some((at, _)) = sheet.starting(b"e").find(|(_, line)| raised(line)) else { return };
+    let mut block: Vec<&str> = until(sheet.lines, at, str::is_empty).to_vec();
     block[0] = block[0].trim_start_matches("error: ").trim_start_matches("Uncaught ");
     found.push(Draft::process(TOOL, "load", &block));
 }

@@ -7,6 +7,7 @@ use regex::{Captures, Regex};
 
 use super::super::draft::Draft;
 use super::super::reason::indentation;
+use super::position::Position;
 
 /// A line that was taken apart.
 pub(in crate::failure) struct Diagnostic<'a> {
@@ -23,29 +24,15 @@ pub(in crate::failure) struct Diagnostic<'a> {
     wrapped: String,
 }
 
-/// The place, and what is behind it.
-static PLACE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r"^(?:\[\w+\] |vet: |[a-z][\w-]+:)??(?P<file>(?:file://|[A-Za-z]:)?[^\s:()\[\]](?:[^:()\[\]]|/[\[(]{1,2}[\w.-]+[\])]{1,2})*?)(?::(?P<line>\d+)(?:[:.,-](?P<column>\d+)(?:[:.,-]\d+)*)?|\((?P<line2>\d+)(?:, ?(?P<column2>\d+)(?:,\d+)*)?\))(?P<gap>:? +|:)(?P<rest>\S.*)$",
-    )
-    .expect("the pattern is well formed")
-});
-
-/// How much it weighs, the code, and the message.
+/// How much it weighs, and the code; the message is behind them.
 static SAID: LazyLock<Regex> = LazyLock::new(|| {
     let severity = r"(?P<severity>(?i:fatal error|internal compiler error|error|warning|note|info|style|remark|hint|help|convention|refactor)|E|W|C|R|F)";
     // With a colon, or before a code that stands for it: `error[code] message`, `error MD022/name message`.
     let behind = r"(?:(?:\[(?P<code1>[\w-]+)\]| (?P<code2>[A-Z]+\d+))?:(?: +|$)|\[(?P<code3>[\w-]+)\] +| (?P<code4>[A-Z]+\d+)(?:/[\w/-]+)? +|(?: (?P<code9>[a-z@][\w/-]*))? +: +)";
     let code = r"(?P<code5>[A-Z]{1,4}\d{2,5}|SC\d+)(?:\[\w+\])?:? +|(?:\[GHC-\d+\] +)?\[(?P<code10>-W[\w-]+)(?:, -W[\w=-]+)*\](?: +|$)|\[(?P<code6>[A-Z]\d{4})\([\w-]+\)(?:, )?\S*\] +|\[(?P<code7>[A-Z]{1,5}-?\d{2,5}|[a-z]+(?:-[a-z]+)+)\](?: +|$)|(?P<code8>[a-z]+(?:-[a-z]+)+): +";
-    let pattern = format!(
-        r"^(?P<dash>- )?(?:\[(?P<level>error|warning)\] +|{severity}{behind})?(?:{code})?(?P<what>.*)$"
-    );
+    let pattern = format!(r"^(?P<dash>- )?(?:\[(?P<level>error|warning)\] +|{severity}{behind})?(?:{code})?");
     Regex::new(&pattern).expect("the pattern is well formed")
 });
-
-/// The groups of the two above that hold a code.
-const CODES: [&str; 10] =
-    ["code1", "code2", "code3", "code4", "code5", "code6", "code7", "code8", "code9", "code10"];
 
 /// The rule at the end of a message: `[-Wunused]`, `[return-value]`, `(unused-import)`.
 static RULE: LazyLock<Regex> = LazyLock::new(|| {
@@ -70,23 +57,17 @@ pub(in crate::failure) fn parse(line: &str) -> Option<Diagnostic<'_>> {
         || matches!(first, b' ' | b'\t' | b'#' | b'=' | b'-' | b'|')
         || line.starts_with(['│', '┃', '║'])
         || line.starts_with("{\"")
-        || !has_position(line.as_bytes())
     {
         return None;
     }
-    let place = PLACE.captures(line)?;
-    let file = text(&place, "file");
-    // Without a blank it might be what a search found, which tells no column.
-    let is_found = text(&place, "gap") == ":" && place.name("column").is_none();
-    // So RSpec says what to run again.
-    if is_found || !is_path(file) || file.starts_with("rspec ") {
+    let Position { file, line: number, column, is_apart, said: told } = Position::of(line)?;
+    // Without a blank it might be what a search found, which tells no column. So RSpec says what to run again.
+    if !is_apart && column.is_none() || !is_path(file) || file.starts_with("rspec ") {
         return None;
     }
-    let said = SAID.captures(text(&place, "rest"))?;
-    let codes = CODES.iter().map(|name| text(&said, name));
-    let mut code = codes.into_iter().find(|code| !code.is_empty()).unwrap_or_default().to_owned();
+    let (said, mut message) = said(told)?;
+    let mut code = code(&said).to_owned();
     let mut levels = vec![text(&said, "severity"), text(&said, "level")];
-    let mut message = text(&said, "what");
     if let Some(weight) = message.ends_with(']').then(|| WEIGHT.captures(message)).flatten() {
         message = text(&weight, "what");
         levels.push(text(&weight, "level"));
@@ -98,14 +79,13 @@ pub(in crate::failure) fn parse(line: &str) -> Option<Diagnostic<'_>> {
             code = [text(&rule, "rule"), text(&rule, "rule2")].concat();
         }
     }
-    let number = |names: [&str; 2]| names.iter().find_map(|name| text(&place, name).parse().ok());
     let dashed = said.name("dash").and_then(|_| message.split_once(": "));
     let rule = dashed.map_or("", |(rule, _)| rule);
     let rule = if code.is_empty() && is_rule(rule) { rule } else { "" };
     Some(Diagnostic {
         file,
-        line: number(["line", "line2"]),
-        column: number(["column", "column2"]),
+        line: number,
+        column,
         rule,
         severity: levels.into_iter().find(|level| !level.is_empty()).unwrap_or_default(),
         code,
@@ -169,36 +149,18 @@ fn is_rule(word: &str) -> bool {
         && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '@'))
 }
 
-fn has_position(line: &[u8]) -> bool {
-    memchr::memchr2_iter(b':', b'(', line)
-        .take(8)
-        .any(|at| is_position(&line[at..]) && ends_in_file(&line[..at]))
+/// Takes how much it weighs and the code off what is said, and returns the message, too.
+fn said(told: &str) -> Option<(Captures<'_>, &str)> {
+    let said = SAID.captures(told)?;
+    let message = &told[said[0].len()..];
+    Some((said, message))
 }
 
-/// Says whether a text begins with what may be a position, as [`PLACE`] has it, and something is said behind it.
-fn is_position(text: &[u8]) -> bool {
-    let is_of_position =
-        |byte: &u8| byte.is_ascii_digit() || matches!(byte, b':' | b'.' | b',' | b'-' | b' ');
-    let (mark, rest) = (text[0], &text[1..]);
-    let end = rest.iter().position(|byte| !is_of_position(byte)).unwrap_or(rest.len());
-    let (position, behind) = rest.split_at(end);
-    let is_apart = || position.contains(&b' ') || !behind.is_empty() && position.contains(&b':');
-    position.first().is_some_and(u8::is_ascii_digit)
-        && match mark {
-            b'(' => behind.starts_with(b"):") || behind.starts_with(b") "),
-            _ => is_apart(),
-        }
-}
-
-/// Says whether what stands before a position may be a path, as [`is_path`] has it: it ends in an extension, or in one of the
-/// names that have none.
-fn ends_in_file(before: &[u8]) -> bool {
-    let is_of_extension = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'+' || !byte.is_ascii();
-    let length = before.iter().rev().take_while(|byte| is_of_extension(byte)).count();
-    let (rest, extension) = before.split_at(before.len() - length);
-    extension.first().is_some_and(u8::is_ascii_alphabetic) && rest.ends_with(b".")
-        || extension.ends_with(b"file")
-        || extension.ends_with(b"BUILD")
+/// Returns the code in what [`SAID`] found.
+fn code<'t>(said: &Captures<'t>) -> &'t str {
+    let groups = SAID.capture_names().zip(said.iter());
+    let mut codes = groups.filter(|(name, _)| name.is_some_and(|name| name.starts_with("code")));
+    codes.find_map(|(_, code)| code).map_or("", |code| code.as_str())
 }
 
 /// A path has an extension or a folder; `12:30:01` and `http://host:80` are none.
@@ -258,12 +220,11 @@ impl<'a> Diagnostic<'a> {
     /// Takes the message from the line below, where this one only announces it.
     fn with(mut self, below: &'a str) -> Self {
         let said = below.trim().trim_start_matches("• ");
-        let Some(said) = SAID.captures(said) else { return self };
+        let Some((said, message)) = self::said(said) else { return self };
         if self.code.is_empty() {
-            let codes = CODES.iter().map(|name| text(&said, name));
-            self.code.push_str(codes.into_iter().find(|code| !code.is_empty()).unwrap_or_default());
+            self.code.push_str(code(&said));
         }
-        self.message = format!("{} {}", self.message, text(&said, "what")).trim().to_owned().into();
+        self.message = format!("{} {message}", self.message).trim().to_owned().into();
         below.trim().clone_into(&mut self.wrapped);
         self
     }

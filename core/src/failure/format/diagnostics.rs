@@ -43,8 +43,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
     if links {
         // In an object it is said by whoever wrote that.
-        let lines = sheet.lines.iter().enumerate();
-        for (at, line) in lines.filter(|(_, line)| !line.starts_with('{') && is_linker(line)) {
+        for (at, line) in sheet.matching(&LINKED).filter(|(_, line)| !line.starts_with('{')) {
             linker(line, &sheet.lines[at + 1..], found);
         }
     }

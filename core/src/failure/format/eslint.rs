@@ -14,22 +14,28 @@ static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads the errors; the warnings only when there is nothing else that failed.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let mut file = "";
+    let mut named = None;
     let mut warnings = Vec::new();
     let before = found.len();
-    for (at, (line, begin)) in sheet.lines.iter().zip(sheet.begins).enumerate() {
-        if line.starts_with(|c: char| !c.is_whitespace()) {
-            file = line;
+    for (at, (first, begin)) in sheet.firsts.iter().zip(sheet.begins).enumerate() {
+        // The first letter tells of most lines whether they name a file, or may be set in and tell of a problem.
+        if matches!(first, b'!'..=b'~') {
+            named = Some(at);
             continue;
         }
-        // Most indented lines are none, and their first letter tells.
         if !begin.is_ascii_digit() && begin.is_ascii() {
             continue;
         }
+        let line = sheet.lines[at];
+        if line.starts_with(|c: char| !c.is_whitespace()) {
+            named = Some(at);
+            continue;
+        }
+        let Some(file) = named.map(|at| sheet.lines[at]) else { continue };
         if !line.trim_start().trim_start_matches(char::is_numeric).starts_with(':') {
             continue;
         }
-        let Some(problem) = PROBLEM.captures(line).filter(|_| !file.is_empty()) else { continue };
+        let Some(problem) = PROBLEM.captures(line) else { continue };
         let rule = problem.name("rule").map_or("", |rule| rule.as_str());
         let column = line[..problem.name("what").map_or(0, |what| what.start())].chars().count();
         let more = wrapped(column, &sheet.lines[at + 1..]);
@@ -39,7 +45,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             .kind(rule)
             .shown_at(problem["column"].parse().ok(), "")
             .told_by(file)
-            .up_to(more.last().unwrap_or(line))
+            .up_to(more.last().copied().unwrap_or(line))
             .message(&message);
         match &problem["mark"] {
             "warning" | "⚠" => warnings.push(draft.warning(true)),

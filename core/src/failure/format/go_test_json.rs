@@ -10,6 +10,9 @@ use serde::Deserialize;
 use super::super::draft::{Draft, Found};
 use super::{Sheet, diagnostic, go_test};
 
+/// Up to here an event says what it is, behind its time and perhaps a path.
+const HEAD: usize = 1024;
+
 static ACTION: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"Action\":"));
 
 #[derive(Deserialize)]
@@ -39,14 +42,15 @@ struct Package<'a> {
 /// Reads the failures of each package when it ends, and the lines between the events as go prints them.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut packages: BTreeMap<Cow<'_, str>, Package<'_>> = BTreeMap::new();
-    let mut header = false;
-    for line in sheet.lines {
-        if !line.starts_with("{\"") {
-            header = (header && diagnostic(line, found)) || line.starts_with("# ");
+    for (at, line) in sheet.starting(b"{#") {
+        if line.starts_with("# ") {
+            let below = sheet.lines[at + 1..].iter().filter(|line| !line.starts_with("{\""));
+            _ = below.map_while(|line| diagnostic(line, found).then_some(())).last();
             continue;
         }
         // The JSON of another tool would be read to its end.
-        if ACTION.find(line.as_bytes()).is_none() {
+        let head = &line.as_bytes()[..line.len().min(HEAD)];
+        if !line.starts_with("{\"") || ACTION.find(head).is_none() {
             continue;
         }
         let Ok(event) = serde_json::from_str::<Event<'_>>(line) else { continue };

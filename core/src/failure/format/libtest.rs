@@ -149,8 +149,9 @@ pub(super) fn targets<'a>(sheet: &Sheet<'a>, ends: &[usize]) -> Vec<&'a str> {
 fn to_rerun(own: Lines<'_>, may_be_glued: bool) -> Vec<(usize, &str)> {
     /// A cause is given this close.
     const CAUSE: usize = 4;
-    let quoted = own.lines.iter().enumerate().filter(|(_, line)| line.ends_with(['`', '\'']));
-    let failed = quoted.filter_map(|(at, line)| {
+    let begins = |at: &usize| may_be_glued || own.firsts[*at] == b'e';
+    let quoted = (0..own.lines.len()).filter(begins).map(|at| (at, own.lines[at]));
+    let failed = quoted.filter(|(_, line)| line.ends_with(['`', '\''])).filter_map(|(at, line)| {
         let (said, target) = line.rsplit_once(", to rerun pass ")?;
         if !RERUN.iter().any(|it| said == *it || may_be_glued && said.ends_with(it)) {
             return None;

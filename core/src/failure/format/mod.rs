@@ -79,6 +79,7 @@ pub(super) mod phpunit;
 pub(super) mod placed;
 pub(super) mod playwright;
 pub(super) mod poku;
+mod position;
 pub(super) mod prove;
 pub(super) mod psalm;
 pub(super) mod pyright;
@@ -121,6 +122,7 @@ pub(super) mod zig;
 use std::ops::{Deref, Range};
 
 use memchr::memmem;
+use regex::Regex;
 use serde_json::Value;
 
 /// The lines of a stream.
@@ -228,9 +230,22 @@ impl<'a> Sheet<'a> {
 
     /// Returns the lines with a text, with their numbers: one search, where one for each line costs more.
     fn with<'t>(&self, text: &'t str) -> impl Iterator<Item = (usize, &'a str)> + use<'a, 't> {
+        self.lines_at(memmem::find_iter(self.text.as_bytes(), text))
+    }
+
+    /// Returns the lines on which a pattern is that spans no two, with their numbers.
+    fn matching<'t>(&self, pattern: &'t Regex) -> impl Iterator<Item = (usize, &'a str)> + use<'a, 't> {
+        self.lines_at(pattern.find_iter(self.text).map(|found| found.start()))
+    }
+
+    /// Returns the lines that are at some places of the text, which come in order, with their numbers.
+    fn lines_at<I: Iterator<Item = usize>>(
+        &self,
+        places: I,
+    ) -> impl Iterator<Item = (usize, &'a str)> + use<'a, I> {
         let (mut line, mut counted, mut next) = (0, 0, 0);
         let (all, lines) = (self.text.as_bytes(), self.lines);
-        memmem::find_iter(all, text).filter_map(move |at| {
+        places.filter_map(move |at| {
             line += memchr::memchr_iter(b'\n', &all[counted..at]).count();
             counted = at;
             let is_new = line >= next && !lines[line].is_empty();
@@ -301,7 +316,7 @@ fn until<'s, 'a>(lines: &'s [&'a str], start: usize, ends: impl Fn(&str) -> bool
 }
 
 /// Takes `File "a.py", line 3, in name` apart: the file, the line, and what is behind it.
-fn python_place(line: &str) -> Option<(&str, Option<u32>, &str)> {
+pub(super) fn python_place(line: &str) -> Option<(&str, Option<u32>, &str)> {
     let (file, rest) = line.strip_prefix("File \"")?.split_once("\", line ")?;
     let (number, rest) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
     Some((file, number.parse().ok(), rest))

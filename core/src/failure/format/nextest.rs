@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
+use regex::Regex;
 
 use super::super::draft::{Draft, Found, Style};
 use super::super::reason::begins;
@@ -11,9 +11,60 @@ use super::{Lines, Sheet, libtest, until};
 
 const TOOL: &str = "cargo-nextest";
 
-static STATUS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s+(?:TRY (?P<try>\d+) )?(?P<status>[A-Z]{3,}(?: \+ LEAK)?|FL\+LK)\s+\[\s*>?\s*[\d.]+s\](?: \([ \d/─]+\))? +(?P<binary>\S+) (?P<name>.+)$").expect("well formed")
-});
+/// A line that tells how a test ended, or how it stands: `   TRY 2 FAIL [   0.012s] (3/9) app tests::adds`.
+#[derive(Clone, Copy)]
+struct Status<'a> {
+    line: &'a str,
+    word: &'a str,
+    binary: &'a str,
+    name: &'a str,
+}
+
+impl<'a> Status<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        let told = line.trim_start();
+        if told.len() == line.len() {
+            return None;
+        }
+        let tried =
+            told.strip_prefix("TRY ").and_then(|it| it.split_once(' ')).filter(|(count, _)| is_number(count));
+        let (word, rest) = tried.map_or(told, |(_, told)| told).split_once('[')?;
+        let (time, test) = rest.split_once("s]")?;
+        let (time, test) =
+            (time.trim_start_matches([' ', '>']), test.strip_prefix(' ')?.trim_start_matches(' '));
+        let counted =
+            test.strip_prefix('(').and_then(|it| it.split_once(") ")).filter(|(count, _)| is_count(count));
+        let (binary, name) =
+            counted.map_or(test, |(_, test)| test).trim_start_matches(' ').split_once(' ')?;
+        let is_status =
+            word.ends_with(' ') && is_word(word.trim_end()) && is_time(time) && !name.trim().is_empty();
+        is_status.then(|| Self { line, word: word.trim_end(), binary, name: name.trim_end() })
+    }
+
+    /// Returns the binary and the name of the test.
+    fn test(self) -> (&'a str, &'a str) {
+        (self.binary, self.name)
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_time(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
+/// Says whether a text counts tests: ` 3/12`, or `───` where that is not known.
+fn is_count(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_digit() || matches!(c, ' ' | '/' | '─'))
+}
+
+/// Says whether a word tells how a test ended: it is in capitals.
+fn is_word(text: &str) -> bool {
+    let bare = text.strip_suffix(" + LEAK").unwrap_or(text);
+    text == "FL+LK" || bare.len() > 2 && bare.bytes().all(|byte| byte.is_ascii_uppercase())
+}
 
 /// Reads every test whose last status is a failure.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -33,13 +84,11 @@ fn read_run(own: Lines<'_>, found: &mut Found<'_>) {
             begun.insert(test, at + 1);
             continue;
         }
-        let Some(status) = Some(line).filter(|line| !passes(line)).and_then(status) else {
+        let Some(status) = Some(line).filter(|line| !passes(line)).and_then(Status::of) else {
             continue;
         };
-        let Some(test @ (binary, name)) = test(&status).filter(|test| failed.contains(test)) else {
-            continue;
-        };
-        if passed(&status["status"]) {
+        let test @ (binary, name) = status.test();
+        if !failed.contains(&test) || passed(status.word) {
             continue;
         }
         // What is not captured stands above the line that tells how the test ended.
@@ -54,15 +103,15 @@ fn read_run(own: Lines<'_>, found: &mut Found<'_>) {
         let block: Vec<&str> = block.iter().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
         if told.insert(test) {
             let draft = Draft::test(TOOL, name, &reason(&block, name)).within(binary);
-            let draft = process_kind(draft, &status["status"], &block.join("\n"));
+            let draft = process_kind(draft, status.word, &block.join("\n"));
             found.push(draft.headed(line.trim()));
         }
     }
-    for status in below.iter().filter_map(|(_, line)| status(line)) {
-        let Some(test @ (binary, name)) = test(&status) else { continue };
+    for status in below.iter().filter_map(|(_, line)| Status::of(line)) {
+        let test @ (binary, name) = status.test();
         if failed.contains(&test) && !told.contains(&test) {
-            let draft = Draft::test(TOOL, name, &[]).within(binary).message(status[0].trim());
-            found.push(process_kind(draft, &status["status"], ""));
+            let draft = Draft::test(TOOL, name, &[]).within(binary).message(status.line.trim());
+            found.push(process_kind(draft, status.word, ""));
         }
     }
 }
@@ -135,17 +184,11 @@ pub(super) fn failed_names(own: Lines<'_>) -> BTreeSet<&str> {
 /// Returns the tests that the summary lists as failed. Told to list none, nextest has said of each above how it ended.
 fn failed<'a>(above: &[(usize, &'a str)], below: &[(usize, &'a str)]) -> BTreeSet<(&'a str, &'a str)> {
     let failed = |lines: &[(usize, &'a str)]| -> BTreeSet<(&'a str, &'a str)> {
-        let ended = lines.iter().filter_map(|(_, line)| status(line));
-        let ended = ended.filter_map(|status| Some((test(&status)?, !passed(&status["status"]))));
-        let last: BTreeMap<_, _> = ended.collect();
+        let ended = lines.iter().filter_map(|(_, line)| Status::of(line));
+        let last: BTreeMap<_, _> = ended.map(|status| (status.test(), !passed(status.word))).collect();
         last.into_iter().filter(|(_, failed)| *failed).map(|(test, _)| test).collect()
     };
     Some(failed(below)).filter(|listed| !listed.is_empty()).unwrap_or_else(|| failed(above))
-}
-
-/// Reads a line that tells how a test ended.
-fn status(line: &str) -> Option<Captures<'_>> {
-    may_be_status(line).then(|| STATUS.captures(line)).flatten()
 }
 
 /// Returns the test that begins here, which is told where nothing is captured: `START [  ] (1/10) app tests::adds`.
@@ -157,13 +200,8 @@ fn started(line: &str) -> Option<(&str, &str)> {
     test.trim_end().split_once(' ')
 }
 
-/// Returns the binary and the name of the test.
-fn test<'l>(status: &Captures<'l>) -> Option<(&'l str, &'l str)> {
-    Some((status.name("binary")?.as_str(), status.name("name")?.as_str().trim_end()))
-}
-
 fn is_status(line: &str) -> bool {
-    may_be_status(line) && (passes(line) || STATUS.is_match(line))
+    begins(line).is_some_and(is_of_word) && Status::of(line).is_some()
 }
 
 /// Says whether what a test printed begins below a line: in its older form nextest does not indent it.
@@ -181,17 +219,9 @@ pub(in crate::failure) fn is_own(line: &str) -> bool {
         || CARGO.iter().any(|step| line.starts_with(step))
 }
 
-/// Tells most lines apart without the pattern.
-fn may_be_status(line: &str) -> bool {
-    let is_time = |end: usize| line[..end].ends_with('s') && line[end..].starts_with("] ");
-    line.starts_with([' ', '\t'])
-        && begins(line).is_some_and(is_of_word)
-        && memchr::memchr_iter(b']', line.as_bytes()).any(is_time)
-}
-
 /// Says whether a line that begins with this byte may begin with a word in capitals, as all do that tell of a test.
 fn is_of_word(first: u8) -> bool {
-    first.is_ascii_uppercase() || !first.is_ascii()
+    first.is_ascii_uppercase()
 }
 
 /// Says so of most lines that tell how a test ended.

@@ -64,15 +64,15 @@ pub(super) fn tells(sheet: &Sheet<'_>) -> bool {
 }
 
 /// Returns the files that are run with `-v`, with the lines by which they begin: `t/a.t .. `.
-pub(super) fn files<'a>(own: Lines<'a>) -> Vec<(usize, &'a str)> {
-    if !own.starting(b"T").any(|(_, line)| line == "Test Summary Report") {
+pub(super) fn files<'a>(sheet: &Sheet<'a>) -> Vec<(usize, &'a str)> {
+    if !sheet.starting(b"T").any(|(_, line)| line == "Test Summary Report") {
         return Vec::new();
     }
     let begun = |line: &'a str| {
         let file = line.trim_end().strip_suffix("..")?.trim_end_matches('.').strip_suffix(' ')?;
         (file.contains('.') && !file.contains(' ')).then_some(file)
     };
-    own.lines.iter().enumerate().filter_map(|(at, line)| Some((at, begun(line)?))).collect()
+    sheet.with(" ..").filter_map(|(at, line)| Some((at, begun(line)?))).collect()
 }
 
 /// Reads the name, the file and the line of a test that failed, of which the place may stand on the next line.

@@ -14,7 +14,7 @@ const TOOL: &str = "pytest";
 
 /// A line of the summary: `FAILED tests/a.py::test_b[1] - assert ...`.
 static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:(?:\[(?P<message1>[^\]]*)\] )?(?:\((?P<params1>[^)]*)\) )?(?P<status1>SUBFAIL)|(?P<status>FAILED|ERROR|SUBFAILED|SUBFAIL)(?:\[(?P<message>[^\]]*)\])?(?: ?\((?P<params>[^)]*)\))?) (?P<id>\S.*)$").expect("well formed")
+    Regex::new(r"^(?:(?:\[(?P<message1>[^\]]*)\] )?(?:\((?P<params1>[^)]*)\) )?(?P<status1>SUBFAIL)|(?P<status>FAILED|ERROR|SUBFAILED|SUBFAIL)(?:\[(?P<message>[^\]]*)\])?(?: ?\((?P<params>[^)]*)\))?) ").expect("well formed")
 });
 
 /// Reads how each test ended of which the summary tells, where it names those that passed (`-rA`, `-rp`).
@@ -221,11 +221,15 @@ fn own_lines<'s, 'a>(lines: &'s [&'a str], start: usize, width: usize) -> &'s [&
 
 fn summary<'a>(lines: &[&'a str], start: usize) -> Vec<Id<'a>> {
     let listed = until(lines, start, |line| line.starts_with("==") || line.starts_with("!!!"));
-    listed.iter().filter_map(|line| SUMMARY.captures(line)).filter_map(|found| id(&found)).collect()
+    listed.iter().filter_map(|line| id(line)).collect()
 }
 
-fn id<'a>(found: &regex::Captures<'a>) -> Option<Id<'a>> {
-    let text = found.name("id")?.as_str();
+fn id(line: &str) -> Option<Id<'_>> {
+    let found = SUMMARY.captures(line)?;
+    let text = &line[found[0].len()..];
+    if !text.starts_with(|c: char| !c.is_whitespace()) {
+        return None;
+    }
     // A parameter may contain the separator; the name ends at the first one outside of brackets.
     let mut depth = 0_i32;
     let end = text.char_indices().find(|(at, c)| {
@@ -353,8 +357,12 @@ fn is_worker(line: &str) -> bool {
 }
 
 fn without_worker(reason: &str) -> Cow<'_, str> {
-    static WORKER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^worker 'gw\d+'").expect("well formed"));
-    WORKER.replace(reason, "worker 'gw*'")
+    let number = reason.strip_prefix("worker 'gw").and_then(|rest| rest.split_once('\''));
+    let is_number = |(number, _): &(&str, &str)| number.bytes().all(|byte| byte.is_ascii_digit());
+    match number.filter(is_number) {
+        Some((_, told)) => format!("worker 'gw*'{told}").into(),
+        None => reason.into(),
+    }
 }
 
 /// A failure in setup is another one than the same failure in the test.

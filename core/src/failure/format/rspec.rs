@@ -8,14 +8,11 @@ const TOOL: &str = "rspec";
 /// Reads the numbered list behind `Failures:`, and what went wrong outside of the examples.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
+    let is_summary = |line: &str| line.contains(" examples, ") || line.contains(" example, ");
+    let summary = sheet.with(" example").filter(|(_, line)| is_summary(line)).last();
     // A report in JSON on the same stream tells all of it, with names.
-    let is_own = (sheet.has(" examples, ") || sheet.has(" example, ")) && !sheet.has("\"summary_line\":");
-    if !is_own {
-        return;
-    }
+    let Some((end, _)) = summary.filter(|_| !sheet.has("\"summary_line\":")) else { return };
     // An example may print the headline, too; the list is behind all that they print, and before the summary.
-    let summary = [" examples, ", " example, "].iter().flat_map(|said| sheet.with(said));
-    let end = summary.map(|(at, _)| at).max().unwrap_or(lines.len());
     // What looks like a failure was printed, or is pending.
     let is_green =
         lines.get(end).is_some_and(|said| said.contains(", 0 failures") && !said.contains("outside"));

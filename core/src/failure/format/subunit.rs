@@ -6,7 +6,7 @@ use super::{Sheet, until};
 /// Reads `failure: NAME [`, and what is said up to the bracket that closes it, perhaps on the same line.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     // Without tests that are announced, a line that begins with `error: ` is anybody's.
-    if !sheet.lines.iter().any(|line| line.starts_with("test: ")) {
+    if !sheet.starting(b"t").any(|(_, line)| line.starts_with("test: ")) {
         return;
     }
     for (at, line) in sheet.marked() {

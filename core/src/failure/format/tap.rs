@@ -28,7 +28,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let below = |(at, line): (usize, _)| (at >= start).then_some(line);
     let are_plain = sheet.has("operator: ") && is_tape(sheet.beginning(b"o#").filter_map(below));
     let mut parents = Parents { are_plain, ..Parents::default() };
-    let files = prove::files(sheet.own);
+    let files = prove::files(sheet);
     for (at, line) in points.iter().enumerate() {
         if !matches!(sheet.begins[start + at], b'#' | b'B' | b'n' | b'o') {
             continue;

@@ -16,7 +16,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
     let is_rule = |line: &str, of: char| line.len() >= 60 && line.chars().all(|c| c == of);
     // testtools ends its line of dots with the first rule.
-    let dotted = sheet.with("Tests running...").filter_map(|(at, _)| {
+    let begun = sheet.starting(b"T").filter(|(_, line)| line.starts_with("Tests running..."));
+    let dotted = begun.filter_map(|(at, _)| {
         let dots = until(lines, at + 1, |line| line.ends_with("===="));
         let line = lines.get(at + 1 + dots.len())?.trim_start_matches(['.', 'E', 'F', 's', 'x', 'u']);
         Some((at + 1 + dots.len(), line))

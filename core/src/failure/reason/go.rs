@@ -1,18 +1,29 @@
 //! What a test of Go says.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::Reason;
 
-static LOGGED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*(?P<file>[\w./-]+\.go):(?P<line>\d+):\s*(?P<what>.*)$").expect("well formed")
-});
+/// Takes `    app_test.go:12: said` apart: the file, the line, and what is said.
+fn logged(line: &str) -> Option<(&str, &str, &str)> {
+    let is_of_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-');
+    let (file, rest) = line.trim_start().split_once(':')?;
+    let (number, said) = rest.split_once(':')?;
+    let is_file =
+        file.strip_suffix(".go").is_some_and(|name| !name.is_empty() && name.chars().all(is_of_path));
+    (is_file && is_number(number)).then(|| (file, number, said.trim_start()))
+}
 
-static FRAME: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\t(?P<file>/?[^\s:]+\.go):(?P<line>\d+)(?: \+0x|$)").expect("well formed")
-});
+/// Takes the file and the line of a frame off a line, `\t/src/app.go:12 +0x1d`.
+fn frame(line: &str) -> Option<(&str, &str)> {
+    let place = line.strip_prefix('\t')?;
+    let place = place.split_once(" +0x").map_or(place, |(place, _)| place);
+    let (file, number) = place.split_once(':')?;
+    let is_file = file.ends_with(".go") && file.len() > ".go".len() && !file.contains(char::is_whitespace);
+    (is_file && is_number(number)).then_some((file, number))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
 
 /// Reads the lines that a test logged with their places, or a panic.
 pub(super) fn log(block: &[&str]) -> Option<Reason> {
@@ -28,12 +39,9 @@ pub(super) fn log(block: &[&str]) -> Option<Reason> {
             ..Reason::default()
         });
     }
-    let (at, head) = block
-        .iter()
-        .enumerate()
-        .filter(|(_, line)| line.contains(".go:"))
-        .find_map(|(at, line)| Some((at, LOGGED.captures(line)?)))?;
-    let mut about = head["what"].to_owned();
+    let (at, (file, number, said)) =
+        block.iter().enumerate().find_map(|(at, line)| Some((at, logged(line)?)))?;
+    let mut about = said.to_owned();
     for line in block[at + 1..].iter().map(|line| line.trim()) {
         // Testify tells under headings; the trace and the name of the test say nothing new.
         let (name, told) = line.split_once(':').unwrap_or(("", line));
@@ -46,22 +54,22 @@ pub(super) fn log(block: &[&str]) -> Option<Reason> {
         }
     }
     let values = block[at..].join("\n");
-    let (file, line) = (Some(head["file"].to_owned()), head["line"].parse().ok());
+    let (file, line) = (Some(file.to_owned()), number.parse().ok());
     Some(Reason { about: about.trim().to_owned(), values, file, line, ..Reason::default() })
 }
 
 fn panic(block: &[&str]) -> Reason {
     let message = block[0].trim_start_matches("panic: ").trim_end_matches(" [recovered]");
-    let frames = block.iter().filter_map(|line| FRAME.captures(line));
-    let own = frames.into_iter().find(|frame| {
-        !["/src/runtime/", "/src/testing/", "/go/src/"].iter().any(|it| frame["file"].contains(it))
-    });
+    let frames = block.iter().filter_map(|line| frame(line));
+    let own = frames
+        .into_iter()
+        .find(|(file, _)| !["/src/runtime/", "/src/testing/", "/go/src/"].iter().any(|it| file.contains(it)));
     Reason {
         kind: if message.contains("test timed out after") { "timeout".into() } else { "panic".into() },
         about: message.to_owned(),
         values: message.to_owned(),
-        file: own.as_ref().map(|frame| frame["file"].to_owned()),
-        line: own.and_then(|frame| frame["line"].parse().ok()),
+        file: own.map(|(file, _)| file.to_owned()),
+        line: own.and_then(|(_, number)| number.parse().ok()),
         ..Reason::default()
     }
 }

@@ -120,6 +120,12 @@ pub(super) fn is_frame(line: &str) -> bool {
     }
 }
 
+/// Takes a number behind a colon off the end of a text.
+pub(super) fn numbered(text: &str) -> Option<(&str, &str)> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.rsplit_once(':').filter(|(_, number)| is_number(number))
+}
+
 fn ends_in_number(text: &str) -> bool {
     let last = text.trim_end().rsplit(':').next();
     last.map(|last| last.strip_prefix("line ").unwrap_or(last))

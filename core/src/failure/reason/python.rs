@@ -1,15 +1,20 @@
 //! What Python says: the marked lines of pytest, and tracebacks.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
+use super::super::format::python_place;
 use super::exception::exception;
-use super::{Reason, indentation};
+use super::{Reason, indentation, numbered};
 
-static PLACE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?P<file>[^\s:][^:]*\.\w+):(?P<line>\d+): (?P<what>.*)$").expect("well formed")
-});
+/// Takes `tests/test_app.py:12: AssertionError` apart: the file, the line, and what was raised there.
+fn placed(line: &str) -> Option<(&str, &str, &str)> {
+    let (place, what) = line.split_once(": ")?;
+    let (file, number) = numbered(place)?;
+    let (_, extension) = file.rsplit_once('.').filter(|(name, _)| !name.is_empty())?;
+    let is_file = !extension.is_empty()
+        && extension.chars().all(|c| c.is_alphanumeric() || c == '_')
+        && file.starts_with(|c: char| !c.is_whitespace())
+        && !file.contains(':');
+    is_file.then_some((file, number, what))
+}
 
 /// The lines by which pytest says in what two values differ; what follows them is the value.
 const DIFFERENCES: &[&str] = &[
@@ -46,15 +51,11 @@ pub(super) fn marked_lines(block: &[&str]) -> Option<Reason> {
         None => String::new(),
     };
     compared(&mut reason, &marked);
-    let places = block
-        .iter()
-        .rev()
-        .filter(|line| line.contains(':') && !line.starts_with([' ', '>', 'E']))
-        .filter_map(|line| PLACE.captures(line));
-    if let Some(place) = places.into_iter().next() {
-        (reason.file, reason.line) = (Some(place["file"].to_owned()), place["line"].parse().ok());
+    let own = block.iter().rev().filter(|line| !line.starts_with([' ', '>', 'E']));
+    if let Some((file, number, what)) = own.into_iter().find_map(|line| placed(line)) {
+        (reason.file, reason.line) = (Some(file.to_owned()), number.parse().ok());
         if reason.kind.is_empty() {
-            place["what"].clone_into(&mut reason.kind);
+            what.clone_into(&mut reason.kind);
         }
     }
     Some(reason)
@@ -81,9 +82,6 @@ fn compared(reason: &mut Reason, lines: &[&str]) {
         reason.about.push_str(name);
     }
 }
-
-static FRAME: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r#"^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)"#).expect("well formed"));
 
 /// Reads a group of exceptions, which is drawn with a margin; the kinds of those in it are part of what it is.
 pub(super) fn group(block: &[&str]) -> Option<Reason> {
@@ -115,12 +113,12 @@ pub(super) fn traceback(block: &[&str]) -> Option<Reason> {
     let mut reason = Reason::default();
     let mut rest = block[start + 1..].iter().copied();
     for line in rest.by_ref() {
-        if let Some(frame) = line.contains("File \"").then(|| FRAME.captures(line)).flatten() {
-            let own = !["/lib/python", "/site-packages/", "<frozen", "<string>"]
-                .iter()
-                .any(|it| frame["file"].contains(it));
+        if let Some((file, number, _)) = python_place(line.trim_start()).filter(|(file, ..)| !file.is_empty())
+        {
+            let own =
+                !["/lib/python", "/site-packages/", "<frozen", "<string>"].iter().any(|it| file.contains(it));
             if own || reason.file.is_none() {
-                (reason.file, reason.line) = (Some(frame["file"].to_owned()), frame["line"].parse().ok());
+                (reason.file, reason.line) = (Some(file.to_owned()), number);
             }
         } else if !line.trim().is_empty() && indentation(line) <= margin {
             let kind = exception(line.trim()).map_or(line.trim(), |(kind, _)| kind);

@@ -1,30 +1,41 @@
 //! What a panic of Rust says.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
-use regex::Regex;
+use super::{Reason, numbered};
 
-use super::Reason;
+/// Where a panic was, and what it said, which newer versions say below.
+struct Head<'a> {
+    file: &'a str,
+    line: Option<u32>,
+    message: Option<&'a str>,
+}
 
-static HEAD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*thread '.*'(?: \(\d+\))? panicked at (?:'(?P<old>.*)', )?(?P<file>[^:\n]+):(?P<line>\d+):\d+:?$")
-        .expect("the pattern is well formed")
-});
+impl<'a> Head<'a> {
+    /// Takes `thread 'main' (12) panicked at src/lib.rs:3:5:` apart, or `thread 'main' panicked at 'message', src/lib.rs:3:5`.
+    fn of(line: &'a str) -> Option<Self> {
+        let (thread, told) = line.trim_start().strip_prefix("thread '")?.rsplit_once(" panicked at ")?;
+        let number = thread.strip_suffix(')').and_then(|it| it.rsplit_once(" ("));
+        let is_number = |(_, number): &(&str, &str)| number.bytes().all(|byte| byte.is_ascii_digit());
+        let name = number.filter(is_number).map_or(thread, |(name, _)| name);
+        let (place, _) = numbered(told.strip_suffix(':').unwrap_or(told))?;
+        let (told, line) = numbered(place)?;
+        let (message, file) = match told.strip_prefix('\'').and_then(|it| it.rsplit_once("', ")) {
+            Some((message, file)) => (Some(message), file),
+            None => (None, told),
+        };
+        let is_head = name.ends_with('\'') && !file.is_empty() && !file.contains(':');
+        is_head.then(|| Self { file, line: line.parse().ok(), message })
+    }
+}
 
 /// Reads `thread '...' panicked at ...` and the message behind it.
 pub(super) fn panic(block: &[&str]) -> Option<Reason> {
     let at = block.iter().position(|line| line.contains("panicked at "))?;
-    let head = HEAD.captures(block[at])?;
-    let (file, line) = (Some(head["file"].to_owned()), head["line"].parse().ok());
-    if let Some(message) = head.name("old") {
-        return Some(Reason {
-            kind: "panic".into(),
-            about: message.as_str().into(),
-            file,
-            line,
-            ..Reason::default()
-        });
+    let Head { file, line, message } = Head::of(block[at])?;
+    let file = Some(file.to_owned());
+    if let Some(message) = message {
+        return Some(Reason { kind: "panic".into(), about: message.into(), file, line, ..Reason::default() });
     }
     let message: Vec<&str> = block[at + 1..].iter().copied().take_while(|line| !ends(line)).collect();
     let prose = message.iter().copied().filter(|line| side(line).is_none()).map(str::trim);
