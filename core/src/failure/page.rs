@@ -151,8 +151,11 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
     let (mut length, mut counted) = (0, 0);
     let mut rest = bytes;
     while let Some(at) = memchr::memchr2(ESCAPE, b'\r', rest) {
-        kept.extend_from_slice(&rest[..at]);
-        rest = &rest[at..];
+        // Sequences often stand side by side.
+        if at > 0 {
+            kept.extend_from_slice(&rest[..at]);
+            rest = &rest[at..];
+        }
         let len = if rest[0] == ESCAPE { escape_len(rest) } else { 1 };
         let (sequence, behind) = rest.split_at(len);
         rest = behind;
@@ -221,7 +224,7 @@ fn in_rows(text: String, width: usize) -> String {
         }
         let line = &text[start..];
         let line = &line[..memchr::memchr(b'\n', line.as_bytes()).unwrap_or(line.len())];
-        let (end, length) = (start + line.len(), characters(line.as_bytes()));
+        let (end, length) = (start + line.len(), line.chars().count());
         if length > width && length.is_multiple_of(width) {
             if told == 0 {
                 rows.reserve(text.len());

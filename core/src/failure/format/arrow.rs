@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::super::draft::{Draft, Found};
 use super::super::reason::numbered;
-use super::{Sheet, libtest, until};
+use super::{Lines, Sheet, libtest, until};
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:(?P<level>error|warning|note|help|info)(?:\[(?P<code>[\w:@/-]+)\])?:? |(?P<rule>[A-Z]{1,5}\d{2,5}|[a-z]+(?:-[a-z]+)+|unformatted):? (?:\[\*\] )?)").expect("well formed")
@@ -50,7 +50,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             link(until(near, at + 1, |line| ends.iter().any(|it| line.starts_with(it))), found);
         }
         if DONE.iter().any(|it| line.starts_with(it)) {
-            placeless(&lines[since..at], found);
+            placeless(sheet.own.part(since..at), found);
             since = at + 1;
         }
         let (Some(place), Some(head)) = (Place::of(line), head_above(lines, at)) else { continue };
@@ -88,8 +88,9 @@ pub(super) fn about(message: &str, label: &str, body: &[&str]) -> String {
 const DONE: [&str; 2] = ["error: could not compile", "error: aborting due to"];
 
 /// Reads the errors that have no place: what follows each is no arrow, up to the next headline.
-fn placeless(lines: &[&str], found: &mut Found<'_>) {
-    let heads = lines.iter().enumerate().filter(|(_, line)| line.starts_with("error"));
+fn placeless(own: Lines<'_>, found: &mut Found<'_>) {
+    let lines = own.lines;
+    let heads = own.starting(b"e").filter(|(_, line)| line.starts_with("error"));
     for (at, head) in heads.filter_map(|(at, line)| Some((at, Head::of(line)?))) {
         let ends = |line: &str| line.trim().is_empty() || is_of_head(line) && HEAD.is_match(line);
         let body = until(lines, at + 1, ends);

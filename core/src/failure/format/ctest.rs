@@ -1,5 +1,6 @@
 //! CTest.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -14,14 +15,15 @@ static LISTED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s+\d+ - (?P<name>\S.*) \((?P<status>[^()]+)\)(?:\s.*)?$").expect("well formed")
 });
 
-static RESULT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*(?:\d+/\d+ )?Test +#\d+: (?P<name>\S.*?) \.{2,}\s*(?P<status>.*?)\s+[\d.]+ sec")
-        .expect("well formed")
-});
-
-/// Tells most lines apart without the pattern.
-fn may_be_result(line: &str) -> bool {
-    line.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == 'T') && line.contains("Test ")
+/// Returns the name of a test and how it ended: ` 3/12 Test  #3: adds .....***Failed    0.01 sec`.
+fn result(line: &str) -> Option<(&str, &str)> {
+    let told = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit() || c == '/').trim_start();
+    let (number, told) = told.strip_prefix("Test ")?.trim_start().strip_prefix('#')?.split_once(": ")?;
+    let (name, told) = told.split_once(" ..")?;
+    let (said, _) = told.trim_start_matches('.').split_once(" sec")?;
+    let (status, time) = said.rsplit_once(char::is_whitespace)?;
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    (is_number(number) && is_number(time)).then(|| (name, status.trim()))
 }
 
 /// Reads the list at the end; what each test wrote stands below its result.
@@ -41,16 +43,12 @@ fn read_run(sheet: &Sheet<'_>, run: Range<usize>, found: &mut Found<'_>) {
         .starting(b"T")
         .rfind(|(_, line)| line.starts_with("The following tests FAILED:"));
     let Some(list) = list.map(|(at, _)| run.start + at) else { return };
-    let mut results: BTreeMap<String, (String, &[&str])> = BTreeMap::new();
-    for (at, line) in sheet.marked_within(run.start..list).filter(|(_, line)| may_be_result(line)) {
-        let Some(result) = RESULT
-            .captures(line)
-            .filter(|result| result["status"].contains("***") || result["status"].contains("Failed"))
-        else {
-            continue;
-        };
+    let mut results: BTreeMap<&str, (&str, &[&str])> = BTreeMap::new();
+    for (at, line) in sheet.marked_within(run.start..list) {
+        let failed = result(line).filter(|(_, status)| status.contains("***") || status.contains("Failed"));
+        let Some((name, _)) = failed else { continue };
         let block = until(lines, at + 1, |line| {
-            may_be_result(line) && RESULT.is_match(line)
+            result(line).is_some()
                 || line.trim_start().starts_with("Start ")
                 || line.starts_with("test ")
                 || line.contains("% tests passed")
@@ -59,16 +57,17 @@ fn read_run(sheet: &Sheet<'_>, run: Range<usize>, found: &mut Found<'_>) {
         if block.iter().any(|line| line.ends_with("Running 1 test from 1 test suite.")) {
             found.printed(block);
         }
-        results.insert(result["name"].to_owned(), (line.to_owned(), block));
+        results.insert(name, (line, block));
     }
+    let missing = LazyCell::new(|| {
+        let mut said = sheet.own.part(run.start..list).starting(b"C").map(|(_, line)| line);
+        said.find(|line| line.starts_with("Could not find executable")).unwrap_or_default()
+    });
     for listed in lines[list + 1..].iter().map_while(|line| LISTED.captures(line)) {
         let (name, status) = (&listed["name"], &listed["status"]);
-        let (line, block) =
-            results.get(name).map_or((listed[0].to_owned(), &[][..]), |(line, block)| (line.clone(), *block));
+        let (line, block) = results.get(name).copied().unwrap_or((&listed[0], &[]));
         let draft = draft(name, status, block);
-        let missing =
-            lines[run.start..list].iter().find(|line| line.starts_with("Could not find executable"));
-        let shown = if status == "Not Run" { missing.copied().unwrap_or_default() } else { "" };
+        let shown = if status == "Not Run" { *missing } else { "" };
         let message = format!("{}\n{shown}\n{}\n{}", line.trim(), draft.message, listed[0].trim());
         found.push(draft.message(&message));
     }

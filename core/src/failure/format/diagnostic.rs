@@ -34,18 +34,22 @@ static SAID: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("the pattern is well formed")
 });
 
-/// The rule at the end of a message: `[-Wunused]`, `[return-value]`, `(unused-import)`.
+/// The last word of a message where it is the rule: `[-Wunused]`, `[return-value]`, `(unused-import)`.
 static RULE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"^(?P<what>.*\S)\s+(?:\[(?:(?P<level>(?i:error|warning))/)?(?P<rule>-W[\w=+,-]+|[A-Za-z]\w*(?:[-/:.,][\w-]+)*(?:\([\w/-]+\))?)\]|\((?P<rule2>[a-z][a-z\d]*(?:[-/:][\w-]+)*|[A-Za-z_]\w*/[\w/-]+|[A-Z]{1,5}\d{2,5})\))$",
+        r"^(?:\[(?:(?P<level>(?i:error|warning))/)?(?P<rule>-W[\w=+,-]+|[A-Za-z]\w*(?:[-/:.,][\w-]+)*(?:\([\w/-]+\))?)\]|\((?P<rule2>[a-z][a-z\d]*(?:[-/:][\w-]+)*|[A-Za-z_]\w*/[\w/-]+|[A-Z]{1,5}\d{2,5})\))$",
     )
     .expect("well formed")
 });
 
-/// How much it weighs, behind the rule: a word, or a number that says how sure the tool is.
-static WEIGHT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?P<what>.*\S)\s+\[(?:(?P<level>(?i:error|warning))|\d)\]$").expect("well formed")
-});
+/// Takes how much it weighs off the end of a message, behind the rule: a word, or a number that says how sure the tool is.
+fn weighed(message: &str) -> Option<(&str, &str)> {
+    let (message, word) = message.rsplit_once(char::is_whitespace)?;
+    let word = word.strip_prefix('[')?.strip_suffix(']')?;
+    let level = ["error", "warning"].iter().any(|level| level.eq_ignore_ascii_case(word)).then_some(word);
+    let is_number = word.len() == 1 && word.starts_with(|c: char| c.is_ascii_digit());
+    Some((message.trim_end(), level.or(is_number.then_some(""))?))
+}
 
 /// Takes a line apart, if it is a diagnostic.
 pub(in crate::failure) fn parse(line: &str) -> Option<Diagnostic<'_>> {
@@ -68,12 +72,13 @@ pub(in crate::failure) fn parse(line: &str) -> Option<Diagnostic<'_>> {
     let (said, mut message) = said(told)?;
     let mut code = code(&said).to_owned();
     let mut levels = vec![text(&said, "severity"), text(&said, "level")];
-    if let Some(weight) = message.ends_with(']').then(|| WEIGHT.captures(message)).flatten() {
-        message = text(&weight, "what");
-        levels.push(text(&weight, "level"));
+    if let Some((weighed, level)) = weighed(message) {
+        message = weighed;
+        levels.push(level);
     }
-    if let Some(rule) = message.ends_with([']', ')']).then(|| RULE.captures(message)).flatten() {
-        message = text(&rule, "what");
+    let last = message.rsplit_once(char::is_whitespace).filter(|(_, word)| word.ends_with([']', ')']));
+    if let Some((what, rule)) = last.and_then(|(what, word)| Some((what, RULE.captures(word)?))) {
+        message = what.trim_end();
         levels.push(text(&rule, "level"));
         if code.is_empty() {
             code = [text(&rule, "rule"), text(&rule, "rule2")].concat();

@@ -9,7 +9,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     if !sheet.marked().any(|(_, line)| line.contains(" failure")) {
         return;
     }
-    for item in numbered::items(lines, 0, |line| line.starts_with("Finished in ")) {
+    let first = sheet.beginning(b"1").find(|(_, line)| line.trim_start().starts_with("1) "));
+    let start = first.map_or(lines.len(), |(at, _)| at);
+    for item in numbered::items(lines, start, |line| line.starts_with("Finished in ")) {
         let Some((name, module)) = item.head.strip_suffix(')').and_then(|head| head.rsplit_once(" (")) else {
             continue;
         };

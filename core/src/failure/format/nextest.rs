@@ -28,7 +28,10 @@ impl<'a> Status<'a> {
         }
         let tried =
             told.strip_prefix("TRY ").and_then(|it| it.split_once(' ')).filter(|(count, _)| is_number(count));
-        let (word, rest) = tried.map_or(told, |(_, told)| told).split_once('[')?;
+        let told = tried.map_or(told, |(_, told)| told);
+        // A word in capitals ends before the time. Of most lines it is none, and this tells so at once.
+        let end = told.find(|c: char| !c.is_ascii_uppercase() && !matches!(c, ' ' | '+'))?;
+        let (word, rest) = (&told[..end], told[end..].strip_prefix('[')?);
         let (time, test) = rest.split_once("s]")?;
         let (time, test) =
             (time.trim_start_matches([' ', '>']), test.strip_prefix(' ')?.trim_start_matches(' '));

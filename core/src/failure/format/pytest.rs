@@ -212,8 +212,8 @@ fn own_lines<'s, 'a>(lines: &'s [&'a str], start: usize, width: usize) -> &'s [&
     let mut ends = |line: &str| {
         is_captured |= framed(line, b'-').is_some_and(|title| title.starts_with("Captured "));
         let is_title = framed(line, b'_').is_some_and(|it| !it.trim_matches(['_', ' ']).is_empty());
-        let is_wide = !line.is_ascii() || line.chars().count() + 1 >= width;
-        (is_framed(line, b'=') || is_title) && (is_wide || !is_captured)
+        let is_wide = || !line.is_ascii() || line.chars().count() + 1 >= width;
+        (is_framed(line, b'=') || is_title) && (!is_captured || is_wide())
     };
     let below = &lines[start..];
     &below[..below.iter().position(|line| ends(line)).unwrap_or(below.len())]

@@ -9,7 +9,7 @@ const TOOL: &str = "rspec";
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let is_summary = |line: &str| line.contains(" examples, ") || line.contains(" example, ");
-    let summary = sheet.with(" example").filter(|(_, line)| is_summary(line)).last();
+    let summary = sheet.marked().rfind(|(_, line)| is_summary(line));
     // A report in JSON on the same stream tells all of it, with names.
     let Some((end, _)) = summary.filter(|_| !sheet.has("\"summary_line\":")) else { return };
     // An example may print the headline, too; the list is behind all that they print, and before the summary.

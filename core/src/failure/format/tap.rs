@@ -29,10 +29,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let are_plain = sheet.has("operator: ") && is_tape(sheet.beginning(b"o#").filter_map(below));
     let mut parents = Parents { are_plain, ..Parents::default() };
     let files = prove::files(sheet);
-    for (at, line) in points.iter().enumerate() {
-        if !matches!(sheet.begins[start + at], b'#' | b'B' | b'n' | b'o') {
-            continue;
-        }
+    let begins = sheet.begins[start..].iter().enumerate();
+    for (at, _) in begins.filter(|(_, begin)| matches!(begin, b'#' | b'B' | b'n' | b'o')) {
+        let line = points[at];
         if let Some(reason) = line.strip_prefix("Bail out!") {
             found.push(Draft::process(tool, "bail out", &[reason]));
         }
@@ -136,10 +135,9 @@ fn strays(lines: &[&str], points: &[&str], firsts: &[u8]) -> BTreeSet<usize> {
     let plans = places(b"1", firsts).map(|at| lines[at]).filter(|line| is_plan(line));
     let planned = plans.map(|line| leading(&line["1..".len()..])).max();
     let (mut strays, mut out_of_order, mut next) = (BTreeSet::new(), Vec::new(), 1);
-    for (at, line) in points.iter().enumerate() {
-        if !matches!(firsts[at], b'T' | b'1' | b'n' | b'o') {
-            continue;
-        }
+    let firsts = firsts.iter().enumerate();
+    for (at, _) in firsts.filter(|(_, first)| matches!(first, b'T' | b'1' | b'n' | b'o')) {
+        let line = points[at];
         if is_tap(line) {
             // Another stream begins, or one has ended.
             strays.extend(out_of_order.drain(..).filter(|(_, number)| *number < next).map(|(at, _)| at));
@@ -387,17 +385,17 @@ fn of_linter(file: &str, block: &[&str]) -> Vec<Draft> {
 
 /// Reads the fields that say why; a block of a field is indented below it.
 fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
+    let fields = block.iter().enumerate().filter_map(|(at, line)| {
+        let (name, value) = line.trim_start().split_once(':')?;
+        Some((at, name, value.trim())).filter(|(.., value)| !value.is_empty())
+    });
+    let fields: Vec<(usize, &str, &str)> = fields.collect();
     let field = |wanted: &[&str]| {
         // vitest tells name and message of an error below it.
-        let at = block.iter().position(|line| {
-            let field = line.trim_start().split_once(':');
-            field.is_some_and(|(name, value)| wanted.contains(&name) && !value.trim().is_empty())
-        })?;
-        let (_, value) = block[at].trim_start().split_once(':')?;
+        let (at, _, value) = *fields.iter().find(|(_, name, _)| wanted.contains(name))?;
         let below = until(block, at + 1, |line| {
             indentation(line) <= indentation(block[at]) && !line.trim().is_empty()
         });
-        let value = value.trim();
         let is_open = value.starts_with('"') && (value.len() == 1 || !value.ends_with('"'));
         Some(if value.starts_with('|') || value.starts_with('>') {
             below.join("\n")

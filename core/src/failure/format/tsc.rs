@@ -8,7 +8,7 @@ use super::super::draft::{Draft, Found};
 use super::Sheet;
 
 static ERROR: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:(?P<file>[^\s(].*?)(?:\((?P<line>\d+),(?P<column>\d+)\): |:(?P<line2>\d+):(?P<column2>\d+) - ))?error (?P<code>TS\d+): (?P<what>.*)$").expect("well formed")
+    Regex::new(r"^(?:(?P<file>[^\s(].*?)(?:\((?P<line>\d+),(?P<column>\d+)\): |:(?P<line2>\d+):(?P<column2>\d+) - ))?error (?P<code>TS\d+): ").expect("well formed")
 });
 
 /// Reads every error; the lines below one only explain it.
@@ -20,7 +20,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         };
         let (line_number, column) = (number(["line", "line2"]), number(["column", "column2"]));
         let file = error.name("file").map_or("", |file| file.as_str());
-        let draft = Draft::diagnostic("tsc", file, line_number, &error["what"]).kind(&error["code"]);
+        let draft = Draft::diagnostic("tsc", file, line_number, &line[error[0].len()..]).kind(&error["code"]);
         found.push(draft.shown_at(column, "").message(line));
     }
 }

@@ -1,10 +1,6 @@
 //! What an exception says: `Kind: message`, perhaps a difference, perhaps a stack. JavaScript, Java, PHP
 //! and most others speak like this.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::{Reason, is_frame, told};
 
 /// Takes `Kind: message` apart, where the first word is the name of an exception.
@@ -141,10 +137,38 @@ fn is_pointer(line: &str) -> bool {
     line.chars().all(|c| matches!(c, '^' | '~' | '-' | '|' | ' ' | '─' | '⎯' | '='))
 }
 
-static PLACE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?P<file>(?:file://|\./|/|\b[A-Za-z]:[/\\])?[\w@.+~$/\\-]*\.[A-Za-z]\w{0,4}):(?P<line>\d+)")
-        .expect("well formed")
-});
+/// Returns the first file with a line that is named anywhere in a text: `at f (file:///a/b.js:3:5)`, `C:\a.php:3`.
+fn place(text: &str) -> Option<(&str, &str)> {
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_of_path = |c: char| is_of_word(c) || matches!(c, '@' | '.' | '+' | '~' | '$' | '/' | '\\' | '-');
+    let is_extension = |text: &str| {
+        const LENGTH_MAX: usize = 5;
+        text.starts_with(|c: char| c.is_ascii_alphabetic())
+            && text.chars().all(is_of_word)
+            && text.chars().count() <= LENGTH_MAX
+    };
+    memchr::memchr_iter(b':', text.as_bytes()).find_map(|at| {
+        let (before, behind) = (&text[..at], &text[at + 1..]);
+        let digits = behind.len() - behind.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let around = before.trim_end_matches(is_of_path);
+        let path = &before[around.len()..];
+        let is_file = digits > 0 && path.rsplit_once('.').is_some_and(|(_, it)| is_extension(it));
+        is_file.then(|| (&before[around.len() - root(around, path)..], &behind[..digits]))
+    })
+}
+
+/// Returns how long the scheme or the drive is that stands around a path and belongs to it.
+fn root(around: &str, path: &str) -> usize {
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut drive = around.strip_suffix(':').unwrap_or_default().chars().rev();
+    let is_drive =
+        drive.next().is_some_and(|c| c.is_ascii_alphabetic()) && !drive.next().is_some_and(is_of_word);
+    match (path.starts_with("//") && around.ends_with("file:"), is_drive && path.starts_with(['/', '\\'])) {
+        (true, _) => "file:".len(),
+        (_, true) => "C:".len(),
+        _ => 0,
+    }
+}
 
 /// Returns the first place of a stack that is not in a library.
 pub(super) fn first_frame(block: &[&str]) -> (Option<String>, Option<u32>) {
@@ -153,8 +177,8 @@ pub(super) fn first_frame(block: &[&str]) -> (Option<String>, Option<u32>) {
         "site-packages/", "/vendor/",
     ];
     for line in block.iter().filter(|line| is_frame(line) && !FOREIGN.iter().any(|it| line.contains(it))) {
-        if let Some(place) = PLACE.captures(line) {
-            return (Some(place["file"].to_owned()), place["line"].parse().ok());
+        if let Some((file, number)) = place(line) {
+            return (Some(file.to_owned()), number.parse().ok());
         }
     }
     (None, None)

@@ -5,11 +5,12 @@ use super::Reason;
 /// Takes `    app_test.go:12: said` apart: the file, the line, and what is said.
 fn logged(line: &str) -> Option<(&str, &str, &str)> {
     let is_of_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-');
-    let (file, rest) = line.trim_start().split_once(':')?;
-    let (number, said) = rest.split_once(':')?;
-    let is_file =
-        file.strip_suffix(".go").is_some_and(|name| !name.is_empty() && name.chars().all(is_of_path));
-    (is_file && is_number(number)).then(|| (file, number, said.trim_start()))
+    // Before the first colon of most lines is no file of Go, and this tells so at once.
+    let (file, rest) = line.split_at(memchr::memchr(b':', line.as_bytes())?);
+    let name = file.strip_suffix(".go")?.trim_start();
+    let (number, said) = rest[1..].split_once(':')?;
+    let is_head = !name.is_empty() && name.chars().all(is_of_path) && is_number(number);
+    is_head.then(|| (file.trim_start(), number, said.trim_start()))
 }
 
 /// Takes the file and the line of a frame off a line, `\t/src/app.go:12 +0x1d`.

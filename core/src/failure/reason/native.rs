@@ -55,8 +55,8 @@ static ASSERTION: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads the line that `assert` prints.
 pub(super) fn assertion(block: &[&str]) -> Option<Reason> {
-    let found =
-        block.iter().filter(|line| line.contains("Assertion ")).find_map(|line| ASSERTION.captures(line))?;
+    let may_assert = |line: &&&str| line.ends_with("' failed.") || line.ends_with("' failed");
+    let found = block.iter().filter(may_assert).find_map(|line| ASSERTION.captures(line))?;
     Some(Reason {
         kind: "assert".into(),
         about: found["what"].to_owned(),

@@ -31,8 +31,8 @@ impl<'a> Head<'a> {
 
 /// Reads `thread '...' panicked at ...` and the message behind it.
 pub(super) fn panic(block: &[&str]) -> Option<Reason> {
-    let at = block.iter().position(|line| line.contains("panicked at "))?;
-    let Head { file, line, message } = Head::of(block[at])?;
+    let (at, head) = block.iter().enumerate().find_map(|(at, line)| Some((at, Head::of(line)?)))?;
+    let Head { file, line, message } = head;
     let file = Some(file.to_owned());
     if let Some(message) = message {
         return Some(Reason { kind: "panic".into(), about: message.into(), file, line, ..Reason::default() });
