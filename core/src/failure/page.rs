@@ -1,6 +1,7 @@
 //! A page: what one stream printed, as lines without colours, carriage returns and what a wrapper set before each.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::Output;
 use super::format::Lines;
@@ -28,6 +29,13 @@ pub(super) struct Cut<'p> {
 }
 
 impl<'p> Cut<'p> {
+    /// Notes how lines begin.
+    pub(super) fn new(lines: Vec<&'p str>) -> Self {
+        let firsts = lines.iter().map(|line| line.as_bytes().first().copied().unwrap_or_default()).collect();
+        let begins = lines.iter().map(|line| reason::begins(line).unwrap_or_default()).collect();
+        Self { lines, firsts, begins }
+    }
+
     /// Returns them.
     pub(super) fn own(&self) -> Lines<'_> {
         Lines { lines: &self.lines, firsts: &self.firsts, begins: &self.begins }
@@ -114,15 +122,7 @@ impl<'a> Page<'a> {
 
     /// Cuts it into lines, and notes how each begins.
     pub(super) fn cut(&self) -> Cut<'_> {
-        let count = self.text.len() / LINE_BYTES + 1;
-        let mut lines = Vec::with_capacity(count);
-        let (mut firsts, mut begins) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        self.each_line(|line| {
-            lines.push(line);
-            firsts.push(line.as_bytes().first().copied().unwrap_or_default());
-            begins.push(reason::begins(line).unwrap_or_default());
-        });
-        Cut { lines, firsts, begins }
+        Cut::new(self.lines())
     }
 
     fn each_line<'s>(&'s self, mut take: impl FnMut(&'s str)) {
@@ -166,6 +166,7 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
                 let end_of_line = memchr::memrchr(b'\n', new).map(|at| at + 1);
                 length =
                     end_of_line.map_or(length, |_| 0) + characters(&new[end_of_line.unwrap_or_default()..]);
+                width.drawn_on.get_or_insert(counted + end_of_line.unwrap_or_default()..0).end = kept.len();
                 counted = kept.len();
                 width.divides(length);
                 false
@@ -179,12 +180,18 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
         }
     }
     kept.extend_from_slice(rest);
-    let text = match String::from_utf8(kept) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    let Width { found: width, drawn_on, .. } = width;
+    let (text, drawn_on) = match String::from_utf8(kept) {
+        Ok(text) => (text, drawn_on),
+        // Every place is another one then.
+        Err(error) => {
+            (String::from_utf8_lossy(error.as_bytes()).into_owned(), drawn_on.and(Some(0..usize::MAX)))
+        }
     };
-    let width = width.found;
-    if (WIDTH_MIN..=WIDTH_MAX).contains(&width) { in_rows(text, width).into() } else { text.into() }
+    match drawn_on.filter(|_| (WIDTH_MIN..=WIDTH_MAX).contains(&width)) {
+        Some(drawn_on) => in_rows(text, width, drawn_on).into(),
+        None => text.into(),
+    }
 }
 
 /// What is known of the width of a terminal that was drawn on.
@@ -193,6 +200,8 @@ struct Width {
     found: usize,
     /// How many more lengths it divides than not. What a test prints without an end of line spoils one of them.
     votes: usize,
+    /// From the line in which it first moved up to where it last did.
+    drawn_on: Option<Range<usize>>,
 }
 
 impl Width {
@@ -212,12 +221,14 @@ const WIDTH_MAX: usize = 1000;
 
 /// Cuts lines into the rows of a terminal. A progress bar of several rows fills each of them with blanks and ends none, nor
 /// what is printed above it; then it moves up, so the width of the terminal divides the length of all that stands before. A
-/// line that is wider than the terminal takes several.
-fn in_rows(text: String, width: usize) -> String {
+/// line that is wider than the terminal takes several. The lines are those that begin where it was drawn.
+fn in_rows(text: String, width: usize, drawn_on: Range<usize>) -> String {
     let mut rows = String::new();
-    let (mut start, mut told) = (0, 0);
+    let (mut start, mut told) = (drawn_on.start, 0);
     // No line has more characters than bytes, so those that begin and end in so many bytes are not of two rows.
-    while let Some(near) = text.as_bytes().get(start..start + 2 * width) {
+    while let Some(near) = text.as_bytes().get(start..start + 2 * width)
+        && start <= drawn_on.end
+    {
         if let Some(end) = memchr::memrchr(b'\n', near) {
             start += end + 1;
             continue;

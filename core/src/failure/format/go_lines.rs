@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::listing::Ending;
 use super::super::reason::indentation;
+use super::Lines;
 use super::go_test::ended;
 
 /// The line that ends what stands about a package.
@@ -19,9 +20,6 @@ pub(super) struct End<'a> {
 impl<'a> End<'a> {
     /// Reads a line of the shape that it has: behind the package a time, or a remark in brackets.
     fn of(at: usize, line: &'a str) -> Option<Self> {
-        if !matches!(line.as_bytes().first(), Some(b'F' | b'o' | b'?')) {
-            return None;
-        }
         let failed = line.strip_prefix("FAIL\t");
         let rest = failed.or_else(|| line.strip_prefix("ok  \t")).or_else(|| line.strip_prefix("?   \t"))?;
         let (package, told) = rest.split_once(['\t', ' '])?;
@@ -63,13 +61,13 @@ fn decimals(text: &str) -> Option<usize> {
 
 /// Returns the lines on which packages end. What a test prints while it runs is none of them, and where nobody tells when it
 /// runs, nor what has the path of no module here.
-pub(super) fn ends<'a>(lines: &[&'a str]) -> Vec<End<'a>> {
-    let mut ends: Vec<End<'_>> =
-        lines.iter().enumerate().filter_map(|(at, line)| End::of(at, line)).collect();
+pub(super) fn ends(own: Lines<'_>) -> Vec<End<'_>> {
+    let lines = own.lines;
+    let mut ends: Vec<End<'_>> = own.starting(b"Fo?").filter_map(|(at, line)| End::of(at, line)).collect();
     if ends.is_empty() {
         return ends;
     }
-    let spans = spans(lines, &ends);
+    let spans = spans(own, &ends);
     let mut until = 0;
     let mut next = spans.iter().peekable();
     ends.retain(|end| {
@@ -96,11 +94,12 @@ pub(super) fn ends<'a>(lines: &[&'a str]) -> Vec<End<'a>> {
 
 /// Returns from where to where each test runs that `-v` tells of, by where it begins. Only the last line that tells of its end
 /// is not printed by itself.
-fn spans(lines: &[&str], ends: &[End<'_>]) -> Vec<(usize, usize)> {
+fn spans(own: Lines<'_>, ends: &[End<'_>]) -> Vec<(usize, usize)> {
     let mut spans = Vec::new();
     let mut open: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    let mut sure = ends.iter().filter(|end| end.is_sure(lines)).map(|end| end.at).peekable();
-    for (at, line) in lines.iter().enumerate() {
+    let mut sure = ends.iter().filter(|end| end.is_sure(own.lines)).map(|end| end.at).peekable();
+    // Packages that failed end in a line with an F.
+    for (at, line) in own.beginning(b"=-F") {
         if let Some(name) = line.strip_prefix("=== RUN") {
             spans.extend(open.insert(name.trim(), (at, 0)));
         } else if sure.next_if_eq(&at).is_some() {
@@ -123,15 +122,16 @@ fn spans(lines: &[&str], ends: &[End<'_>]) -> Vec<(usize, usize)> {
 
 /// Returns the lines of a package that tell of failed tests, and their names. The name of a test stands below that of the test
 /// which runs it, one step further in; and where it is told more than once how a test ended, the last word counts.
-pub(super) fn heads<'a>(lines: &[&'a str]) -> Vec<(usize, &'a str)> {
+pub(super) fn heads(own: Lines<'_>) -> Vec<(usize, &str)> {
+    let lines = own.lines;
     let mut last: BTreeMap<&str, (usize, Ending)> = BTreeMap::new();
     let mut failed = Vec::new();
     let mut note = |ended: Option<(usize, Ending)>, name| {
         failed.extend(ended.filter(|(_, ending)| *ending == Ending::Failed).map(|(at, _)| (at, name)));
     };
-    let told = lines.iter().any(|line| line.starts_with("=== RUN"));
+    let told = own.starting(b"=").any(|(_, line)| line.starts_with("=== RUN"));
     let mut begun = BTreeSet::new();
-    for (at, line) in lines.iter().enumerate() {
+    for (at, line) in own.beginning(b"=-") {
         if let Some(name) = line.strip_prefix("=== RUN").map(str::trim) {
             note(last.remove(name), name);
             begun.insert(name);

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::super::draft::{Draft, Found};
 use super::super::listing::{Ending, Tell};
-use super::super::page::Page;
+use super::super::page::{Cut, Page};
 use super::super::reason::{begins, indentation};
 use super::go_lines::{End, ends, heads};
 use super::{Sheet, diagnostic, places, until, without_time};
@@ -17,7 +17,7 @@ const TOOL: &str = "go-test";
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let mut start = 0;
-    for end in ends(lines) {
+    for end in ends(sheet.own) {
         for (at, line) in places(b"#", &sheet.firsts[start..end.at]).map(|at| (start + at, lines[start + at]))
         {
             if let Some(package) = line.strip_prefix("# ") {
@@ -26,7 +26,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         if let Some(result) = end.result {
             let own = &lines[start..end.at];
-            told(end.package, result, own, &heads(own), found);
+            told(end.package, result, own, &heads(sheet.own.part(start..end.at)), found);
         }
         found.printed(printed(sheet, start..end.at));
         start = end.at + 1;
@@ -174,16 +174,17 @@ pub(in crate::failure) fn fails(pages: &[Page<'_>; 2]) -> bool {
 }
 
 /// Returns the packages of which the last word is that they passed, whatever was said before: they were tried again.
-pub(in crate::failure) fn mended<'a>(pages: &'a [Page<'_>; 2]) -> Vec<&'a str> {
+pub(in crate::failure) fn mended(pages: &[Page<'_>; 2]) -> Vec<String> {
     let passed = packages(pages).into_iter().filter(|(_, fails)| !fails);
     passed.map(|(package, _)| package).collect()
 }
 
-fn packages<'a>(pages: &'a [Page<'_>; 2]) -> BTreeMap<&'a str, bool> {
+fn packages(pages: &[Page<'_>; 2]) -> BTreeMap<String, bool> {
     let mut packages = BTreeMap::new();
     for page in pages {
-        let ends = ends(&page.lines());
-        packages.extend(ends.into_iter().map(|end| (end.package, end.result.is_some())));
+        let cut = page.cut();
+        packages
+            .extend(ends(cut.own()).into_iter().map(|end| (end.package.to_owned(), end.result.is_some())));
     }
     packages
 }
@@ -223,7 +224,8 @@ fn benchmark(name: &str) -> Option<&str> {
 pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
     let mut named: BTreeMap<&str, Ending> = BTreeMap::new();
     let was_run = was_run(lines);
-    let mut ends = ends(lines).into_iter().peekable();
+    let cut = Cut::new(lines.to_vec());
+    let mut ends = ends(cut.own()).into_iter().peekable();
     for (at, line) in lines.iter().enumerate() {
         if let Some(End { package, .. }) = ends.next_if(|end| end.at == at) {
             for (name, ending) in std::mem::take(&mut named) {

@@ -6,38 +6,47 @@ use super::{Sheet, until};
 
 const TOOL: &str = "vitest";
 
+/// By this the name of a test begins that failed.
+const HEAD: &str = " FAIL  ";
+
+/// The first byte of a rule.
+const RULE: u8 = "⎯".as_bytes()[0];
+
 /// Reads the blocks under `FAIL` and the unhandled errors.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let is_rule = |line: &str| line.starts_with('⎯');
+    let is_head = |line: &str| line.starts_with(HEAD);
     let is_first = |line: &str| is_rule(line) && (line.contains(" Failed ") || line.contains(" Unhandled "));
-    let Some((start, _)) = sheet.starting(&["⎯".as_bytes()[0]]).find(|(_, line)| is_first(line)) else {
+    let Some((start, _)) = sheet.starting(&[RULE]).find(|(_, line)| is_first(line)) else {
         return;
     };
     let mut heads: Vec<&str> = Vec::new();
     let mut unhandled = false;
-    for (at, line) in lines.iter().enumerate().skip(start) {
+    for (at, line) in sheet.beginning(&[b'F', RULE]).skip_while(|(at, _)| *at < start) {
         if is_rule(line) {
             unhandled = line.contains(" Unhandled ") || (unhandled && !line.contains(" Failed "));
-        }
-        if let Some(name) = line.strip_prefix(" FAIL  ") {
+            // What is raised stands right below the rule.
+            let raised =
+                lines.get(at + 1).filter(|line| unhandled && !is_head(line) && exception(line).is_some());
+            if raised.is_some() {
+                let draft = Draft::process(TOOL, "", until(lines, at + 1, is_rule));
+                let kind = format!("unhandled {}", draft.kind);
+                found.push(draft.kind(&kind));
+            }
+        } else if let Some(name) = line.strip_prefix(HEAD) {
             heads.push(name);
             // Several retries, or several tests with one reason, share a block.
-            if lines.get(at + 1).is_some_and(|next| next.starts_with(" FAIL  ")) {
+            if lines.get(at + 1).is_some_and(|next| is_head(next)) {
                 continue;
             }
-            let block = until(lines, at + 1, |line| is_rule(line) || line.starts_with(" FAIL  "));
+            let block = until(lines, at + 1, |line| is_rule(line) || is_head(line));
             let mut told = heads.clone();
             told.dedup();
             for name in told {
                 push(name, block, found);
             }
             heads.clear();
-        } else if unhandled && !is_rule(line) && is_rule(lines[at - 1]) && exception(line).is_some() {
-            let block = until(lines, at, is_rule);
-            let draft = Draft::process(TOOL, "", block);
-            let kind = format!("unhandled {}", draft.kind);
-            found.push(draft.kind(&kind));
         }
     }
 }
