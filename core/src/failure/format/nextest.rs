@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found, Style};
-use super::super::reason::begins;
+use super::super::reason::{begins, is_number};
 use super::{Lines, Sheet, libtest, until};
 
 const TOOL: &str = "cargo-nextest";
@@ -48,10 +48,6 @@ impl<'a> Status<'a> {
     fn test(self) -> (&'a str, &'a str) {
         (self.binary, self.name)
     }
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn is_time(text: &str) -> bool {

@@ -1,6 +1,6 @@
 //! What a test of Go says.
 
-use super::Reason;
+use super::{Reason, is_number};
 
 /// Takes `    app_test.go:12: said` apart: the file, the line, and what is said.
 fn logged(line: &str) -> Option<(&str, &str, &str)> {
@@ -20,10 +20,6 @@ fn frame(line: &str) -> Option<(&str, &str)> {
     let (file, number) = place.split_once(':')?;
     let is_file = file.ends_with(".go") && file.len() > ".go".len() && !file.contains(char::is_whitespace);
     (is_file && is_number(number)).then_some((file, number))
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Reads the lines that a test logged with their places, or a panic.

@@ -120,9 +120,13 @@ pub(super) fn is_frame(line: &str) -> bool {
     }
 }
 
+/// Says whether a text is a number without a sign.
+pub(super) fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Takes a number behind a colon off the end of a text.
 pub(super) fn numbered(text: &str) -> Option<(&str, &str)> {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.rsplit_once(':').filter(|(_, number)| is_number(number))
 }
 
