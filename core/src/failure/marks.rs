@@ -166,7 +166,7 @@ fn class(byte: u8) -> u8 {
     1 << (byte & 7)
 }
 
-/// Words that tools print all the time.
+/// Words, and parts of them, that tools print all the time.
 const COMMON: [&str; 30] = [
     " test ", " Test", " tests", "failed", "Failed", "FAILED", " FAIL: ", "failures", "Failures", " error: ",
     " Error", "ERROR", "examples", "\"Action\":\"", "expected", "assert", "file", "line", "form", "info",

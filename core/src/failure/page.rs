@@ -1,7 +1,6 @@
 //! A page: what one stream printed, as lines without colours, carriage returns and what a wrapper set before each.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 use super::Output;
 use super::format::Lines;
@@ -166,7 +165,7 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
                 let end_of_line = memchr::memrchr(b'\n', new).map(|at| at + 1);
                 length =
                     end_of_line.map_or(length, |_| 0) + characters(&new[end_of_line.unwrap_or_default()..]);
-                width.drawn_on.get_or_insert(counted + end_of_line.unwrap_or_default()..0).end = kept.len();
+                width.drawn_from.get_or_insert(counted + end_of_line.unwrap_or_default());
                 counted = kept.len();
                 width.divides(length);
                 false
@@ -180,16 +179,14 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
         }
     }
     kept.extend_from_slice(rest);
-    let Width { found: width, drawn_on, .. } = width;
-    let (text, drawn_on) = match String::from_utf8(kept) {
-        Ok(text) => (text, drawn_on),
+    let Width { found: width, drawn_from, .. } = width;
+    let (text, start) = match String::from_utf8(kept) {
+        Ok(text) => (text, drawn_from),
         // Every place is another one then.
-        Err(error) => {
-            (String::from_utf8_lossy(error.as_bytes()).into_owned(), drawn_on.and(Some(0..usize::MAX)))
-        }
+        Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), drawn_from.and(Some(0))),
     };
-    match drawn_on.filter(|_| (WIDTH_MIN..=WIDTH_MAX).contains(&width)) {
-        Some(drawn_on) => in_rows(text, width, drawn_on).into(),
+    match start.filter(|_| (WIDTH_MIN..=WIDTH_MAX).contains(&width)) {
+        Some(start) => in_rows(text, width, start).into(),
         None => text.into(),
     }
 }
@@ -200,8 +197,8 @@ struct Width {
     found: usize,
     /// How many more lengths it divides than not. What a test prints without an end of line spoils one of them.
     votes: usize,
-    /// From the line in which it first moved up to where it last did.
-    drawn_on: Option<Range<usize>>,
+    /// Where the line begins in which it first moved up.
+    drawn_from: Option<usize>,
 }
 
 impl Width {
@@ -221,14 +218,12 @@ const WIDTH_MAX: usize = 1000;
 
 /// Cuts lines into the rows of a terminal. A progress bar of several rows fills each of them with blanks and ends none, nor
 /// what is printed above it; then it moves up, so the width of the terminal divides the length of all that stands before. A
-/// line that is wider than the terminal takes several. The lines are those that begin where it was drawn.
-fn in_rows(text: String, width: usize, drawn_on: Range<usize>) -> String {
+/// line that is wider than the terminal takes several. Above `start` none was drawn.
+fn in_rows(text: String, width: usize, mut start: usize) -> String {
     let mut rows = String::new();
-    let (mut start, mut told) = (drawn_on.start, 0);
+    let mut told = 0;
     // No line has more characters than bytes, so those that begin and end in so many bytes are not of two rows.
-    while let Some(near) = text.as_bytes().get(start..start + 2 * width)
-        && start <= drawn_on.end
-    {
+    while let Some(near) = text.as_bytes().get(start..start + 2 * width) {
         if let Some(end) = memchr::memrchr(b'\n', near) {
             start += end + 1;
             continue;
@@ -327,6 +322,21 @@ mod tests {
         let long = "  FAIL a_name_that_is_wider_than_the_terminal_is";
         let told = [format!("{long:80}"), row("Running 1/2"), "\x1b[1A\r".to_owned()].concat();
         check(format!("{bar}{told}").as_bytes(), &["Running 0/2", "  a", long, "Running 1/2"]);
+        // The last bar is of one row, and is cleared without moving up.
+        let cleared =
+            [row("Running 2/2"), "\r\x1b[2K".to_owned(), row("src/a.c:3: x"), row("src/b.c:3: y")].concat();
+        check(
+            format!("{bar}{told}{cleared}\n").as_bytes(),
+            &[
+                "Running 0/2",
+                "  a",
+                long,
+                "Running 1/2",
+                row("Running 2/2").as_str(),
+                "src/a.c:3: x",
+                "src/b.c:3: y",
+            ],
+        );
         let odd = format!("{:57}\x1b[1A\r", "printed by a test");
         check(
             format!("{bar}{odd}{bar}{told}").as_bytes(),

@@ -89,7 +89,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "prove", title: "prove: what Test::More says of each failed test in its comments", stage: Tool, marks: &["#   Failed test ", " (Wstat: ", "  Parse errors: "], read: format::prove::read },
     Format { name: "bats", title: "bats (pretty)", stage: Tool, marks: &[" ✗ "], read: format::bats::read },
     Format { name: "phpunit", title: "PHPUnit", stage: Tool, marks: &["FAILURES!", "ERRORS!", "There was ", "There were "], read: format::phpunit::read },
-    Format { name: "rspec", title: "RSpec, hspec", stage: Tool, marks: &["\nFailed examples:", "error occurred outside of examples", "errors occurred outside of examples", "An error occurred while loading", " examples, ", " example, "], read: format::rspec::read },
+    Format { name: "rspec", title: "RSpec, hspec", stage: Tool, marks: &["\nFailed examples:", "error occurred outside of examples", "errors occurred outside of examples", "An error occurred while loading", " examples, ", "1 example, "], read: format::rspec::read },
     Format { name: "minitest", title: "minitest, test-unit", stage: Tool, marks: &[" assertions, "], read: format::minitest::read },
     Format { name: "exunit", title: "ExUnit", stage: Tool, marks: &[" tests, ", " test, "], read: format::exunit::read },
     Format { name: "busted", title: "busted", stage: Tool, marks: &["Failure → ", "Error → ", "Failure -> ", "Error -> "], read: format::busted::read },

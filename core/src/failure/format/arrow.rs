@@ -37,6 +37,9 @@ fn is_of_head(line: &str) -> bool {
     line.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
+/// So many lines may stand below an arrow: where none is empty, those of the next one are taken for them.
+const BODY_LINES: usize = 400;
+
 /// So many lines the linker may say of one failure.
 const LINK_LINES: usize = 1000;
 
@@ -57,7 +60,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         if !matches!(head.level, "" | "error") {
             continue;
         }
-        let body = until(lines, at + 1, |line| line.trim().is_empty());
+        let near = &lines[..lines.len().min(at + BODY_LINES)];
+        let body = until(near, at + 1, |line| line.trim().is_empty());
         let (tool, code) = if head.rule.is_empty() { ("rustc", head.code) } else { ("ruff", head.rule) };
         let draft = Draft::diagnostic(tool, place.file, place.line, head.what).kind(code);
         // The rule stood there once.

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
-use super::super::reason::Reason;
+use super::super::reason::{Reason, is_number};
 use super::{Sheet, until};
 
 static LISTED: LazyLock<Regex> = LazyLock::new(|| {
@@ -20,10 +20,14 @@ fn result(line: &str) -> Option<(&str, &str)> {
     let told = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit() || c == '/').trim_start();
     let (number, told) = told.strip_prefix("Test ")?.trim_start().strip_prefix('#')?.split_once(": ")?;
     let (name, told) = told.split_once(" ..")?;
-    let (said, _) = told.trim_start_matches('.').split_once(" sec")?;
-    let (status, time) = said.rsplit_once(char::is_whitespace)?;
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    (is_number(number) && is_number(time)).then(|| (name, status.trim()))
+    let told = told.trim_start_matches('.');
+    // A pattern that was looked for may stand before the time.
+    let mut ends =
+        told.match_indices(" sec").filter_map(|(at, _)| told[..at].rsplit_once(char::is_whitespace));
+    let is_time =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let (status, _) = ends.find(|(_, time)| is_time(time)).filter(|_| is_number(number))?;
+    Some((name, status.trim()))
 }
 
 /// Reads the list at the end; what each test wrote stands below its result.

@@ -64,9 +64,9 @@ pub(in crate::failure) fn parse(line: &str) -> Option<Diagnostic<'_>> {
     {
         return None;
     }
-    let Position { file, line: number, column, is_apart, said: told } = Position::of(line)?;
-    // Without a blank it might be what a search found, which tells no column. So RSpec says what to run again.
-    if !is_apart && column.is_none() || !is_path(file) || file.starts_with("rspec ") {
+    let Position { file, line: number, column, is_sure, said: told } = Position::of(line)?;
+    // RSpec says so what to run again.
+    if !is_sure || !is_path(file) || file.starts_with("rspec ") {
         return None;
     }
     let (said, mut message) = said(told)?;
@@ -161,11 +161,12 @@ fn said(told: &str) -> Option<(Captures<'_>, &str)> {
     Some((said, message))
 }
 
-/// Returns the code in what [`SAID`] found.
+/// Returns the code in what [`SAID`] found; of two, that of the group with the lower number.
 fn code<'t>(said: &Captures<'t>) -> &'t str {
+    let number = |name: Option<&str>| name?.strip_prefix("code")?.parse::<u8>().ok();
     let groups = SAID.capture_names().zip(said.iter());
-    let mut codes = groups.filter(|(name, _)| name.is_some_and(|name| name.starts_with("code")));
-    codes.find_map(|(_, code)| code).map_or("", |code| code.as_str())
+    let codes = groups.filter_map(|(name, code)| Some((number(name)?, code?)));
+    codes.min_by_key(|(number, _)| *number).map_or("", |(_, code)| code.as_str())
 }
 
 /// A path has an extension or a folder; `12:30:01` and `http://host:80` are none.

@@ -9,6 +9,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     if !sheet.marked().any(|(_, line)| line.contains(" failure")) {
         return;
     }
+    // What is above the first item may be of another run, which had none.
     let first = sheet.beginning(b"1").find(|(_, line)| line.trim_start().starts_with("1) "));
     let start = first.map_or(lines.len(), |(at, _)| at);
     for item in numbered::items(lines, start, |line| line.starts_with("Finished in ")) {
@@ -43,9 +44,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             .told_by(item.head);
         found.push(draft.message(&format!("{}\n{}", item.head, body.join("\n"))));
     }
-    if sheet.marked().any(|(_, line)| line.contains(" invalid")) {
-        modules(sheet, found);
-    }
+    modules(sheet, found);
 }
 
 /// What fails before all tests of a module is told of with the number of the test before it.

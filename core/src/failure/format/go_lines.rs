@@ -34,7 +34,8 @@ impl<'a> End<'a> {
         decimals(told).is_none_or(|decimals| decimals == 3)
     }
 
-    /// Says whether the test binary ended above, as it does in all cases but that a test leaves it without a word.
+    /// Says whether the test binary ended above, as it does in all cases but that a test leaves it without a word. Only of a
+    /// package that failed it says so.
     fn is_sure(&self, lines: &[&str]) -> bool {
         const LAST: [&str; 7] =
             ["FAIL", "PASS", "exit status ", "signal: ", "coverage: ", "created by ", "\t"];

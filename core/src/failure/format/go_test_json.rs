@@ -10,9 +10,6 @@ use serde::Deserialize;
 use super::super::draft::{Draft, Found};
 use super::{Sheet, diagnostic, go_test};
 
-/// Up to here an event says what it is, behind its time and perhaps a path.
-const HEAD: usize = 1024;
-
 static ACTION: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"Action\":"));
 
 #[derive(Deserialize)]
@@ -44,13 +41,15 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut packages: BTreeMap<Cow<'_, str>, Package<'_>> = BTreeMap::new();
     for (at, line) in sheet.starting(b"{#") {
         if line.starts_with("# ") {
-            let below = sheet.lines[at + 1..].iter().filter(|line| !line.starts_with("{\""));
-            _ = below.map_while(|line| diagnostic(line, found).then_some(())).last();
+            for line in sheet.lines[at + 1..].iter().filter(|line| !line.starts_with("{\"")) {
+                if !diagnostic(line, found) {
+                    break;
+                }
+            }
             continue;
         }
         // The JSON of another tool would be read to its end.
-        let head = &line.as_bytes()[..line.len().min(HEAD)];
-        if !line.starts_with("{\"") || ACTION.find(head).is_none() {
+        if !line.starts_with("{\"") || ACTION.find(line.as_bytes()).is_none() {
             continue;
         }
         let Ok(event) = serde_json::from_str::<Event<'_>>(line) else { continue };

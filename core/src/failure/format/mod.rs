@@ -270,11 +270,10 @@ impl<'a> Sheet<'a> {
         line.is_empty() && !matches!(self.text.as_bytes().get(self.offset(line)), None | Some(b'\n'))
     }
 
-    /// Returns the JSON documents that begin at the start of a line. Behind the last mark of the format, none is of it.
+    /// Returns the JSON documents that begin at the start of a line.
     fn documents(&self) -> impl Iterator<Item = Value> {
         let mut end = 0;
-        let last = self.marked.last().copied().unwrap_or(usize::MAX);
-        self.starting(b"{[").take_while(move |(at, _)| *at <= last).flat_map(move |(at, line)| {
+        self.starting(b"{[").flat_map(move |(at, line)| {
             let mut start = self.offset(line);
             let mut documents = Vec::new();
             if start < end || self.is_foreign(at, line) {

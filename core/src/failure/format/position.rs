@@ -1,12 +1,14 @@
 //! The position that a line begins with, and what is said behind it: `file:12:3: said`, `file(12,3): said`, `file:12 said`.
 
+use super::super::reason::{is_number, is_of_word};
+
 /// A line that begins with one.
 pub(super) struct Position<'a> {
     pub(super) file: &'a str,
     pub(super) line: Option<u32>,
     pub(super) column: Option<u32>,
-    /// A blank stands before what is said.
-    pub(super) is_apart: bool,
+    /// It is none that a search found, which tells no column and sets no blank before what is said.
+    pub(super) is_sure: bool,
     pub(super) said: &'a str,
 }
 
@@ -17,37 +19,64 @@ impl<'a> Position<'a> {
         let marks = memchr::memchr2_iter(b':', b'(', line.as_bytes()).take(MARKS);
         let mut positions = marks.filter_map(|at| {
             let (before, behind) = line.split_at(at);
-            let (numbers, (is_apart, said)) = numbers(behind)?;
-            let [line, column] = numbers.map(|number| number.parse().ok());
-            Some(Self { file: file(before)?, line, column, is_apart, said })
+            let place = behind.strip_prefix('(').map_or_else(|| behind_colon(&behind[1..]), in_brackets)?;
+            let Place { line, column, is_sure, said } = place;
+            Some(Self {
+                file: file(before)?,
+                line: line.parse().ok(),
+                column: column.parse().ok(),
+                is_sure,
+                said,
+            })
         });
         positions.next()
     }
 }
 
-/// Takes the numbers off what begins with a mark, of which the first two are a line and a column; returns what [`apart`] says of
-/// what follows, too.
-fn numbers(text: &str) -> Option<([&str; 2], (bool, &str))> {
-    let (mark, mut rest) = text.split_at(1);
-    let (mut numbers, mut count, mut found) = ([""; 2], 0, None);
-    loop {
-        let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-        if behind.len() == rest.len() {
-            return found;
-        }
-        if let Some(number) = numbers.get_mut(count) {
-            *number = &rest[..rest.len() - behind.len()];
-        }
-        count += 1;
-        // As many of them as leave something that is said.
-        let (end, next) = match mark {
-            "(" => (behind.strip_prefix(')'), behind.strip_prefix(',')),
-            _ => (Some(behind), behind.strip_prefix([':', '.', ',', '-'])),
-        };
-        found = end.and_then(apart).map(|said| (numbers, said)).or(found);
-        let Some(next) = next else { return found };
-        rest = next.strip_prefix(' ').filter(|_| mark == "(" && count == 1).unwrap_or(next);
+/// A line and a column, perhaps none, as they are written, and what is said behind them.
+struct Place<'a> {
+    line: &'a str,
+    column: &'a str,
+    is_sure: bool,
+    said: &'a str,
+}
+
+/// Takes `12:3: `, `12.3-14.5: ` or `12 ` off a text.
+fn behind_colon(text: &str) -> Option<Place<'_>> {
+    let (line, mut behind) = number(text)?;
+    let (mut column, mut found) = ("", said(line, "", behind));
+    while let Some((next, rest)) = behind.strip_prefix([':', '.', ',', '-']).and_then(number) {
+        column = if column.is_empty() { next } else { column };
+        behind = rest;
+        // Of all numbers, as many as leave something that is said.
+        found = said(line, column, behind).or(found);
     }
+    found
+}
+
+/// Returns a place and what is said behind it, if that is more than numbers: a range alone, or a moment, says nothing.
+fn said<'a>(line: &'a str, column: &'a str, behind: &'a str) -> Option<Place<'a>> {
+    let (is_apart, said) = apart(behind)?;
+    let is_of_numbers = |byte: u8| byte.is_ascii_digit() || matches!(byte, b':' | b'.' | b',' | b'-');
+    let is_said = is_apart || !said.bytes().all(is_of_numbers);
+    is_said.then_some(Place { line, column, is_sure: is_apart || !column.is_empty(), said })
+}
+
+/// Takes `12): ` or `12, 3): ` off a text, of which more numbers may follow the column.
+fn in_brackets(text: &str) -> Option<Place<'_>> {
+    let (numbers, behind) = text.split_once(')')?;
+    let (line, more) = numbers.split_once(',').map_or((numbers, None), |(line, more)| (line, Some(more)));
+    let more = more.map(|more| more.strip_prefix(' ').unwrap_or(more));
+    let (is_apart, said) = apart(behind)?;
+    let are_numbers = is_number(line) && more.is_none_or(|more| more.split(',').all(is_number));
+    let column = more.and_then(|more| more.split(',').next()).unwrap_or_default();
+    are_numbers.then_some(Place { line, column, is_sure: is_apart, said })
+}
+
+/// Takes a number off a text.
+fn number(text: &str) -> Option<(&str, &str)> {
+    let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    (behind.len() < text.len()).then(|| (&text[..text.len() - behind.len()], behind))
 }
 
 /// Takes the colon and the blanks off that stand before what is said; says whether there are blanks.
@@ -63,16 +92,15 @@ fn apart(text: &str) -> Option<(bool, &str)> {
 /// Returns the file that stands before the numbers, perhaps behind a level or the name of a tool: `[error] a.c`, `vet: a.go`,
 /// `ruff:a.py`.
 fn file(before: &str) -> Option<&str> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let level = || {
         let (level, file) = before.strip_prefix('[')?.split_once("] ")?;
-        (!level.is_empty() && level.chars().all(is_word)).then_some(file)
+        (!level.is_empty() && level.chars().all(is_of_word)).then_some(file)
     };
     let tool = || {
         let (tool, file) = before.split_once(':')?;
         let is_tool = tool.len() > 1
             && tool.starts_with(|c: char| c.is_ascii_lowercase())
-            && tool.chars().all(|c| is_word(c) || c == '-');
+            && tool.chars().all(|c| is_of_word(c) || c == '-');
         is_tool.then(|| file.strip_prefix(' ').filter(|_| tool == "vet").unwrap_or(file))
     };
     let behind = || level().or_else(tool);
@@ -98,8 +126,7 @@ fn without_brackets(part: &str) -> &str {
     let brackets =
         |text: &str, of: [char; 2]| text.chars().take(DEPTH).take_while(|c| of.contains(c)).count();
     let inner = &part[brackets(part, ['[', '('])..];
-    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
-    let behind = inner.trim_start_matches(is_of_name);
+    let behind = inner.trim_start_matches(|c: char| is_of_word(c) || matches!(c, '.' | '-'));
     let closing = brackets(behind, [']', ')']);
     let is_bracketed = inner.len() < part.len() && behind.len() < inner.len() && closing > 0;
     if is_bracketed { &behind[closing..] } else { part }
@@ -121,6 +148,7 @@ mod tests {
         check("a.c:3:x", Some(("a.c", Some(3), None, "x")));
         check("a.c:3.5-4.7: x", Some(("a.c", Some(3), Some(5), "x")));
         check("a.c:3:5:7x", Some(("a.c", Some(3), Some(5), "7x")));
+        check("a.c:3:5: 7", Some(("a.c", Some(3), Some(5), "7")));
         check("a.ts(3, 5): x", Some(("a.ts", Some(3), Some(5), "x")));
         check("a.ts(3,5,3,9) : x", Some(("a.ts", Some(3), Some(5), ": x")));
         check("a.ts(3): x", Some(("a.ts", Some(3), None, "x")));
@@ -138,11 +166,22 @@ mod tests {
 
     #[test]
     fn a_line_without_one_has_none() {
-        for line in [
+        let lines = [
             "", "a.c", "a.c:", "a.c:3", "a.c:3:", "a.c:3: ", "a.c:x", " a.c:3: x", ":3: x", "a[0]:3: x",
-            "a (b.c:3: x", "[a.c:3: x",
-        ] {
-            check(line, None);
+            "a (b.c:3: x", "[a.c:3: x", "app.log:12:30:45", "a.elm:3:5:7", "a.res:3:5:3:9", "a.ts(3,): x",
+            "a.ts(): x",
+        ];
+        lines.iter().for_each(|line| check(line, None));
+    }
+
+    #[test]
+    fn what_a_search_may_have_found_is_not_sure() {
+        let is_sure = |line: &str| Position::of(line).map(|it| it.is_sure);
+        for line in ["a.c:3: x", "a.c:3:5:x", "a.c:3:99999999999:x", "a.ts(3): x"] {
+            assert_eq!(is_sure(line), Some(true), "{line}");
+        }
+        for line in ["a.c:3:x", "a.cs(3,5):error CS1002: x"] {
+            assert_eq!(is_sure(line), Some(false), "{line}");
         }
     }
 }

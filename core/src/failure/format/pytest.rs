@@ -8,6 +8,7 @@ use regex::Regex;
 
 use super::super::draft::{Draft, Found};
 use super::super::listing::{Ending, Tell};
+use super::super::reason::is_number;
 use super::{Sheet, until};
 
 const TOOL: &str = "pytest";
@@ -358,8 +359,7 @@ fn is_worker(line: &str) -> bool {
 
 fn without_worker(reason: &str) -> Cow<'_, str> {
     let number = reason.strip_prefix("worker 'gw").and_then(|rest| rest.split_once('\''));
-    let is_number = |(number, _): &(&str, &str)| number.bytes().all(|byte| byte.is_ascii_digit());
-    match number.filter(is_number) {
+    match number.filter(|(number, _)| is_number(number)) {
         Some((_, told)) => format!("worker 'gw*'{told}").into(),
         None => reason.into(),
     }

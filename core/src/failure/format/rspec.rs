@@ -8,7 +8,7 @@ const TOOL: &str = "rspec";
 /// Reads the numbered list behind `Failures:`, and what went wrong outside of the examples.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    let is_summary = |line: &str| line.contains(" examples, ") || line.contains(" example, ");
+    let is_summary = |line: &str| line.contains(" examples, ") || line.contains("1 example, ");
     let summary = sheet.marked().rfind(|(_, line)| is_summary(line));
     // A report in JSON on the same stream tells all of it, with names.
     let Some((end, _)) = summary.filter(|_| !sheet.has("\"summary_line\":")) else { return };

@@ -1,7 +1,7 @@
 //! What an exception says: `Kind: message`, perhaps a difference, perhaps a stack. JavaScript, Java, PHP
 //! and most others speak like this.
 
-use super::{Reason, is_frame, told};
+use super::{Reason, is_frame, is_of_word, told};
 
 /// Takes `Kind: message` apart, where the first word is the name of an exception.
 pub(in crate::failure) fn exception(line: &str) -> Option<(&str, &str)> {
@@ -139,7 +139,6 @@ fn is_pointer(line: &str) -> bool {
 
 /// Returns the first file with a line that is named anywhere in a text: `at f (file:///a/b.js:3:5)`, `C:\a.php:3`.
 fn place(text: &str) -> Option<(&str, &str)> {
-    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
     let is_of_path = |c: char| is_of_word(c) || matches!(c, '@' | '.' | '+' | '~' | '$' | '/' | '\\' | '-');
     let is_extension = |text: &str| {
         const LENGTH_MAX: usize = 5;
@@ -159,14 +158,15 @@ fn place(text: &str) -> Option<(&str, &str)> {
 
 /// Returns how long the scheme or the drive is that stands around a path and belongs to it.
 fn root(around: &str, path: &str) -> usize {
-    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut drive = around.strip_suffix(':').unwrap_or_default().chars().rev();
     let is_drive =
         drive.next().is_some_and(|c| c.is_ascii_alphabetic()) && !drive.next().is_some_and(is_of_word);
-    match (path.starts_with("//") && around.ends_with("file:"), is_drive && path.starts_with(['/', '\\'])) {
-        (true, _) => "file:".len(),
-        (_, true) => "C:".len(),
-        _ => 0,
+    if path.starts_with("//") && around.ends_with("file:") {
+        "file:".len()
+    } else if is_drive && path.starts_with(['/', '\\']) {
+        "C:".len()
+    } else {
+        0
     }
 }
 

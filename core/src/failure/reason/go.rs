@@ -1,10 +1,10 @@
 //! What a test of Go says.
 
-use super::{Reason, is_number};
+use super::{Reason, is_number, is_of_word};
 
 /// Takes `    app_test.go:12: said` apart: the file, the line, and what is said.
 fn logged(line: &str) -> Option<(&str, &str, &str)> {
-    let is_of_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-');
+    let is_of_path = |c: char| is_of_word(c) || matches!(c, '.' | '/' | '-');
     // Before the first colon of most lines is no file of Go, and this tells so at once.
     let (file, rest) = line.split_at(memchr::memchr(b':', line.as_bytes())?);
     let name = file.strip_suffix(".go")?.trim_start();

@@ -120,6 +120,11 @@ pub(super) fn is_frame(line: &str) -> bool {
     }
 }
 
+/// Says whether a character may be a part of a word.
+pub(super) fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
 /// Says whether a text is a number without a sign.
 pub(super) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())

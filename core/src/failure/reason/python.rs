@@ -2,7 +2,7 @@
 
 use super::super::format::python_place;
 use super::exception::exception;
-use super::{Reason, indentation, numbered};
+use super::{Reason, indentation, is_of_word, numbered};
 
 /// Takes `tests/test_app.py:12: AssertionError` apart: the file, the line, and what was raised there.
 fn placed(line: &str) -> Option<(&str, &str, &str)> {
@@ -10,7 +10,7 @@ fn placed(line: &str) -> Option<(&str, &str, &str)> {
     let (file, number) = numbered(place)?;
     let (_, extension) = file.rsplit_once('.').filter(|(name, _)| !name.is_empty())?;
     let is_file = !extension.is_empty()
-        && extension.chars().all(|c| c.is_alphanumeric() || c == '_')
+        && extension.chars().all(is_of_word)
         && file.starts_with(|c: char| !c.is_whitespace())
         && !file.contains(':');
     is_file.then_some((file, number, what))
@@ -113,12 +113,12 @@ pub(super) fn traceback(block: &[&str]) -> Option<Reason> {
     let mut reason = Reason::default();
     let mut rest = block[start + 1..].iter().copied();
     for line in rest.by_ref() {
-        if let Some((file, number, _)) = python_place(line.trim_start()).filter(|(file, ..)| !file.is_empty())
-        {
+        let frame = python_place(line.trim_start()).filter(|(file, ..)| !file.is_empty());
+        if let Some((file, Some(number), _)) = frame {
             let own =
                 !["/lib/python", "/site-packages/", "<frozen", "<string>"].iter().any(|it| file.contains(it));
             if own || reason.file.is_none() {
-                (reason.file, reason.line) = (Some(file.to_owned()), number);
+                (reason.file, reason.line) = (Some(file.to_owned()), Some(number));
             }
         } else if !line.trim().is_empty() && indentation(line) <= margin {
             let kind = exception(line.trim()).map_or(line.trim(), |(kind, _)| kind);

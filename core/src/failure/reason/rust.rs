@@ -1,8 +1,11 @@
 //! What a panic of Rust says.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
-use super::{Reason, numbered};
+use memchr::memmem::Finder;
+
+use super::{Reason, is_number, numbered};
 
 /// Where a panic was, and what it said, which newer versions say below.
 struct Head<'a> {
@@ -14,25 +17,38 @@ struct Head<'a> {
 impl<'a> Head<'a> {
     /// Takes `thread 'main' (12) panicked at src/lib.rs:3:5:` apart, or `thread 'main' panicked at 'message', src/lib.rs:3:5`.
     fn of(line: &'a str) -> Option<Self> {
-        let (thread, told) = line.trim_start().strip_prefix("thread '")?.rsplit_once(" panicked at ")?;
-        let number = thread.strip_suffix(')').and_then(|it| it.rsplit_once(" ("));
-        let is_number = |(_, number): &(&str, &str)| number.bytes().all(|byte| byte.is_ascii_digit());
-        let name = number.filter(is_number).map_or(thread, |(name, _)| name);
+        let said = line.trim_start().strip_prefix("thread '")?;
+        // The message may tell of another panic.
+        let mut splits = said.rmatch_indices(PANICKED);
+        splits.find_map(|(at, _)| Self::behind(&said[..at], &said[at + PANICKED.len()..]))
+    }
+
+    /// Takes apart what stands behind the name of a thread, if that is one, perhaps with its number.
+    fn behind(thread: &str, told: &'a str) -> Option<Self> {
+        let numbered_name = thread.strip_suffix(") ").and_then(|it| it.rsplit_once(" ("));
+        let name = numbered_name.filter(|(_, number)| is_number(number)).map(|(name, _)| name);
+        if !name.unwrap_or(thread.trim_end()).ends_with('\'') {
+            return None;
+        }
         let (place, _) = numbered(told.strip_suffix(':').unwrap_or(told))?;
         let (told, line) = numbered(place)?;
         let (message, file) = match told.strip_prefix('\'').and_then(|it| it.rsplit_once("', ")) {
             Some((message, file)) => (Some(message), file),
             None => (None, told),
         };
-        let is_head = name.ends_with('\'') && !file.is_empty() && !file.contains(':');
-        is_head.then(|| Self { file, line: line.parse().ok(), message })
+        let is_file = !file.is_empty() && !file.contains(':');
+        is_file.then(|| Self { file, line: line.parse().ok(), message })
     }
 }
 
+/// What a thread says of itself.
+const PANICKED: &str = "panicked at ";
+
 /// Reads `thread '...' panicked at ...` and the message behind it.
 pub(super) fn panic(block: &[&str]) -> Option<Reason> {
-    let (at, head) = block.iter().enumerate().find_map(|(at, line)| Some((at, Head::of(line)?)))?;
-    let Head { file, line, message } = head;
+    static PANIC: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(PANICKED));
+    let at = block.iter().position(|line| PANIC.find(line.as_bytes()).is_some())?;
+    let Head { file, line, message } = Head::of(block[at])?;
     let file = Some(file.to_owned());
     if let Some(message) = message {
         return Some(Reason { kind: "panic".into(), about: message.into(), file, line, ..Reason::default() });
