@@ -175,7 +175,7 @@ const COMMON: [&str; 30] = [
 
 /// Says how common it is in what tools print that a text begins with these three bytes and the one behind them.
 fn commonness(part: &[u8]) -> u32 {
-    /// At the end of a mark, whatever is behind it.
+    /// At the end of a mark, whatever is behind it: that is more common than any byte.
     const ANYTHING: u32 = 7;
     const IN_A_COMMON_WORD: u32 = 4;
     let is_common = |length: usize| {
@@ -191,6 +191,7 @@ fn commonness(part: &[u8]) -> u32 {
 fn of_byte(byte: u8) -> u32 {
     match byte {
         b' ' | b'"' | b':' | b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' => 4,
+        // Many characters begin with the same ones.
         0x80.. => 5,
         b'a'..=b'z' | b'-' | b'=' => 3,
         b'0'..=b'9' | b'.' | b',' | b'_' | b'/' => 2,

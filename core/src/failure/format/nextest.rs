@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found, Style};
-use super::super::reason::{begins, is_number};
+use super::super::reason::is_number;
 use super::{Lines, Sheet, libtest, until};
 
 const TOOL: &str = "cargo-nextest";
@@ -200,7 +200,7 @@ fn started(line: &str) -> Option<(&str, &str)> {
 }
 
 fn is_status(line: &str) -> bool {
-    begins(line).is_some_and(is_of_word) && Status::of(line).is_some()
+    Status::of(line).is_some()
 }
 
 /// Says whether what a test printed begins below a line: in its older form nextest does not indent it.
