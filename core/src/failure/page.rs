@@ -115,24 +115,20 @@ impl<'a> Page<'a> {
     /// Returns the lines.
     pub(super) fn lines(&self) -> Vec<&str> {
         let mut lines = Vec::with_capacity(self.text.len() / LINE_BYTES + 1);
-        self.each_line(|line| lines.push(line));
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', self.text.as_bytes()) {
+            lines.push(&self.text[start..end]);
+            start = end + 1;
+        }
+        if start < self.text.len() {
+            lines.push(&self.text[start..]);
+        }
         lines
     }
 
     /// Cuts it into lines, and notes how each begins.
     pub(super) fn cut(&self) -> Cut<'_> {
         Cut::new(self.lines())
-    }
-
-    fn each_line<'s>(&'s self, mut take: impl FnMut(&'s str)) {
-        let mut start = 0;
-        for end in memchr::memchr_iter(b'\n', self.text.as_bytes()) {
-            take(&self.text[start..end]);
-            start = end + 1;
-        }
-        if start < self.text.len() {
-            take(&self.text[start..]);
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
-use super::super::reason::{Reason, is_number};
+use super::super::reason::{Reason, is_decimal, is_number};
 use super::{Sheet, until};
 
 static LISTED: LazyLock<Regex> = LazyLock::new(|| {
@@ -24,9 +24,7 @@ fn result(line: &str) -> Option<(&str, &str)> {
     // A pattern that was looked for may stand before the time.
     let mut ends =
         told.match_indices(" sec").filter_map(|(at, _)| told[..at].rsplit_once(char::is_whitespace));
-    let is_time =
-        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let (status, _) = ends.find(|(_, time)| is_time(time)).filter(|_| is_number(number))?;
+    let (status, _) = ends.find(|(_, time)| is_decimal(time)).filter(|_| is_number(number))?;
     Some((name, status.trim()))
 }
 

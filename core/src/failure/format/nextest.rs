@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found, Style};
-use super::super::reason::is_number;
+use super::super::reason::{is_decimal, is_number};
 use super::{Lines, Sheet, libtest, until};
 
 const TOOL: &str = "cargo-nextest";
@@ -40,7 +40,7 @@ impl<'a> Status<'a> {
         let (binary, name) =
             counted.map_or(test, |(_, test)| test).trim_start_matches(' ').split_once(' ')?;
         let is_status =
-            word.ends_with(' ') && is_word(word.trim_end()) && is_time(time) && !name.trim().is_empty();
+            word.ends_with(' ') && is_word(word.trim_end()) && is_decimal(time) && !name.trim().is_empty();
         is_status.then(|| Self { line, word: word.trim_end(), binary, name: name.trim_end() })
     }
 
@@ -48,10 +48,6 @@ impl<'a> Status<'a> {
     fn test(self) -> (&'a str, &'a str) {
         (self.binary, self.name)
     }
-}
-
-fn is_time(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
 /// Says whether a text counts tests: ` 3/12`, or `───` where that is not known.
@@ -157,8 +153,10 @@ impl<'a> Said<'a> {
     /// Finds them, if there is a summary.
     fn of(own: Lines<'a>) -> Option<Self> {
         let (summary, _) = own.beginning(b"S").rfind(|(_, line)| is_summary(line))?;
+        // Every line that tells of a test begins with a word in capitals.
         let begins = own.firsts.iter().zip(own.begins).enumerate();
-        let words = begins.filter(|(_, (first, begin))| matches!(first, b' ' | b'\t') && is_of_word(**begin));
+        let words =
+            begins.filter(|(_, (first, begin))| matches!(first, b' ' | b'\t') && begin.is_ascii_uppercase());
         let words = words.map(|(at, _)| (at, own.lines[at]));
         let (above, below): (Vec<_>, Vec<_>) = words.partition(|(at, _)| *at < summary);
         Some(Self { summary, above, below })
@@ -218,12 +216,7 @@ pub(in crate::failure) fn is_own(line: &str) -> bool {
         || CARGO.iter().any(|step| line.starts_with(step))
 }
 
-/// Says whether a line that begins with this byte may begin with a word in capitals, as all do that tell of a test.
-fn is_of_word(first: u8) -> bool {
-    first.is_ascii_uppercase()
-}
-
-/// Says so of most lines that tell how a test ended.
+/// Says whether a line tells of a test that passed, as most do.
 fn passes(line: &str) -> bool {
     line.trim_ascii_start().starts_with("PASS [")
 }

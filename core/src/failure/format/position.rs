@@ -1,6 +1,6 @@
 //! The position that a line begins with, and what is said behind it: `file:12:3: said`, `file(12,3): said`, `file:12 said`.
 
-use super::super::reason::{is_number, is_of_word};
+use super::super::reason::{is_number, is_of_word, leading_number};
 
 /// A line that begins with one.
 pub(super) struct Position<'a> {
@@ -43,9 +43,9 @@ struct Place<'a> {
 
 /// Takes `12:3: `, `12.3-14.5: ` or `12 ` off a text.
 fn behind_colon(text: &str) -> Option<Place<'_>> {
-    let (line, mut behind) = number(text)?;
+    let (line, mut behind) = leading_number(text)?;
     let (mut column, mut found) = ("", said(line, "", behind));
-    while let Some((next, rest)) = behind.strip_prefix([':', '.', ',', '-']).and_then(number) {
+    while let Some((next, rest)) = behind.strip_prefix([':', '.', ',', '-']).and_then(leading_number) {
         column = if column.is_empty() { next } else { column };
         behind = rest;
         // Of all numbers, as many as leave something that is said.
@@ -71,12 +71,6 @@ fn in_brackets(text: &str) -> Option<Place<'_>> {
     let are_numbers = is_number(line) && more.is_none_or(|more| more.split(',').all(is_number));
     let column = more.and_then(|more| more.split(',').next()).unwrap_or_default();
     are_numbers.then_some(Place { line, column, is_sure: is_apart, said })
-}
-
-/// Takes a number off a text.
-fn number(text: &str) -> Option<(&str, &str)> {
-    let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    (behind.len() < text.len()).then(|| (&text[..text.len() - behind.len()], behind))
 }
 
 /// Takes the colon and the blanks off that stand before what is said; says whether there are blanks.

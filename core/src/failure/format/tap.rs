@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::draft::{Draft, Found, Style};
 use super::super::listing::{Ending, Tell};
-use super::super::reason::{begins, indentation};
+use super::super::reason::{begins, indentation, leading_number};
 use super::{Sheet, check, diagnostic, mocha, node_test, places, prove, until};
 use crate::verdict::text::strip_ansi;
 
@@ -173,8 +173,7 @@ pub(in crate::failure) fn is_counter(line: &str) -> bool {
 }
 
 fn leading(text: &str) -> u64 {
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    text[..digits].parse().unwrap_or_default()
+    leading_number(text).and_then(|(number, _)| number.parse().ok()).unwrap_or_default()
 }
 
 /// Says whether tape printed it: node names operators as well, and its subtests apart.

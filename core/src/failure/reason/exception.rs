@@ -1,7 +1,7 @@
 //! What an exception says: `Kind: message`, perhaps a difference, perhaps a stack. JavaScript, Java, PHP
 //! and most others speak like this.
 
-use super::{Reason, is_frame, is_of_word, told};
+use super::{Reason, is_frame, is_number, is_of_word, leading_number, told};
 
 /// Takes `Kind: message` apart, where the first word is the name of an exception.
 pub(in crate::failure) fn exception(line: &str) -> Option<(&str, &str)> {
@@ -128,8 +128,7 @@ fn is_code(line: &str) -> bool {
 
 /// Says whether a line may be source text with its number: `12: code`.
 fn is_numbered(line: &str) -> bool {
-    let number = line.split_once(": ").map_or("", |(number, _)| number);
-    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    line.split_once(": ").is_some_and(|(number, _)| is_number(number))
 }
 
 /// Says whether a line only points at the one above.
@@ -148,11 +147,11 @@ fn place(text: &str) -> Option<(&str, &str)> {
     };
     memchr::memchr_iter(b':', text.as_bytes()).find_map(|at| {
         let (before, behind) = (&text[..at], &text[at + 1..]);
-        let digits = behind.len() - behind.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, _) = leading_number(behind)?;
         let around = before.trim_end_matches(is_of_path);
         let path = &before[around.len()..];
-        let is_file = digits > 0 && path.rsplit_once('.').is_some_and(|(_, it)| is_extension(it));
-        is_file.then(|| (&before[around.len() - root(around, path)..], &behind[..digits]))
+        let is_file = path.rsplit_once('.').is_some_and(|(_, it)| is_extension(it));
+        is_file.then(|| (&before[around.len() - root(around, path)..], number))
     })
 }
 

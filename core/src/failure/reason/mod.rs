@@ -130,6 +130,17 @@ pub(super) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// Says whether a text is a number that may have decimals, as a time in seconds is.
+pub(super) fn is_decimal(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
+/// Takes the number off that a text begins with.
+pub(super) fn leading_number(text: &str) -> Option<(&str, &str)> {
+    let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    (behind.len() < text.len()).then(|| text.split_at(text.len() - behind.len()))
+}
+
 /// Takes a number behind a colon off the end of a text.
 pub(super) fn numbered(text: &str) -> Option<(&str, &str)> {
     text.rsplit_once(':').filter(|(_, number)| is_number(number))
@@ -137,8 +148,7 @@ pub(super) fn numbered(text: &str) -> Option<(&str, &str)> {
 
 fn ends_in_number(text: &str) -> bool {
     let last = text.trim_end().rsplit(':').next();
-    last.map(|last| last.strip_prefix("line ").unwrap_or(last))
-        .is_some_and(|last| !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit()))
+    last.map(|last| last.strip_prefix("line ").unwrap_or(last)).is_some_and(is_number)
 }
 
 fn ends_in_position(text: &str) -> bool {
