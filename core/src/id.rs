@@ -155,6 +155,17 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// Returns the digest of these parts, in this order; where each ends is part of it.
+    pub fn of_parts(parts: &[&str]) -> Self {
+        let length = parts.iter().map(|part| size_of::<u64>() + part.len()).sum();
+        let mut bytes = Vec::with_capacity(length);
+        for part in parts {
+            bytes.extend((part.len() as u64).to_le_bytes());
+            bytes.extend(part.as_bytes());
+        }
+        Self::of(&bytes)
+    }
+
     /// Reads 64 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.as_bytes();

@@ -9,6 +9,7 @@ use super::package::{Packages, Stream};
 use super::reason::Reason;
 use super::record::{Class, Record, Records};
 use super::{Confidence, Extraction, FAILURES_MAX, Failure, Fingerprint, Location, Source};
+use crate::id::Digest;
 
 /// A message is kept up to this many bytes.
 const MESSAGE_MAX: usize = 4096;
@@ -115,6 +116,15 @@ impl Draft {
         if kind.is_empty() { draft } else { draft.kind(kind) }
     }
 
+    /// Returns the tool, where it is part of the identity: one tool says the same of a place in several formats, which
+    /// are read by several readers.
+    fn teller(&self) -> &'static str {
+        match self.class {
+            Class::Diagnostic | Class::Format => "",
+            Class::Test | Class::Process => self.tool,
+        }
+    }
+
     /// Takes over what a block says.
     fn because(self, reason: Reason) -> Self {
         Self {
@@ -218,6 +228,8 @@ pub(super) struct Found<'a> {
     is_beside: bool,
     /// Each fingerprint that was told, and the lines it was told of.
     seen: BTreeMap<Fingerprint, BTreeSet<u32>>,
+    /// The fingerprint of each identity as it was printed, up to so many as are held.
+    known: BTreeMap<Digest, Fingerprint>,
     /// The tool that printed the output, where it is known although nothing failed.
     tool: &'static str,
     source: Source,
@@ -236,6 +248,7 @@ impl<'a> Found<'a> {
             told: Vec::new(),
             is_beside: false,
             seen: BTreeMap::new(),
+            known: BTreeMap::new(),
             tool: "",
             source: Source::Report,
             left_out: 0,
@@ -434,20 +447,33 @@ impl<'a> Found<'a> {
             let record = Record::of(&draft, self.normaliser);
             Record { suite: record.suite.or(package), ..record }
         });
-        let identified = self.identified(draft);
-        let fingerprint = identified.fingerprint.clone();
+        let fingerprint = self.hold(draft);
         if let (Some(records), Some(record)) = (&mut self.records, record) {
             records.add(Record { fingerprint: fingerprint.clone(), ..record });
-        }
-        // Most tools tell of a failure more than once.
-        if !self.seen.contains_key(&fingerprint) {
-            let failure = self.finish(identified);
-            self.failures.push(failure);
         }
         let lines = self.seen.entry(fingerprint).or_default();
         if lines.len() < PLACES_MAX {
             lines.extend(line);
         }
+    }
+
+    /// Holds a failure if it is new, and returns its fingerprint. Most tools tell of a failure more than once, and what is
+    /// said in the same words is normalised once.
+    fn hold(&mut self, draft: Draft) -> Fingerprint {
+        let printed = self.printed_identity(&draft);
+        if let Some(known) = self.known.get(&printed) {
+            return known.clone();
+        }
+        let identified = self.identified(draft);
+        let fingerprint = identified.fingerprint.clone();
+        if !self.seen.contains_key(&fingerprint) {
+            let failure = self.finish(identified);
+            self.failures.push(failure);
+        }
+        if self.known.len() < HELD_MAX {
+            self.known.insert(printed, fingerprint.clone());
+        }
+        fingerprint
     }
 
     /// Adds the errors of a tool, and what is none only where there are none: then its warnings are why it failed.
@@ -475,9 +501,24 @@ impl<'a> Found<'a> {
         if is_whole { "" } else { self.packages.around(draft.address) }
     }
 
+    /// Digests all that [`identified`](Self::identified) makes the identity of, before it is normalised.
+    fn printed_identity(&self, draft: &Draft) -> Digest {
+        /// No name has a line feed.
+        const ABSENT: &str = "\n";
+        let style = match draft.style {
+            Style::Diagnostic => "diagnostic",
+            Style::Values => "values",
+            Style::Lines => "lines",
+        };
+        let test = draft.test.as_deref().unwrap_or(ABSENT);
+        let file = draft.file.as_deref().unwrap_or(ABSENT);
+        let (package, tool, within) = (self.package(draft), draft.teller(), draft.within.as_str());
+        Digest::of_parts(&[package, tool, within, test, file, &draft.kind, &draft.about, style])
+    }
+
     /// Makes the identity of a draft.
     fn identified(&self, mut draft: Draft) -> Identified {
-        let package = self.package(&draft);
+        let (package, tool) = (self.package(&draft), draft.teller());
         // What is searched for patterns is bounded, whatever the tool printed.
         let about = Some(&mut draft.about).filter(|_| draft.style != Style::Lines);
         for text in [&mut draft.values, &mut draft.kind].into_iter().chain(about) {
@@ -507,11 +548,6 @@ impl<'a> Found<'a> {
         let subject = match package {
             "" => subject,
             package => Cow::Owned(format!("{package}\n{subject}")),
-        };
-        // One tool says the same of a place in several formats, which are read by several readers.
-        let tool = match draft.class {
-            Class::Diagnostic | Class::Format => "",
-            Class::Test | Class::Process => draft.tool,
         };
         let fingerprint = Fingerprint::of(&[tool, &subject, &draft.kind, &about]);
         Identified { fingerprint, draft: Draft { test, file, about: told, ..draft } }

@@ -18,13 +18,7 @@ pub struct Fingerprint(String);
 impl Fingerprint {
     /// Makes the fingerprint of these parts, in this order.
     pub fn of(parts: &[&str]) -> Self {
-        let length = parts.iter().map(|part| size_of::<u64>() + part.len()).sum();
-        let mut bytes = Vec::with_capacity(length);
-        for part in parts {
-            bytes.extend((part.len() as u64).to_le_bytes());
-            bytes.extend(part.as_bytes());
-        }
-        let [a, b, c, d, e, f, g, h, ..] = Digest::of(&bytes).0;
+        let [a, b, c, d, e, f, g, h, ..] = Digest::of_parts(parts).0;
         Self(format!("f{VERSION}:{:016x}", u64::from_be_bytes([a, b, c, d, e, f, g, h])))
     }
 

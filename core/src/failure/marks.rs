@@ -167,10 +167,10 @@ fn class(byte: u8) -> u8 {
 }
 
 /// Words, and parts of them, that tools print all the time.
-const COMMON: [&str; 30] = [
-    " test ", " Test", " tests", "failed", "Failed", "FAILED", " FAIL: ", "failures", "Failures", " error: ",
-    " Error", "ERROR", "examples", "\"Action\":\"", "expected", "assert", "file", "line", "form", "info",
-    " in ", " run", "RUN  ", "    ", "ing", "ed ", "st ", "es:", "error", ".test",
+const COMMON: [&str; 26] = [
+    " Test", " tests", "error", "ERROR", "examples", "\"Action\":\"", "expected", " file", "form", "info",
+    " in ", " Running ", " RUN ", "    ", "ed ", ".test", "execut", "...", " build", "compil", "check",
+    " not ", "s, ", " fail", "project", "null",
 ];
 
 /// Says how common it is in what tools print that a text begins with these three bytes and the one behind them.

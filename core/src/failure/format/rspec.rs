@@ -42,7 +42,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             found.push(draft.headed(item.head));
         }
     }
-    for (at, line) in sheet.with("An error occurred ") {
+    for (at, line) in sheet.beginning(b"A") {
         if let Some(file) = line.trim_start().strip_prefix("An error occurred while loading ") {
             load(file, &lines[at..], found);
         } else if line.starts_with("An error occurred in ") {

@@ -26,7 +26,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let tool = if bats { "bats" } else { "tap" };
     let timed = is_timed(lines);
     let below = |(at, line): (usize, _)| (at >= start).then_some(line);
-    let are_plain = sheet.has("operator: ") && is_tape(sheet.beginning(b"o#").filter_map(below));
+    let are_plain = is_tape(sheet.beginning(b"o#").filter_map(below));
     let mut parents = Parents { are_plain, ..Parents::default() };
     let files = prove::files(sheet);
     let begins = sheet.begins[start..].iter().enumerate();

@@ -362,8 +362,8 @@ fn ruby(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         Regex::new(r"^(?P<file>[^\s:]+):(?P<line>\d+):in [`'].*?': (?P<what>.*) \((?P<kind>[A-Z][\w:]*)\)$")
             .expect("well formed")
     });
-    let mut told = sheet.with(":in ").filter(|(_, line)| line.ends_with(')'));
-    if let Some(raised) = told.find_map(|(_, line)| RAISED.captures(line)) {
+    let mut told = sheet.lines.iter().filter(|line| line.ends_with(')') && line.contains(":in "));
+    if let Some(raised) = told.find_map(|line| RAISED.captures(line)) {
         let draft = Draft::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
         // What stands on the command line has no file to mend.
         let file = Some(&raised["file"]).filter(|file| *file != "-e").unwrap_or_default();
@@ -376,7 +376,8 @@ fn php(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     static RAISED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?:PHP )?(?P<kind>Fatal error|Parse error|Error):\s+(?P<what>.*?) in (?P<file>/?\S+\.php)(?: on line |:)(?P<line>\d+)").expect("well formed")
     });
-    if let Some(raised) = sheet.with(".php").find_map(|(_, line)| RAISED.captures(line)) {
+    let mut told = sheet.starting(b"PFE").filter(|(_, line)| line.contains(".php"));
+    if let Some(raised) = told.find_map(|(_, line)| RAISED.captures(line)) {
         let draft = Draft::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
         found.push(draft.at(&raised["file"], raised["line"].parse().ok()).message(&raised[0]));
     }
