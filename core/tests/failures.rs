@@ -1710,6 +1710,11 @@ fn each_of_several_runs_of_a_tool_is_read() {
         ("cargo-nextest.txt", "survives_bad_input", "survives_no_input"),
         ("ctest.txt", "unit.parse", "unit.print"),
         ("minitest.txt", "ShelfTest", "TableTest"),
+        ("deno-test.txt", "splits a path", "splits a line"),
+        ("gtest.txt", "Calc", "Sum"),
+        ("mocha.txt", "Queue", "Stack"),
+        ("node-test.txt", "profile shape", "profile form"),
+        ("rspec.txt", "Shelf", "Table"),
     ] {
         let sample = SAMPLES.iter().find(|(sample, _)| *sample == file).expect("a sample").1;
         let first = String::from_utf8_lossy(sample);
@@ -1720,6 +1725,73 @@ fn each_of_several_runs_of_a_tool_is_read() {
         let each: BTreeSet<_> = [told(&first), told(&second)].into_iter().flatten().collect();
         assert!(each.len() > told(&first).len(), "{file}");
         assert_eq!(told(&format!("{first}{second}")), each, "{file}");
+    }
+}
+
+#[test]
+fn a_run_behind_another_hides_nothing_and_what_a_test_prints_is_none() {
+    const RSPEC: &str = "F.\n\nFailures:\n\n  1) A adds\n     Failure/Error: raise 'no'\n     # ./a_spec.rb:2\n\nFinished in 0.1 seconds\n2 examples, 1 failure\n\nFailed examples:\n\nrspec ./a_spec.rb:2 # A adds\n\n";
+    const RSPEC_PASSES: &str = ".said by a test\n.\n\nFinished in 0.1 seconds\n2 examples, 0 failures\n";
+    const MOCHA: &str = "\n  cart\n    ✔ adds\n    1) removes\n\n  1 passing (3ms)\n  1 failing\n\n  1) cart\n       removes:\n     Error: no\n\n";
+    const NODE: &str = "✖ adds (1ms)\nℹ tests 1\nℹ suites 0\nℹ pass 0\nℹ fail 1\n\n✖ failing tests:\n\ntest at a.js:2:1\n✖ adds (1ms)\n  Error: no\n";
+    const DENO: &str = "\n ERRORS \n\none => ./a.ts:6:6\nerror: Error: no\n\n FAILURES \n\none => ./a.ts:6:6\n\nFAILED | 0 passed | 1 failed (3ms)\n";
+    const GTEST_DIES: &str =
+        "[==========] Running 1 test from 1 test suite.\n[ RUN      ] A.Two\nSegmentation fault\n";
+    let gtest = |starts: &str| {
+        format!(
+            "[==========] Running 1 test from 1 test suite.\n[ RUN      ] B.One\n{starts}b.cc:3: Failure\nFailed\n[  FAILED  ] B.One (0 ms)\n[==========] 1 test from 1 test suite ran. (0 ms total)\n"
+        )
+    };
+    let indented = MOCHA.replace("\n  ", "\n    ");
+    for (printed, expected) in [
+        (format!("{RSPEC}{RSPEC_PASSES}"), "rspec | A adds | ExpectationNotMet | a_spec.rb:2\n"),
+        (format!("{RSPEC_PASSES}{RSPEC}"), "rspec | A adds | ExpectationNotMet | a_spec.rb:2\n"),
+        (
+            format!(".{RSPEC}{}", RSPEC.replace("2 ex", "3 ex").replace("A adds", "B prints")),
+            "rspec | B prints | ExpectationNotMet | a_spec.rb:2\n",
+        ),
+        (
+            format!("{MOCHA}{}", MOCHA.replace("cart", "shop").replace("    1)", "  1)")),
+            "mocha | cart removes | Error | -\nmocha | shop removes | Error | -\n",
+        ),
+        // A test prints what stands above, below its suite.
+        (
+            format!(
+                "\n  outer\n{indented}    1) prints\n\n  0 passing (3ms)\n  1 failing\n\n  1) outer\n       prints:\n     Error: no\n"
+            ),
+            "mocha | outer prints | Error | -\n",
+        ),
+        (
+            format!("{NODE}{}", NODE.replace("adds", "opens")),
+            "node-test | adds | Error | a.js:2\nnode-test | opens | Error | a.js:2\n",
+        ),
+        (
+            format!("{NODE}{}", NODE.replace("adds", "opens").replace("tests 1", "tests 2")),
+            "node-test | opens | Error | a.js:2\n",
+        ),
+        (
+            format!("{DENO}{}", DENO.replace("one", "two")),
+            "deno-test | a.ts => one | Error | a.ts:6\ndeno-test | a.ts => two | Error | a.ts:6\n",
+        ),
+        (
+            format!(
+                "prints ...\n------- output -------\n{DENO}----- output end -----\n{}",
+                DENO.replace("one", "two")
+            ),
+            "deno-test | a.ts => two | Error | a.ts:6\n",
+        ),
+        (
+            format!("{GTEST_DIES}{}", gtest("")),
+            "gtest | A.Two | crash | -\ngtest | B.One | expectation | b.cc:3\n",
+        ),
+        (
+            gtest(
+                "[==========] Running 1 test from 1 test suite.\n[ RUN      ] C.One\n[       OK ] C.One (0 ms)\n",
+            ),
+            "gtest | B.One | expectation | b.cc:3\n",
+        ),
+    ] {
+        assert_eq!(shown(&read(printed.as_bytes())), expected, "{printed}");
     }
 }
 

@@ -1,29 +1,50 @@
 //! deno test.
 
+use std::ops::Range;
+
 use super::super::draft::{Draft, Found};
 use super::{Sheet, until};
 
 const TOOL: &str = "deno-test";
 
-/// Reads the blocks between `ERRORS` and `FAILURES`, or why a module could not be loaded.
+/// Reads the blocks between `ERRORS` and `FAILURES` of each run, or why a module could not be loaded.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let lines = sheet.lines;
-    let Some((start, _)) = sheet.beginning(b"E").rfind(|(_, line)| line.trim_ascii() == "ERRORS") else {
+    let runs = runs(sheet);
+    if runs.is_empty() {
         load(sheet, found);
-        return;
-    };
-    let listed = until(lines, start + 1, |line| line.trim_ascii() == "FAILURES");
-    for (at, line) in listed.iter().enumerate() {
-        let Some((name, file, number)) = head(line) else { continue };
-        let block = until(listed, at + 1, |line| head(line).is_some());
-        let block: Vec<&str> =
-            block.iter().map(|line| line.strip_prefix("error: ").unwrap_or(line)).collect();
-        let whole = name.ends_with("(uncaught error)");
-        let full = if whole { file.to_owned() } else { format!("{file} => {name}") };
-        let draft = Draft::test(TOOL, &full, &block);
-        let draft = if whole { Draft { test: None, ..draft } } else { draft };
-        found.push(draft.at(file, number).headed(name));
     }
+    for run in runs {
+        let listed = until(&sheet.lines[run], 0, |line| line.trim_ascii() == "FAILURES");
+        for (at, line) in listed.iter().enumerate() {
+            let Some((name, file, number)) = head(line) else { continue };
+            let block = until(listed, at + 1, |line| head(line).is_some());
+            let block: Vec<&str> =
+                block.iter().map(|line| line.strip_prefix("error: ").unwrap_or(line)).collect();
+            let whole = name.ends_with("(uncaught error)");
+            let full = if whole { file.to_owned() } else { format!("{file} => {name}") };
+            let draft = Draft::test(TOOL, &full, &block);
+            let draft = if whole { Draft { test: None, ..draft } } else { draft };
+            found.push(draft.at(file, number).headed(name));
+        }
+    }
+}
+
+/// Returns where the errors of each run are listed, from the last such headline before its summary on. What a test prints
+/// stands in a block of its own.
+fn runs(sheet: &Sheet<'_>) -> Vec<Range<usize>> {
+    let (mut runs, mut start, mut is_printed) = (Vec::new(), None, false);
+    for (at, line) in sheet.lines.iter().enumerate() {
+        let line = line.trim_ascii();
+        if line.ends_with("-----") && line.contains("output") {
+            is_printed = line.ends_with(" output -------");
+        } else if !is_printed && line == "ERRORS" {
+            start = Some(at + 1);
+        } else if !is_printed && line.starts_with("FAILED | ") {
+            runs.extend(start.take().map(|start| start..at));
+        }
+    }
+    runs.extend(start.map(|start| start..sheet.lines.len()));
+    runs
 }
 
 /// Reads `name => ./file.ts:6:6`; an uncaught error stands as `./file.ts (uncaught error)`.

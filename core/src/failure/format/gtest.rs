@@ -1,5 +1,8 @@
 //! GoogleTest, and cmocka, which prints alike.
 
+use std::cell::LazyCell;
+use std::collections::BTreeMap;
+
 use super::super::draft::{Draft, Found};
 use super::{Sheet, until, without_time};
 
@@ -10,6 +13,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut running: Option<(usize, &str)> = None;
     // In brief mode only failures are printed, without a line where they begin; up to where there is none.
     let (mut since, mut none_up_to) = (0, 0);
+    let ends = LazyCell::new(|| ends(sheet));
     for (at, line) in sheet.starting(b"[") {
         if let Some(name) = line.strip_prefix("[ RUN      ] ") {
             running = Some((at, name.trim()));
@@ -17,7 +21,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let block = around_tests(&lines[..at], name);
             found.push(Draft::test("gtest", name, block).kind("setup").headed(line));
         } else if let Some(rest) = line.strip_prefix("[  FAILED  ] ") {
-            let name = without_time(rest.split(", where ").next().unwrap_or(rest));
+            let name = name(rest);
             let start = match running {
                 Some((start, of)) if of == name => start + 1,
                 // A test may print such a line itself; then there is no failure above it.
@@ -47,13 +51,40 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             since = at + 1;
         } else if line.starts_with("[=====") || line.starts_with("[-----") {
             since = at + 1;
+            // Another process begins: the test that runs started it, or came to no end.
+            let is_over = |name: &str| is_begin(line) && ends.get(name).is_none_or(|end| *end < at);
+            if let Some((start, name)) = running.take_if(|(_, name)| is_over(name)) {
+                crashed(name, &lines[start..], found);
+            }
         }
     }
     if let Some((at, name)) = running {
-        let block = until(lines, at + 1, |line| line.starts_with("[=====") || line.starts_with("make"));
-        let message = format!("{}\n{}", lines[at], block.join("\n"));
-        found.push(Draft::test("gtest", name, &[]).kind("crash").message(&message));
+        crashed(name, &lines[at..], found);
     }
+}
+
+/// A test that begins with the first of these lines, and took the process down.
+fn crashed(name: &str, lines: &[&str], found: &mut Found<'_>) {
+    let block = until(lines, 1, |line| line.starts_with("[=====") || line.starts_with("make"));
+    let message = format!("{}\n{}", lines[0], block.join("\n"));
+    found.push(Draft::test("gtest", name, &[]).kind("crash").message(&message));
+}
+
+/// Says whether a process begins with a line.
+fn is_begin(line: &str) -> bool {
+    line.starts_with("[==========] Running ")
+}
+
+/// Returns the last line in which each test ends.
+fn ends<'a>(sheet: &Sheet<'a>) -> BTreeMap<&'a str, usize> {
+    const ENDS: [&str; 3] = ["[       OK ] ", "[  FAILED  ] ", "[  SKIPPED ] "];
+    let ended = |line: &'a str| ENDS.iter().find_map(|end| line.strip_prefix(end)).map(name);
+    sheet.starting(b"[").filter_map(|(at, line)| Some((ended(line)?, at))).collect()
+}
+
+/// Takes off what stands behind the name of a test: its parameters, and how long it took.
+fn name(ended: &str) -> &str {
+    without_time(ended.split(", where ").next().unwrap_or(ended))
 }
 
 /// Returns the suite that the list at the end names as failed, and none of its tests.

@@ -1,10 +1,12 @@
 //! mocha, and what prints like it: cypress and jasmine.
 
 use std::cell::LazyCell;
+use std::ops::Range;
 
 use super::super::draft::{Draft, Found};
 use super::super::listing::{Ending, Tell};
 use super::super::reason::indentation;
+use super::lists::{self, Run};
 use super::{Sheet, node_test, numbered, until, without_time};
 
 const TOOL: &str = "mocha";
@@ -47,7 +49,7 @@ fn ended(entry: &str) -> Option<(&str, Ending)> {
 }
 
 /// Returns the number that a line begins with, if it ends with that word; a time may stand behind.
-fn count_of(line: &str, word: &str) -> Option<u32> {
+fn count_of(line: &str, word: &str) -> Option<usize> {
     line.trim().split(" (").next()?.strip_suffix(word)?.parse().ok()
 }
 
@@ -61,16 +63,17 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         return;
     }
     let is_list = |line: &str| line.starts_with("  ") && count_of(line, " failing").is_some();
-    // What stands above the last one was printed by a test, unless it is of another package.
-    let mut lists: Vec<usize> = sheet.marked().filter(|(_, line)| is_list(line)).map(|(at, _)| at).collect();
-    lists.dedup_by(|below, above| {
-        let is_same = found.package_of(lines[*below]) == found.package_of(lines[*above]);
-        *above = if is_same { *below } else { *above };
-        is_same
-    });
-    for (at, start) in lists.iter().enumerate() {
-        let lines = &lines[..lists.get(at + 1).copied().unwrap_or(lines.len())];
-        for item in numbered::items(lines, start + 1, |line| line.starts_with("npm ")) {
+    let lists: Vec<usize> = sheet.marked().filter(|(_, line)| is_list(line)).map(|(at, _)| at).collect();
+    let tree = |part: Range<usize>| Some(part.start + tree(&lines[part.start..=part.end])?);
+    let is_whole = |part: Range<usize>| {
+        found.package_of(lines[part.start]) != found.package_of(lines[part.end]) || tree(part).is_some()
+    };
+    for Run { list, .. } in lists::runs(&lists, lines.len(), is_whole) {
+        let count = count_of(lines[list.start], " failing").unwrap_or_default();
+        let next = Some(list.clone()).filter(|list| list.end < lines.len()).and_then(tree);
+        let all = &lines[..next.unwrap_or(list.end)];
+        let items = numbered::items(all, list.start + 1, |line| line.starts_with("npm "));
+        for item in items.into_iter().take(count) {
             let (name, body) = titles(item.head, item.body, indentation(lines[item.at]));
             push(&name, body, found);
         }
@@ -94,6 +97,32 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     if suites.peek().is_some() && *jasmine {
         suites.for_each(|(at, name)| push_suite(name, &lines[at + 1..], found));
     }
+}
+
+/// Returns where the tree begins behind a list, with which these lines begin; `None` if it is not whole, because it holds not as
+/// many tests as are counted above the list at their end, or because its first test is of a suite above.
+fn tree(lines: &[&str]) -> Option<usize> {
+    /// So far above a list it is told how many passed.
+    const COUNTS: usize = 4;
+    let [list, behind @ .., below] = lines else { return None };
+    let (listed, failing) = (count_of(list, " failing")?, count_of(below, " failing")?);
+    let passing = behind.iter().rev().take(COUNTS).find_map(|line| count_of(line, " passing"));
+    let (mut passed, mut failed, mut first) = (0, 0, None);
+    for (at, line) in behind.iter().enumerate().filter(|(_, line)| line.starts_with("  ")) {
+        match ended(line.trim_start()) {
+            Some((_, Ending::Passed)) => passed += 1,
+            Some((_, Ending::Failed)) => failed += 1,
+            _ => continue,
+        }
+        // The items of the list are numbered as the tests are that failed.
+        if passed > 0 || failed > listed {
+            first.get_or_insert(at);
+        }
+    }
+    let first = first.unwrap_or(behind.len());
+    let above = behind[..first].iter().rev().take_while(|line| !line.trim().is_empty()).count();
+    let head = lines.get(1 + first - above).filter(|line| indentation(line) == 2);
+    (head.is_some() && Some(passed) == passing && failed == listed + failing).then_some(1 + first - above)
 }
 
 /// Returns the name of a suite of jasmine around whose specs something failed, which has no number: `Suite error: Name`.

@@ -1,26 +1,57 @@
 //! node --test with the reporter for people.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use memchr::memmem;
 
 use super::super::draft::{Draft, Found, Style};
 use super::super::listing::{Ending, Tell};
 use super::super::reason::{exception, indentation};
+use super::lists::{self, Run};
 use super::{Sheet, until, without_time};
 
 const TOOL: &str = "node-test";
 
-/// Reads the list at the end; the tree above it knows the parents of each test.
+/// Reads the list at the end of each run; the tree above it knows the parents of each test.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let is_list = |line: &str| matches!(line, "✖ failing tests:" | "Failed tests:");
+    let lists: Vec<usize> = sheet.marked().filter(|(_, line)| is_list(line)).map(|(at, _)| at).collect();
+    for run in lists::runs(&lists, sheet.lines.len(), |run| are_all(sheet, run)) {
+        read_run(sheet, &run, found);
+    }
+}
+
+/// Says whether the tree behind a list holds as many tests and suites as are counted above the list at its end.
+fn are_all(sheet: &Sheet<'_>, Range { start, end }: Range<usize>) -> bool {
+    /// So many lines of counts stand above a list.
+    const COUNTS: usize = 10;
+    let counts = sheet.lines[start..end].iter().rev().take(COUNTS);
+    let counts = counts.filter_map(|line| line.strip_prefix("ℹ tests ").or(line.strip_prefix("ℹ suites ")));
+    let count: usize = counts.filter_map(|count| count.parse::<usize>().ok()).sum();
+    let ended = |at: &usize| !sheet.begins[*at].is_ascii() && is_point(sheet.lines[*at]);
+    (start + 1..end).filter(|at| ended(at) && !is_of_list(sheet.lines, *at)).count() == count
+}
+
+/// Says whether a line is an item of the list, and none of the tree: its place stands above it.
+fn is_of_list(lines: &[&str], at: usize) -> bool {
+    at > 0 && lines[at - 1].starts_with("test at ")
+}
+
+fn read_run(sheet: &Sheet<'_>, Run { above, list }: &Run, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    let is_list = |line: &&str| matches!(*line, "✖ failing tests:" | "Failed tests:");
-    let Some(list) = lines.iter().rposition(is_list) else { return };
-    let mut names = names(&lines[..list], sheet.begins);
-    for (at, line) in sheet.starting(&["✖".as_bytes()[0]]).skip_while(|(at, _)| *at <= list) {
+    let mut names = names(sheet, above.clone());
+    let (start, end) = (list.start, list.end);
+    let items = sheet.starting(&["✖".as_bytes()[0]]).skip_while(|(at, _)| *at <= start);
+    let items: Vec<(usize, &str)> = items.take_while(|(at, _)| *at < end).collect();
+    // Behind the list there may be the tree of another run. Versions before 20 tell no places.
+    let are_placed = items.iter().any(|(at, _)| is_of_list(lines, *at));
+    for (at, line) in items.into_iter().filter(|(at, _)| !are_placed || is_of_list(lines, *at)) {
         let named = line.strip_prefix("✖ ").filter(|name| !is_excused(name));
         let Some(name) = named.map(without_time) else { continue };
-        let block = until(lines, at + 1, |line| line.starts_with("✖ ") || line.starts_with("test at "));
+        let block = until(&lines[..end], at + 1, |line| {
+            is_point(line) && !line.starts_with(' ') || line.starts_with("test at ") || line.starts_with("▶ ")
+        });
         // Parents are not in the list, but a file that failed as a whole is.
         let full = names.get_mut(name).and_then(VecDeque::pop_front);
         let first = block.iter().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or_default();
@@ -32,7 +63,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             Some((file, line)) => draft.at(file, line).within(file),
             None => draft,
         };
-        found.push(file_of_its_own(draft, name, &lines[..list]).headed(name));
+        found.push(file_of_its_own(draft, name, &lines[above.clone()]).headed(name));
     }
 }
 
@@ -97,10 +128,11 @@ pub(super) fn file_of_its_own(draft: Draft, name: &str, lines: &[&str]) -> Draft
 }
 
 /// Returns the full names of the failed tests by their last parts, from a tree that shows depth by indentation.
-fn names<'a>(lines: &[&'a str], begins: &[u8]) -> BTreeMap<&'a str, VecDeque<String>> {
+fn names<'a>(sheet: &Sheet<'a>, tree: Range<usize>) -> BTreeMap<&'a str, VecDeque<String>> {
     let mut parents: Vec<&str> = Vec::new();
     let mut names: BTreeMap<&str, VecDeque<String>> = BTreeMap::new();
-    for (line, _) in lines.iter().zip(begins).filter(|(_, begin)| !begin.is_ascii()) {
+    for at in tree.filter(|at| !sheet.begins[*at].is_ascii() && !is_of_list(sheet.lines, *at)) {
+        let line = sheet.lines[at];
         let depth = indentation(line) / 2;
         let entry = line.trim_ascii_start();
         if let Some(name) = entry.strip_prefix("▶ ") {
