@@ -146,6 +146,7 @@ samples! {
     "go-timeout-main.txt"
     "go-timeout.txt"
     "golangci.txt"
+    "gotestsum.txt"
     "gradle.txt"
     "green.txt"
     "gtest-report.json"
@@ -409,6 +410,12 @@ fn a_report_is_read_by_its_dialect() {
             ctest | suite.alpha | Failed | -
             ctest | gone | Not Run | -
         "#]],
+        ),
+        (
+            b"<testsuite name=\"s\" tests=\"2\"><testcase classname=\"c\" name=\"says nothing\"><failure/></testcase><testcase classname=\"c\" name=\"b\"/></testsuite>",
+            expect![[r#"
+                junit | c.says nothing |  | -
+            "#]],
         ),
         (
             // A test that only says where it failed is a test.
@@ -1793,6 +1800,21 @@ fn a_run_behind_another_hides_nothing_and_what_a_test_prints_is_none() {
     ] {
         assert_eq!(shown(&read(printed.as_bytes())), expected, "{printed}");
     }
+}
+
+#[test]
+fn a_logged_exception_hides_no_test_that_a_runner_marks() {
+    const LOGGED: &str = "Traceback (most recent call last):\n  File \"a.py\", line 2, in f\nKeyError: 'x'\n";
+    for (printed, expected) in [
+        (format!("ok a\nFAIL b: no\n{LOGGED}FAIL c\n"), "markers | b: no |  | -\nmarkers | c |  | -\n"),
+        // One mark may be a word of the program that died.
+        (format!("✗ Build failed in 38ms\n{LOGGED}"), "traceback | - | KeyError | a.py:2\n"),
+        (format!("FAIL b\nFAIL b\n{LOGGED}"), "traceback | - | KeyError | a.py:2\n"),
+    ] {
+        assert_eq!(shown(&read(printed.as_bytes())), expected, "{printed}");
+    }
+    let streams = [LOGGED, "✖ adds\n✖ removes\n", ""];
+    assert_eq!(shown(&read_streams(streams)), "markers | adds |  | -\nmarkers | removes |  | -\n");
 }
 
 #[test]

@@ -351,6 +351,12 @@ impl<'a> Found<'a> {
         move |file, line| line.is_some() && places.contains(&(normaliser.path(file), line))
     }
 
+    /// Returns what says whether a test of this name was found.
+    pub(super) fn told_tests(&self) -> impl Fn(&str) -> bool + use<'a> {
+        let tests: BTreeSet<String> = self.failures.iter().filter_map(|it| it.test.clone()).collect();
+        move |name| tests.contains(name)
+    }
+
     /// Says whether a test whose name begins like this was found.
     pub(super) fn has_test_below(&self, prefix: &str) -> bool {
         self.failures.iter().any(|failure| failure.test.as_ref().is_some_and(|test| test.starts_with(prefix)))

@@ -58,6 +58,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "boxed", title: "a headline and a frame of source text: oxlint, cargo deny, Elixir, what uses miette, ariadne or codespan", stage: Tool, marks: &["╭─[", "╭──[", " ,-[", "┌─ ", "└─ "], read: format::boxed::read },
     Format { name: "rustfmt", title: "cargo fmt --check", stage: Tool, marks: &["Diff in "], read: format::rustfmt::read },
     Format { name: "go-test", title: "go test", stage: Runner, marks: &["--- FAIL: ", "\nFAIL\t", "FAIL    "], read: format::go_test::read },
+    Format { name: "gotestsum", title: "gotestsum", stage: Runner, marks: &["\n=== FAIL: "], read: format::gotestsum::read },
     Format { name: "pytest", title: "pytest, pytest-xdist", stage: Runner, marks: &["= FAILURES =", "= ERRORS =", "short test summary info"], read: format::pytest::read },
     Format { name: "pytest-start", title: "pytest that came to no test: an error of its own, a conftest.py that cannot be loaded", stage: Tool, marks: &["INTERNALERROR> ", "while loading conftest "], read: format::pytest_start::read },
     Format { name: "unittest", title: "Python unittest", stage: Runner, marks: &["FAILED ("], read: format::unittest::read },

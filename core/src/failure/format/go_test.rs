@@ -11,12 +11,14 @@ use super::super::reason::{begins, indentation};
 use super::go_lines::{End, ends, heads};
 use super::{Sheet, diagnostic, places, until, without_time};
 
-const TOOL: &str = "go-test";
+pub(super) const TOOL: &str = "go-test";
 
 /// Reads the failures of each package, whose line comes after them.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let mut start = 0;
+    // gotestsum lists below which tests failed.
+    let is_listed = LazyCell::new(|| sheet.starting(b"=").any(|(_, line)| line.starts_with("=== FAIL: ")));
     for end in ends(sheet.own) {
         for (at, line) in places(b"#", &sheet.firsts[start..end.at]).map(|at| (start + at, lines[start + at]))
         {
@@ -24,9 +26,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 built(package, &lines[at + 1..], found);
             }
         }
-        if let Some(result) = end.result {
-            let own = &lines[start..end.at];
-            told(end.package, result, own, &heads(sheet.own.part(start..end.at)), found);
+        let heads = heads(sheet.own.part(start..end.at));
+        if let Some(result) = end.result.filter(|_| !heads.is_empty() || !*is_listed) {
+            told(end.package, result, &lines[start..end.at], &heads, found);
         }
         found.printed(printed(sheet, start..end.at));
         start = end.at + 1;
@@ -93,7 +95,7 @@ fn told(package: &str, result: &str, lines: &[&str], heads: &[(usize, &str)], fo
 }
 
 /// A test binary that left in the middle names no test.
-fn died(package: &str, lines: &[&str], result: &str, found: &mut Found<'_>) {
+pub(super) fn died(package: &str, lines: &[&str], result: &str, found: &mut Found<'_>) {
     let panic =
         lines.iter().rposition(|line| line.starts_with("panic: ") || line.starts_with("fatal error: "));
     let status =

@@ -326,11 +326,7 @@ impl Case {
             return Some(super::ctest::draft(&self.name, status, &body.lines().collect::<Vec<_>>()));
         }
         let whole_file = dialect == "node-test" && super::node_test::is_file(&self.name, message);
-        if is_parent(message)
-            || whole_file
-            || is_warning(dialect, body)
-            || class.ends_with("RiskyTestError")
-            || (message.is_empty() && body.trim().is_empty())
+        if is_parent(message) || whole_file || is_warning(dialect, body) || class.ends_with("RiskyTestError")
         {
             return None;
         }

@@ -30,6 +30,12 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
+/// Says whether several tests are marked as failed: a single one may be quoted, or the end of a build.
+pub(super) fn are_several(lines: &[&str]) -> bool {
+    let mut names = lines.iter().filter_map(|line| marked_before(line.trim()));
+    names.next().is_some_and(|first| names.any(|name| name != first))
+}
+
 /// Says whether the last line that names a test says that it passed, since it was tried again, or that it is meant to fail. What
 /// stands behind a colon is about its failure.
 pub(in crate::failure) fn passes_at_last(pages: &[Page<'_>; 2], name: &str) -> bool {

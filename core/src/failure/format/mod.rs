@@ -47,6 +47,7 @@ pub(super) mod forge;
 mod go_lines;
 pub(super) mod go_test;
 pub(super) mod go_test_json;
+pub(super) mod gotestsum;
 pub(super) mod gradle;
 pub(super) mod green;
 pub(super) mod grouped;

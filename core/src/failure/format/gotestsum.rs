@@ -1,0 +1,57 @@
+//! gotestsum: what failed is listed once more at the end, in some of its formats only there.
+
+use std::collections::BTreeSet;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, go_test, until, without_time};
+
+/// A line that says whose output is below.
+#[derive(Clone, Copy)]
+struct Head<'a> {
+    at: usize,
+    package: &'a str,
+    /// Nothing if the package failed as a whole.
+    test: &'a str,
+}
+
+/// Reads of the list what is not told above it as go test prints it.
+pub(in crate::failure) fn read<'a>(sheet: &Sheet<'a>, found: &mut Found<'_>) {
+    let is_told = found.told_tests();
+    let heads: Vec<Head<'a>> = sheet.marked().filter_map(|(at, line)| head(at, line)).collect();
+    let above = |it: Head<'a>| it.test.match_indices('/').map(move |(at, _)| (it.package, &it.test[..at]));
+    let parents: BTreeSet<(&str, &str)> = heads.iter().copied().flat_map(above).collect();
+    let failed: BTreeSet<&str> = heads.iter().filter(|it| !it.test.is_empty()).map(|it| it.package).collect();
+    for Head { at, package, test } in heads {
+        let block = until(sheet.lines, at + 1, |line| line.starts_with("=== ") || line.starts_with("DONE "));
+        let ends = |line: &&str| line.trim_start().starts_with("--- FAIL: ");
+        let block: Vec<&str> = block.iter().copied().filter(|line| !ends(line)).collect();
+        let is_silent = block.iter().all(|line| line.trim().is_empty());
+        let whole = whole(sheet, package);
+        let name = format!("{whole}.{test}");
+        let is_parent = is_silent && parents.contains(&(package, test));
+        if !test.is_empty() && !is_parent && !is_told(&name) {
+            found.push(Draft::test(go_test::TOOL, &name, &block).headed(sheet.lines[at]));
+        }
+        // One that does not build has its diagnostics elsewhere.
+        let is_built = !block.iter().any(|line| line.ends_with(" failed]"));
+        if test.is_empty() && is_built && !failed.contains(package) {
+            go_test::died(whole, &block, "FAIL", found);
+        }
+    }
+}
+
+/// Reads `=== FAIL: package TestName (0.00s)`, where a test that was run again is counted behind its name.
+fn head(at: usize, line: &str) -> Option<Head<'_>> {
+    let (package, test) = line.strip_prefix("=== FAIL: ")?.split_once(' ')?;
+    let test = without_time(test).trim();
+    let test = test.split(" (re-run ").next().unwrap_or(test);
+    Some(Head { at, package, test })
+}
+
+/// Returns the whole name of a package, of which the list leaves out the module, where go test told it.
+fn whole<'a>(sheet: &Sheet<'a>, package: &'a str) -> &'a str {
+    let named =
+        sheet.starting(b"F").filter_map(|(_, line)| line.strip_prefix("FAIL\t")?.split(['\t', ' ']).next());
+    let is_it = |name: &&str| name.strip_suffix(package).is_some_and(|module| module.ends_with('/'));
+    named.into_iter().find(is_it).unwrap_or(package)
+}
