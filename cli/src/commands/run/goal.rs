@@ -80,7 +80,24 @@ fn pattern(text: &str) -> std::result::Result<String, String> {
     if text.is_empty() {
         return Err("it is empty".to_owned());
     }
+    if text.trim() != text {
+        return Err("there is a blank at its beginning or its end".to_owned());
+    }
     workflow_file::pattern(text).map(|()| text.to_owned())
+}
+
+/// Says no to a pattern that names the workspace itself, as shells write it: below the workspace that is nowhere, so it
+/// would allow or protect nothing.
+fn relative(option: &str, pattern: &str, workspace: &Path) -> Result<()> {
+    let (not, path) = pattern.strip_prefix('!').map_or(("", pattern), |path| ("!", path));
+    match Path::new(path).strip_prefix(workspace) {
+        Ok(rest) if !rest.as_os_str().is_empty() => {
+            let hint = format!("{option} '{not}{}'", rest.display());
+            Err(Error::usage(format!("{option} {pattern}: patterns are relative to {}", workspace.display()))
+                .hint(hint))
+        }
+        _ => Ok(()),
+    }
 }
 
 impl ScopeArgs {
@@ -118,6 +135,9 @@ impl ScopeArgs {
 
     fn policy(&self, workspace: &Path, args: &Args, known: &Clients) -> Result<Convergence> {
         let diagnose_with = self.diagnose_with.as_deref().map(|who| other(who, args, known)).transpose()?;
+        for (option, patterns) in [("--allow", &self.allowed_paths), ("--protect", &self.protected_paths)] {
+            patterns.iter().try_for_each(|pattern| relative(option, pattern, workspace))?;
+        }
         Ok(Convergence {
             allowed_paths: self.allowed_paths.clone(),
             protected_paths: self.protected(workspace, &args.what),
