@@ -747,6 +747,8 @@ fn what_varies_by_itself_is_masked() {
         ("no manifest in `/srv/ci/shop` or above", "no manifest in `.` or above"),
         ("dial 127.0.0.1:43121", "dial 10.0.0.7:80"),
         ("worker pid 4711 left", "worker pid 12 left"),
+        ("stack of MainThread (140334980646592)", "stack of MainThread (140318055672704)"),
+        ("stack of Thread-1 (serve) (140334980646592)", "stack of Thread-1 (serve) (140318055672704)"),
         ("commit 9f8e7d6c5b4a39281706", "commit 0123456789abcdef0123"),
         ("seed: 871236", "seed: 4"),
     ] {
@@ -1802,6 +1804,26 @@ fn a_run_behind_another_hides_nothing_and_what_a_test_prints_is_none() {
     }
 }
 
+/// With `-rs` and `-rN` the summary names nobody.
+#[test]
+fn a_test_of_pytest_has_the_same_name_with_and_without_a_summary() {
+    let block = |title: &str, file: &str| {
+        format!("____ {title} ____\n\n>   assert 1 == 2\nE   assert 1 == 2\n\n{file}:3: AssertionError\n")
+    };
+    let blocks = ["a", "b"].map(|file| block("TestS.test_s[1.5]", &format!("d/test_{file}.py"))).concat();
+    let report = format!("==== FAILURES ====\n{blocks}");
+    let summary =
+        ["a", "b"].map(|file| format!("FAILED d/test_{file}.py::TestS::test_s[1.5] - assert 1 == 2\n"));
+    let named = read(format!("{report}==== short test summary info ====\n{}", summary.concat()).as_bytes());
+    assert_eq!(named.failures.len(), 2);
+    assert_eq!(read(format!("{report}==== 2 failed in 0.1s ====\n").as_bytes()).failures, named.failures);
+    // The place of a function of a library, or of a fixture, is none of the test.
+    let elsewhere = format!("==== FAILURES ====\n{}", block("test_s", "/usr/lib/python3/asyncio/tasks.py"));
+    assert_eq!(read(elsewhere.as_bytes()).failures[0].test.as_deref(), Some("test_s"));
+    let setup = format!("==== ERRORS ====\n{}", block("ERROR at setup of test_s", "d/conftest.py"));
+    assert_eq!(read(setup.as_bytes()).failures[0].test.as_deref(), Some("test_s"));
+}
+
 #[test]
 fn a_logged_exception_hides_no_test_that_a_runner_marks() {
     const LOGGED: &str = "Traceback (most recent call last):\n  File \"a.py\", line 2, in f\nKeyError: 'x'\n";
@@ -1904,7 +1926,7 @@ fn what_only_looks_like_the_last_words_is_not_taken_for_them() {
         (
             "============ FAILURES ============\n____________ test_b ______________\n\n>       assert f() == 2\nE       assert 1 == 2\n\nt.py:3: AssertionError\n------ Captured stdout call ------\n=== FAILURES ===\n____ test_fake ____\nE   assert 3 == 4\n\nu.py:3: AssertionError\n",
             "==================================\nFAILED t.py::test_b - assert 1 == 2\n======== 1 failed in 0.1s ========\n",
-            "pytest | test_b | AssertionError | t.py:3\n",
+            "pytest | t.py::test_b | AssertionError | t.py:3\n",
         ),
         (
             "ERROR: AddressSanitizer: not really, a log line\n",

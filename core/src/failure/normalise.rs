@@ -53,7 +53,7 @@ const VOLATILE: &[(Volatile, &str)] = &[
     (Volatile::Hash, r"\b[0-9a-f]{16,}\b|-[0-9a-f]{6}\.o\b|\b[0-9a-f]*(?:\d[a-f]|[a-f]\d)[0-9a-f]{6,}\b"),
     (
         Volatile::Id,
-        r"(?i:\b(?:pid|tid|oid|thread|port|seed|object_id|threadid|process|child|inode|fd)s?)[ =:#(]+(?:of )?#?\d+\b|==\d+==|\bSeed \d+|\b\w*(?:PERTURB_|SEED)=\d+|\b(?i:line|column|col)s?[ :=]{1,2}\d+\b",
+        r"(?i:\b(?:pid|tid|oid|thread|port|seed|object_id|threadid|process|child|inode|fd)s?)[ =:#(]+(?:of )?#?\d+\b|Thread(?:-\d+)?(?: \(\w+\))? \(\d+\b|==\d+==|\bSeed \d+|\b\w*(?:PERTURB_|SEED)=\d+|\b(?i:line|column|col)s?[ :=]{1,2}\d+\b",
     ),
     (
         Volatile::Duration,

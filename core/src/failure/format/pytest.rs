@@ -128,6 +128,7 @@ impl Run<'_, '_> {
             // Which of several processes ran a test is chance.
             let block = block.iter().filter(|line| !is_worker(line)).map(|line| without_worker(line));
             let block: Vec<Cow<'_, str>> = block.collect();
+            let entry = entry.named_by(&block);
             push(title, &entry, &block.iter().map(|line| &**line).collect::<Vec<_>>(), found);
         }
         // Without blocks (`--tb=no`, a crashed worker) the summary is all there is.
@@ -252,6 +253,25 @@ struct Entry {
     name: String,
     file: String,
     stage: &'static str,
+}
+
+impl Entry {
+    /// Completes the name of a test that the summary does not name (`-rs`, `-rN`) with its file, where its block begins.
+    fn named_by(self, block: &[Cow<'_, str>]) -> Self {
+        if !self.file.is_empty() || !self.stage.is_empty() || self.name.contains(' ') {
+            return self;
+        }
+        let place = |line: &str| {
+            let (file, rest) = line.split_once(".py:")?;
+            let is_own = !file.contains(' ')
+                && !file.starts_with(['/', '.'])
+                && rest.starts_with(|c: char| c.is_ascii_digit());
+            is_own.then(|| format!("{file}.py"))
+        };
+        let Some(file) = block.iter().find_map(|line| place(line)) else { return self };
+        let (path, parameters) = self.name.split_at(self.name.find('[').unwrap_or(self.name.len()));
+        Self { name: format!("{file}::{}{parameters}", path.replace('.', "::")), file, ..self }
+    }
 }
 
 /// Finds the name of a block: its title is `TestClass.test_name[param]`, or tells of a stage or a file.
