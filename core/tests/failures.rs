@@ -231,6 +231,7 @@ samples! {
     "playwright.txt"
     "playwright.xml"
     "poku.txt"
+    "pre-commit-silent.txt"
     "pre-commit.txt"
     "prettier-syntax.txt"
     "prettier.txt"

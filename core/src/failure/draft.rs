@@ -309,6 +309,13 @@ impl<'a> Found<'a> {
         std::mem::take(&mut self.told)
     }
 
+    /// Says whether a failure was told of in these lines since that was last taken out.
+    pub(super) fn tells_within(&self, lines: &[&str]) -> bool {
+        let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return false };
+        let within = first.as_ptr().addr()..=last.as_ptr().addr() + last.len();
+        self.told.iter().any(|told| within.contains(&told.address))
+    }
+
     /// Says that what is read next stands beside failures that were found: warnings are no failures there.
     pub(super) fn reading_beside(&mut self) {
         self.is_beside = true;

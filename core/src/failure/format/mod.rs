@@ -82,6 +82,7 @@ pub(super) mod placed;
 pub(super) mod playwright;
 pub(super) mod poku;
 mod position;
+pub(super) mod pre_commit;
 pub(super) mod prove;
 pub(super) mod psalm;
 pub(super) mod pyright;
