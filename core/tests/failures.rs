@@ -1785,11 +1785,18 @@ fn a_run_behind_another_hides_nothing_and_what_a_test_prints_is_none() {
         ),
         (
             format!(
-                "prints ...\n------- output -------\n{DENO}----- output end -----\n{}",
+                "prints ...\n------- output -------\n------- output -------\nhi\n----- output end -----\n{DENO}----- output end -----\n{}",
                 DENO.replace("one", "two")
             ),
             "deno-test | a.ts => two | Error | a.ts:6\n",
         ),
+        // A process that died while a test printed leaves the block open.
+        (
+            format!("dies ...\n------- output -------\nrunning 1 test from ./b.ts\n{DENO}"),
+            "deno-test | a.ts => one | Error | a.ts:6\n",
+        ),
+        // What the first test prints stands above the whole tree.
+        (format!("Failed tests:\n{NODE}"), "node-test | adds | Error | a.js:2\n"),
         (
             format!("{GTEST_DIES}{}", gtest("")),
             "gtest | A.Two | crash | -\ngtest | B.One | expectation | b.cc:3\n",
@@ -1823,6 +1830,32 @@ fn a_test_of_pytest_has_the_same_name_with_and_without_a_summary() {
     assert_eq!(read(elsewhere.as_bytes()).failures[0].test.as_deref(), Some("test_s"));
     let setup = format!("==== ERRORS ====\n{}", block("ERROR at setup of test_s", "d/conftest.py"));
     assert_eq!(read(setup.as_bytes()).failures[0].test.as_deref(), Some("test_s"));
+}
+
+#[test]
+fn the_list_of_gotestsum_adds_what_go_test_did_not_tell() {
+    let list =
+        |package: &str, test: &str| format!("=== FAIL: {package} {test} (0.00s)\n    a_test.go:3: no\n\n");
+    let verbose = "=== RUN   TestP\n    a_test.go:3: no\n--- FAIL: TestP (0.00s)\nFAIL\nFAIL\tex/b\t0.010s\n";
+    for (printed, expected) in [
+        (format!("✖  b (5ms)\n\n{}", list("b", "TestP (re-run 1)")), "go-test | b.TestP |  | a_test.go:3\n"),
+        // The module is told above, and so is the test.
+        (format!("{verbose}{}", list("b", "TestP")), "go-test | ex/b.TestP |  | a_test.go:3\n"),
+        (format!("FAIL\tex/b\t0.010s\n{}", list("b", "TestP")), "go-test | ex/b.TestP |  | a_test.go:3\n"),
+        // A package that is not listed died.
+        (
+            format!("FAIL\tex/a\t0.010s\n{}", list("b", "TestP")),
+            "go-test | - | package failed | ex/a\ngo-test | b.TestP |  | a_test.go:3\n",
+        ),
+        // What a test prints is no failure of another tool.
+        (
+            list("b", "TestP").replace("no\n", "no\nsrc/a.ts(3,5): error TS2322: no\n"),
+            "go-test | b.TestP |  | a_test.go:3\n",
+        ),
+    ] {
+        let told = format!("{printed}DONE 1 tests, 1 failure in 0.1s\n");
+        assert_eq!(shown(&read(told.as_bytes())), expected, "{told}");
+    }
 }
 
 #[test]

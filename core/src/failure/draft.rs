@@ -309,11 +309,13 @@ impl<'a> Found<'a> {
         std::mem::take(&mut self.told)
     }
 
-    /// Says whether a failure was told of in these lines since that was last taken out.
-    pub(super) fn tells_within(&self, lines: &[&str]) -> bool {
-        let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return false };
-        let within = first.as_ptr().addr()..=last.as_ptr().addr() + last.len();
-        self.told.iter().any(|told| within.contains(&told.address))
+    /// Returns what says whether one of these lines told of a failure since the stage began that is read.
+    pub(super) fn tells_within(&self) -> impl Fn(&[&str]) -> bool + use<'a> {
+        let told: BTreeSet<usize> = self.told.iter().map(|told| told.address).collect();
+        move |lines| {
+            let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return false };
+            told.range(first.as_ptr().addr()..=last.as_ptr().addr() + last.len()).next().is_some()
+        }
     }
 
     /// Says that what is read next stands beside failures that were found: warnings are no failures there.

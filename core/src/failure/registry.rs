@@ -288,7 +288,12 @@ pub(super) fn read_pages(
                 Some(forced) => forced.name == format.name,
                 None => format.marks.is_empty() || pages.iter().any(|page| page.may_be(at)),
             };
-            if wanted && format.stage == stage {
+            // What a runner caught or a test logged is no failure beside those that it marks.
+            let is_logged = || {
+                let are_marked = |page: &Prepared<'_>| format::markers::are_several(page.own().lines);
+                format.name == "traceback" && forced.is_none() && pages.iter().any(are_marked)
+            };
+            if wanted && format.stage == stage && !is_logged() {
                 read_both(at, &pages, found);
                 let printed = found.take_printed();
                 pages.iter_mut().for_each(|page| printed.iter().for_each(|printed| page.hide(printed)));

@@ -672,7 +672,13 @@ fn what_unstuck_prints_into_the_workspace_is_in_no_scope_whoever_looks() {
 fn a_pattern_that_would_allow_or_protect_nothing_is_refused_and_the_right_one_named() {
     let stage = Stage::repository();
     let absolute = stage.workspace().join("tests/**").display().to_string();
-    for (pattern, says) in [(absolute.as_str(), "'tests/**'"), (" tests/**", "a blank")] {
+    let all = stage.workspace().display().to_string();
+    for (pattern, says) in [
+        (absolute.as_str(), "'tests/**'"),
+        (&all, "'**'"),
+        (" tests/**", "a blank"),
+        ("! tests/**", "a blank"),
+    ] {
         for option in ["--allow", "--protect"] {
             let run = ["run", "go", "--with", "true", "--check", "true", option, pattern];
             stage.unstuck(&run).with_status(64).complains(option).complains(says);

@@ -75,12 +75,13 @@ fn is_about_ci(goal: &str) -> bool {
         || CI_FILES.into_iter().any(is_path)
 }
 
-/// Takes a pattern as a workflow file does.
+/// Takes a pattern as a workflow file does, but for blanks around it, which nobody means.
 fn pattern(text: &str) -> std::result::Result<String, String> {
     if text.is_empty() {
         return Err("it is empty".to_owned());
     }
-    if text.trim() != text {
+    let path = text.trim_start_matches('!');
+    if path.trim() != path || text.trim() != text {
         return Err("there is a blank at its beginning or its end".to_owned());
     }
     workflow_file::pattern(text).map(|()| text.to_owned())
@@ -90,14 +91,18 @@ fn pattern(text: &str) -> std::result::Result<String, String> {
 /// would allow or protect nothing.
 fn relative(option: &str, pattern: &str, workspace: &Path) -> Result<()> {
     let (not, path) = pattern.strip_prefix('!').map_or(("", pattern), |path| ("!", path));
-    match Path::new(path).strip_prefix(workspace) {
-        Ok(rest) if !rest.as_os_str().is_empty() => {
-            let hint = format!("{option} '{not}{}'", rest.display());
-            Err(Error::usage(format!("{option} {pattern}: patterns are relative to {}", workspace.display()))
-                .hint(hint))
-        }
-        _ => Ok(()),
-    }
+    // The workspace is known without links, and shells write what they came by.
+    let absolute = Some(Path::new(path)).filter(|path| path.is_absolute());
+    let real = absolute.and_then(|path| {
+        let (there, real) = path.ancestors().find_map(|it| Some((it, it.canonicalize().ok()?)))?;
+        Some(real.join(path.strip_prefix(there).ok()?))
+    });
+    let Some(rest) = real.as_deref().and_then(|path| path.strip_prefix(workspace).ok()) else {
+        return Ok(());
+    };
+    let rest = if rest.as_os_str().is_empty() { Path::new("**") } else { rest };
+    Err(Error::usage(format!("{option} {pattern}: patterns are relative to {}", workspace.display()))
+        .hint(format!("{option} '{not}{}'", rest.display())))
 }
 
 impl ScopeArgs {

@@ -32,15 +32,21 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 /// Returns where the errors of each run are listed, from the last such headline before its summary on. What a test prints
 /// stands in a block of its own.
 fn runs(sheet: &Sheet<'_>) -> Vec<Range<usize>> {
-    let (mut runs, mut start, mut is_printed) = (Vec::new(), None, false);
+    let (mut runs, mut start, mut is_listed, mut depth) = (Vec::new(), None, false, 0_usize);
     for (at, line) in sheet.lines.iter().enumerate() {
         let line = line.trim_ascii();
-        if line.ends_with("-----") && line.contains("output") {
-            is_printed = line.ends_with(" output -------");
-        } else if !is_printed && line == "ERRORS" {
-            start = Some(at + 1);
-        } else if !is_printed && line.starts_with("FAILED | ") {
-            runs.extend(start.take().map(|start| start..at));
+        match line {
+            _ if line.ends_with(" output -------") => depth += 1,
+            _ if line.ends_with(" output end -----") => depth = depth.saturating_sub(1),
+            // Where a process died in a test, its block has no end.
+            _ if line.starts_with("running ") && line.contains(" from ") => depth = 0,
+            _ if depth > 0 => {}
+            "ERRORS" => (start, is_listed) = (Some(at + 1), false),
+            "FAILURES" => is_listed = true,
+            _ if is_listed && line.starts_with("FAILED | ") => {
+                runs.extend(start.take().map(|start| start..at));
+            }
+            _ => {}
         }
     }
     runs.extend(start.map(|start| start..sheet.lines.len()));

@@ -9,7 +9,7 @@ use super::super::listing::{Ending, Tell};
 use super::super::page::{Cut, Page};
 use super::super::reason::{begins, indentation};
 use super::go_lines::{End, ends, heads};
-use super::{Sheet, diagnostic, places, until, without_time};
+use super::{Sheet, diagnostic, gotestsum, places, until, without_time};
 
 pub(super) const TOOL: &str = "go-test";
 
@@ -18,7 +18,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let mut start = 0;
     // gotestsum lists below which tests failed.
-    let is_listed = LazyCell::new(|| sheet.starting(b"=").any(|(_, line)| line.starts_with("=== FAIL: ")));
+    let listed = LazyCell::new(|| gotestsum::packages(sheet));
+    let is_listed = |package: &str| {
+        let ends = package.match_indices('/').map(|(at, _)| &package[at + 1..]);
+        ends.chain([package]).any(|end| listed.contains(end))
+    };
     for end in ends(sheet.own) {
         for (at, line) in places(b"#", &sheet.firsts[start..end.at]).map(|at| (start + at, lines[start + at]))
         {
@@ -27,7 +31,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             }
         }
         let heads = heads(sheet.own.part(start..end.at));
-        if let Some(result) = end.result.filter(|_| !heads.is_empty() || !*is_listed) {
+        if let Some(result) = end.result.filter(|_| !heads.is_empty() || !is_listed(end.package)) {
             told(end.package, result, &lines[start..end.at], &heads, found);
         }
         found.printed(printed(sheet, start..end.at));

@@ -1,6 +1,6 @@
 //! gotestsum: what failed is listed once more at the end, in some of its formats only there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::draft::{Draft, Found};
 use super::{Sheet, go_test, until, without_time};
@@ -16,21 +16,24 @@ struct Head<'a> {
 
 /// Reads of the list what is not told above it as go test prints it.
 pub(in crate::failure) fn read<'a>(sheet: &Sheet<'a>, found: &mut Found<'_>) {
-    let is_told = found.told_tests();
+    let (is_told, wholes) = (found.told_tests(), wholes(sheet));
     let heads: Vec<Head<'a>> = sheet.marked().filter_map(|(at, line)| head(at, line)).collect();
     let above = |it: Head<'a>| it.test.match_indices('/').map(move |(at, _)| (it.package, &it.test[..at]));
     let parents: BTreeSet<(&str, &str)> = heads.iter().copied().flat_map(above).collect();
     let failed: BTreeSet<&str> = heads.iter().filter(|it| !it.test.is_empty()).map(|it| it.package).collect();
     for Head { at, package, test } in heads {
-        let block = until(sheet.lines, at + 1, |line| line.starts_with("=== ") || line.starts_with("DONE "));
+        let told = until(sheet.lines, at + 1, |line| line.starts_with("=== ") || line.starts_with("DONE "));
         let ends = |line: &&str| line.trim_start().starts_with("--- FAIL: ");
-        let block: Vec<&str> = block.iter().copied().filter(|line| !ends(line)).collect();
+        let block: Vec<&str> = told.iter().copied().filter(|line| !ends(line)).collect();
         let is_silent = block.iter().all(|line| line.trim().is_empty());
-        let whole = whole(sheet, package);
+        let whole = wholes.get(package).copied().unwrap_or(package);
         let name = format!("{whole}.{test}");
         let is_parent = is_silent && parents.contains(&(package, test));
         if !test.is_empty() && !is_parent && !is_told(&name) {
             found.push(Draft::test(go_test::TOOL, &name, &block).headed(sheet.lines[at]));
+        }
+        if !test.is_empty() {
+            found.printed(told);
         }
         // One that does not build has its diagnostics elsewhere.
         let is_built = !block.iter().any(|line| line.ends_with(" failed]"));
@@ -48,10 +51,14 @@ fn head(at: usize, line: &str) -> Option<Head<'_>> {
     Some(Head { at, package, test })
 }
 
-/// Returns the whole name of a package, of which the list leaves out the module, where go test told it.
-fn whole<'a>(sheet: &Sheet<'a>, package: &'a str) -> &'a str {
-    let named =
-        sheet.starting(b"F").filter_map(|(_, line)| line.strip_prefix("FAIL\t")?.split(['\t', ' ']).next());
-    let is_it = |name: &&str| name.strip_suffix(package).is_some_and(|module| module.ends_with('/'));
-    named.into_iter().find(is_it).unwrap_or(package)
+/// Returns the packages that failed as go test names them, by each of their ends: the list leaves the module out.
+fn wholes<'a>(sheet: &Sheet<'a>) -> BTreeMap<&'a str, &'a str> {
+    let failed = sheet.starting(b"F").filter_map(|(_, line)| line.strip_prefix("FAIL\t"));
+    let names = failed.filter_map(|rest| rest.split(['\t', ' ']).next());
+    names.flat_map(|name| name.match_indices('/').map(move |(at, _)| (&name[at + 1..], name))).collect()
+}
+
+/// Returns the packages that are listed, if there is a list.
+pub(super) fn packages<'a>(sheet: &Sheet<'a>) -> BTreeSet<&'a str> {
+    sheet.starting(b"=").filter_map(|(at, line)| Some(head(at, line)?.package)).collect()
 }

@@ -31,7 +31,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Says whether several tests are marked as failed: a single one may be quoted, or the end of a build.
-pub(super) fn are_several(lines: &[&str]) -> bool {
+pub(in crate::failure) fn are_several(lines: &[&str]) -> bool {
     let mut names = lines.iter().filter_map(|line| marked_before(line.trim()));
     names.next().is_some_and(|first| names.any(|name| name != first))
 }

@@ -122,7 +122,8 @@ fn tree(lines: &[&str]) -> Option<usize> {
     let first = first.unwrap_or(behind.len());
     let above = behind[..first].iter().rev().take_while(|line| !line.trim().is_empty()).count();
     let head = lines.get(1 + first - above).filter(|line| indentation(line) == 2);
-    (head.is_some() && Some(passed) == passing && failed == listed + failing).then_some(1 + first - above)
+    (head.is_some() && Some(passed) == passing && failed.checked_sub(listed) == Some(failing))
+        .then_some(1 + first - above)
 }
 
 /// Returns the name of a suite of jasmine around whose specs something failed, which has no number: `Suite error: Name`.

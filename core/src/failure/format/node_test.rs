@@ -28,9 +28,10 @@ fn are_all(sheet: &Sheet<'_>, Range { start, end }: Range<usize>) -> bool {
     const COUNTS: usize = 10;
     let counts = sheet.lines[start..end].iter().rev().take(COUNTS);
     let counts = counts.filter_map(|line| line.strip_prefix("ℹ tests ").or(line.strip_prefix("ℹ suites ")));
-    let count: usize = counts.filter_map(|count| count.parse::<usize>().ok()).sum();
+    let count: u64 = counts.filter_map(|count| count.parse::<u32>().ok()).map(u64::from).sum();
     let ended = |at: &usize| !sheet.begins[*at].is_ascii() && is_point(sheet.lines[*at]);
-    (start + 1..end).filter(|at| ended(at) && !is_of_list(sheet.lines, *at)).count() == count
+    let ended = (start + 1..end).filter(|at| ended(at) && !is_of_list(sheet.lines, *at)).count();
+    count > 0 && u64::try_from(ended) == Ok(count)
 }
 
 /// Says whether a line is an item of the list, and none of the tree: its place stands above it.
@@ -42,10 +43,10 @@ fn read_run(sheet: &Sheet<'_>, Run { above, list }: &Run, found: &mut Found<'_>)
     let lines = sheet.lines;
     let mut names = names(sheet, above.clone());
     let (start, end) = (list.start, list.end);
-    let items = sheet.starting(&["✖".as_bytes()[0]]).skip_while(|(at, _)| *at <= start);
-    let items: Vec<(usize, &str)> = items.take_while(|(at, _)| *at < end).collect();
+    let items = sheet.own.part(start + 1..end).starting(&["✖".as_bytes()[0]]);
+    let items: Vec<(usize, &str)> = items.map(|(at, line)| (start + 1 + at, line)).collect();
     // Behind the list there may be the tree of another run. Versions before 20 tell no places.
-    let are_placed = items.iter().any(|(at, _)| is_of_list(lines, *at));
+    let are_placed = end < lines.len() || items.iter().any(|(at, _)| is_of_list(lines, *at));
     for (at, line) in items.into_iter().filter(|(at, _)| !are_placed || is_of_list(lines, *at)) {
         let named = line.strip_prefix("✖ ").filter(|name| !is_excused(name));
         let Some(name) = named.map(without_time) else { continue };

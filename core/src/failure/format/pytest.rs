@@ -258,18 +258,21 @@ struct Entry {
 impl Entry {
     /// Completes the name of a test that the summary does not name (`-rs`, `-rN`) with its file, where its block begins.
     fn named_by(self, block: &[Cow<'_, str>]) -> Self {
-        if !self.file.is_empty() || !self.stage.is_empty() || self.name.contains(' ') {
+        if !self.file.is_empty() || !self.stage.is_empty() {
             return self;
         }
         let place = |line: &str| {
             let (file, rest) = line.split_once(".py:")?;
-            let is_own = !file.contains(' ')
+            let is_own = !file.contains([' ', ':'])
                 && !file.starts_with(['/', '.'])
+                && !file.contains("site-packages")
                 && rest.starts_with(|c: char| c.is_ascii_digit());
             is_own.then(|| format!("{file}.py"))
         };
-        let Some(file) = block.iter().find_map(|line| place(line)) else { return self };
         let (path, parameters) = self.name.split_at(self.name.find('[').unwrap_or(self.name.len()));
+        let Some(file) = block.iter().find_map(|line| place(line)).filter(|_| !path.contains(' ')) else {
+            return self;
+        };
         Self { name: format!("{file}::{}{parameters}", path.replace('.', "::")), file, ..self }
     }
 }

@@ -53,17 +53,17 @@ fn are_all(lines: &[&str]) -> bool {
 
 /// Reads the numbered list of a run above its summary, below which stands how to run the examples again.
 fn read_list(sheet: &Sheet<'_>, Run { above, list: below }: &Run, found: &mut Found<'_>) {
-    let lines = sheet.lines;
+    let lines = &sheet.lines[..above.end];
     // An example may print the headline, too; the list is behind all that they print, and before the summary.
-    let mut headlines =
-        sheet.starting(b"F").filter(|(at, line)| above.contains(at) && line.trim_end() == "Failures:");
-    let Some((start, _)) = headlines.next_back() else { return };
+    let own = sheet.own.part(above.clone());
+    let mut headlines = own.starting(b"F").filter(|(_, line)| line.trim_end() == "Failures:");
+    let Some(start) = headlines.next_back().map(|(at, _)| above.start + at) else { return };
     let items = numbered::items(lines, start + 1, |line| {
         let ends = ["Finished in ", "Failed examples:", "Pending:", "Top "];
         ends.iter().any(|end| line.starts_with(end))
     });
     // To be run again they are listed in the same order.
-    let reruns = sheet.starting(b"r").filter(|(at, _)| (start..below.end).contains(at));
+    let reruns = sheet.own.part(start..below.end).starting(b"r");
     let files: Vec<&str> = reruns.filter_map(|(_, line)| to_rerun(line)).collect();
     for (nth, item) in items.iter().enumerate() {
         if let Some(rerun) = item.body.iter().position(|line| line.starts_with("  To rerun use: --match ")) {

@@ -7,15 +7,11 @@ use regex::Regex;
 
 use super::super::draft::{Draft, Found};
 use super::super::reason::{exception, is_frame};
-use super::{Sheet, libtest, markers, until};
+use super::{Sheet, libtest, until};
 
 /// Reads the last exception of each language that a stack belongs to.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    // What a runner caught or a test logged is no failure beside those that it marks.
-    if [sheet.own, sheet.beside].iter().any(|own| markers::are_several(own.lines)) {
-        return;
-    }
     python(lines, found);
     fatal_python(lines, found);
     rust(lines, found);
