@@ -81,7 +81,7 @@ fn pattern(text: &str) -> std::result::Result<String, String> {
         return Err("it is empty".to_owned());
     }
     let path = text.trim_start_matches('!');
-    if path.trim() != path || text.trim() != text {
+    if path.trim() != path {
         return Err("there is a blank at its beginning or its end".to_owned());
     }
     workflow_file::pattern(text).map(|()| text.to_owned())

@@ -19,10 +19,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut start = 0;
     // gotestsum lists below which tests failed.
     let listed = LazyCell::new(|| gotestsum::packages(sheet));
-    let is_listed = |package: &str| {
-        let ends = package.match_indices('/').map(|(at, _)| &package[at + 1..]);
-        ends.chain([package]).any(|end| listed.contains(end))
-    };
+    let is_listed = |package| gotestsum::ends(package).chain([package]).any(|end| listed.contains(end));
     for end in ends(sheet.own) {
         for (at, line) in places(b"#", &sheet.firsts[start..end.at]).map(|at| (start + at, lines[start + at]))
         {
@@ -30,9 +27,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 built(package, &lines[at + 1..], found);
             }
         }
-        let heads = heads(sheet.own.part(start..end.at));
-        if let Some(result) = end.result.filter(|_| !heads.is_empty() || !is_listed(end.package)) {
-            told(end.package, result, &lines[start..end.at], &heads, found);
+        if let Some(result) = end.result {
+            let failed = heads(sheet.own.part(start..end.at));
+            if !failed.is_empty() || !is_listed(end.package) {
+                told(end.package, result, &lines[start..end.at], &failed, found);
+            }
         }
         found.printed(printed(sheet, start..end.at));
         start = end.at + 1;

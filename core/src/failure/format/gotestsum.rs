@@ -16,29 +16,29 @@ struct Head<'a> {
 
 /// Reads of the list what is not told above it as go test prints it.
 pub(in crate::failure) fn read<'a>(sheet: &Sheet<'a>, found: &mut Found<'_>) {
-    let (is_told, wholes) = (found.told_tests(), wholes(sheet));
+    let (is_told, named) = (found.told_tests(), wholes(sheet));
     let heads: Vec<Head<'a>> = sheet.marked().filter_map(|(at, line)| head(at, line)).collect();
     let above = |it: Head<'a>| it.test.match_indices('/').map(move |(at, _)| (it.package, &it.test[..at]));
     let parents: BTreeSet<(&str, &str)> = heads.iter().copied().flat_map(above).collect();
     let failed: BTreeSet<&str> = heads.iter().filter(|it| !it.test.is_empty()).map(|it| it.package).collect();
     for Head { at, package, test } in heads {
         let told = until(sheet.lines, at + 1, |line| line.starts_with("=== ") || line.starts_with("DONE "));
-        let ends = |line: &&str| line.trim_start().starts_with("--- FAIL: ");
-        let block: Vec<&str> = told.iter().copied().filter(|line| !ends(line)).collect();
-        let is_silent = block.iter().all(|line| line.trim().is_empty());
-        let whole = wholes.get(package).copied().unwrap_or(package);
+        let is_end = |line: &&str| line.trim_start().starts_with("--- FAIL: ");
+        let block: Vec<&str> = told.iter().copied().filter(|line| !is_end(line)).collect();
+        let whole = named.get(package).copied().unwrap_or(package);
+        if test.is_empty() {
+            // One that does not build has its diagnostics elsewhere.
+            let is_built = !block.iter().any(|line| line.ends_with(" failed]"));
+            if is_built && !failed.contains(package) {
+                go_test::died(whole, &block, "FAIL", found);
+            }
+            continue;
+        }
+        found.printed(told);
+        let is_parent = parents.contains(&(package, test)) && block.iter().all(|line| line.trim().is_empty());
         let name = format!("{whole}.{test}");
-        let is_parent = is_silent && parents.contains(&(package, test));
-        if !test.is_empty() && !is_parent && !is_told(&name) {
+        if !is_parent && !is_told(&name) {
             found.push(Draft::test(go_test::TOOL, &name, &block).headed(sheet.lines[at]));
-        }
-        if !test.is_empty() {
-            found.printed(told);
-        }
-        // One that does not build has its diagnostics elsewhere.
-        let is_built = !block.iter().any(|line| line.ends_with(" failed]"));
-        if test.is_empty() && is_built && !failed.contains(package) {
-            go_test::died(whole, &block, "FAIL", found);
         }
     }
 }
@@ -55,7 +55,12 @@ fn head(at: usize, line: &str) -> Option<Head<'_>> {
 fn wholes<'a>(sheet: &Sheet<'a>) -> BTreeMap<&'a str, &'a str> {
     let failed = sheet.starting(b"F").filter_map(|(_, line)| line.strip_prefix("FAIL\t"));
     let names = failed.filter_map(|rest| rest.split(['\t', ' ']).next());
-    names.flat_map(|name| name.match_indices('/').map(move |(at, _)| (&name[at + 1..], name))).collect()
+    names.flat_map(|name| ends(name).map(move |end| (end, name))).collect()
+}
+
+/// Returns what the list may call a package, without its module.
+pub(super) fn ends(package: &str) -> impl Iterator<Item = &str> {
+    package.match_indices('/').map(|(at, _)| &package[at + 1..])
 }
 
 /// Returns the packages that are listed, if there is a list.

@@ -13,7 +13,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut running: Option<(usize, &str)> = None;
     // In brief mode only failures are printed, without a line where they begin; up to where there is none.
     let (mut since, mut none_up_to) = (0, 0);
-    let ends = LazyCell::new(|| ends(sheet));
+    let last = LazyCell::new(|| ends(sheet));
     for (at, line) in sheet.starting(b"[") {
         if let Some(name) = line.strip_prefix("[ RUN      ] ") {
             running = Some((at, name.trim()));
@@ -52,7 +52,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         } else if line.starts_with("[=====") || line.starts_with("[-----") {
             since = at + 1;
             // Another process begins: the test that runs started it, or came to no end.
-            let is_over = |name: &str| is_begin(line) && ends.get(name).is_none_or(|end| *end < at);
+            let is_over = |name: &str| is_begin(line) && last.get(name).is_none_or(|end| *end < at);
             if let Some((start, name)) = running.take_if(|(_, name)| is_over(name)) {
                 crashed(name, &lines[start..], found);
             }

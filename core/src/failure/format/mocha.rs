@@ -64,7 +64,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
     let is_list = |line: &str| line.starts_with("  ") && count_of(line, " failing").is_some();
     let lists: Vec<usize> = sheet.marked().filter(|(_, line)| is_list(line)).map(|(at, _)| at).collect();
-    let tree = |part: Range<usize>| Some(part.start + tree(&lines[part.start..=part.end])?);
+    let tree = |part: Range<usize>| Some(part.start + whole_tree(&lines[part.start..=part.end])?);
     let is_whole = |part: Range<usize>| {
         found.package_of(lines[part.start]) != found.package_of(lines[part.end]) || tree(part).is_some()
     };
@@ -101,7 +101,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 /// Returns where the tree begins behind a list, with which these lines begin; `None` if it is not whole, because it holds not as
 /// many tests as are counted above the list at their end, or because its first test is of a suite above.
-fn tree(lines: &[&str]) -> Option<usize> {
+fn whole_tree(lines: &[&str]) -> Option<usize> {
     /// So far above a list it is told how many passed.
     const COUNTS: usize = 4;
     let [list, behind @ .., below] = lines else { return None };

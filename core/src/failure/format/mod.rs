@@ -61,7 +61,7 @@ pub(super) mod kotlin;
 pub(super) mod libtest;
 pub(super) mod lint_json;
 pub(super) mod listed;
-pub(super) mod lists;
+mod lists;
 pub(super) mod markers;
 pub(super) mod maven;
 pub(super) mod meson;
