@@ -8,7 +8,12 @@ use crate::place::{self, Place};
 
 /// Workers of one iteration, and how a run with each of them ends.
 const WORKERS: [(&str, &str, i32); 6] = [
-    ("a bomb", "ulimit -u 100; bomb() { bomb | bomb & }; bomb 2>/dev/null; sleep 0.3; exit 0", 0),
+    // What the shell still needs is begun before it: a fork that fails is tried for 15 s, and then bash gives up with 254.
+    (
+        "a bomb",
+        "ulimit -u 100; bomb() { bomb | bomb & }; sleep 0.3 & nap=$!; bomb 2>/dev/null & wait $nap; exit 0",
+        0,
+    ),
     ("a daemon", "setsid sh -c 'sleep 600 & sleep 600' </dev/null >/dev/null 2>&1 & exit 0", 0),
     ("a crowd", "for each in $(seq 300); do sleep 600 & done; exit 0", 0),
     ("one that ignores SIGTERM", "trap '' TERM INT HUP; while :; do sleep 600; done", 5),
