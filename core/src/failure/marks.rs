@@ -4,6 +4,7 @@
 //! threes are known, the rarest at an even and the rarest at an odd distance from its beginning, so one of them is
 //! always among those looked up. The steps do not wait for one another as those of an automaton do.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::registry::FORMATS;
@@ -50,13 +51,14 @@ struct Part {
 
 impl Part {
     /// Returns the rarest part of a mark at an even distance from its beginning, and at an odd one.
-    fn both(mark: &'static str, format: usize) -> [Self; 2] {
+    fn both(mark: &'static str, format: usize, shared: &Shared) -> [Self; 2] {
         let (begins_line, ends_line) = (mark.starts_with('\n'), mark.ends_with('\n'));
         let mark = mark.trim_matches('\n').as_bytes();
         let known = u64::MAX >> (64 - 8 * mark.len().min(8));
         [0, 1].map(|parity| {
             let offsets = (parity..mark.len() + 1 - BYTES).step_by(2);
-            let offset = offsets.min_by_key(|at| commonness(&mark[*at..]));
+            let cost = |at: &usize| commonness(&mark[*at..]) + shared.cost(&mark[*at..][..BYTES]);
+            let offset = offsets.min_by_key(cost);
             let offset = offset.expect("a mark has at least four bytes");
             let index = index(&mark[offset..offset + BYTES]);
             Self { mark, offset, index, head: head(mark), known, begins_line, ends_line, format }
@@ -100,7 +102,9 @@ impl Search {
     fn new() -> Self {
         let marks = FORMATS.iter().enumerate();
         let marks = marks.flat_map(|(format, it)| it.marks.iter().map(move |mark| (*mark, format)));
-        let mut parts: Vec<Part> = marks.flat_map(|(mark, format)| Part::both(mark, format)).collect();
+        let shared = Shared::new();
+        let mut parts: Vec<Part> =
+            marks.flat_map(|(mark, format)| Part::both(mark, format, &shared)).collect();
         parts.sort_by_key(|part| part.index);
         let (mut followers, mut begins) = (Box::new([0; 1 << 16]), vec![0; 1 << 16]);
         for (at, part) in parts.iter().enumerate().rev() {
@@ -166,11 +170,32 @@ fn class(byte: u8) -> u8 {
     1 << (byte & 7)
 }
 
+/// How many marks have the same three bytes.
+struct Shared(BTreeMap<&'static [u8], u32>);
+
+impl Shared {
+    fn new() -> Self {
+        let mut shared = BTreeMap::new();
+        for mark in FORMATS.iter().flat_map(|format| format.marks) {
+            for three in mark.trim_matches('\n').as_bytes().windows(BYTES) {
+                *shared.entry(three).or_default() += 1;
+            }
+        }
+        Self(shared)
+    }
+
+    /// Says what it costs more to look these three up, behind which all these marks are compared.
+    fn cost(&self, three: &[u8]) -> u32 {
+        const COST_MAX: u32 = 4;
+        (self.0[three] / 2).min(COST_MAX)
+    }
+}
+
 /// Words, and parts of them, that tools print all the time.
-const COMMON: [&str; 26] = [
+const COMMON: [&str; 30] = [
     " Test", " tests", "error", "ERROR", "examples", "\"Action\":\"", "expected", " file", "form", "info",
     " in ", " Running ", " RUN ", "    ", "ed ", ".test", "execut", "...", " build", "compil", "check",
-    " not ", "s, ", " fail", "project", "null",
+    " not ", "s, ", " fail", "project", "null", "FAIL", "Fail", " - ", "time",
 ];
 
 /// Says how common it is in what tools print that a text begins with these three bytes and the one behind them.

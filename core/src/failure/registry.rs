@@ -350,8 +350,8 @@ fn read_beside(
         Beside::of(printed, printed_is_known)
     });
     found.reading_beside();
-    let mut views = pages.clone();
-    for (at, view) in views.iter_mut().enumerate() {
+    for (at, page) in pages.iter().enumerate() {
+        let mut view = page.clone();
         if let Some(beside) = &beside {
             view.keep(&beside[at].last_words);
         }

@@ -33,7 +33,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 /// stands in a block of its own.
 fn runs(sheet: &Sheet<'_>) -> Vec<Range<usize>> {
     let (mut runs, mut start, mut is_listed, mut depth) = (Vec::new(), None, false, 0_usize);
-    for (at, line) in sheet.lines.iter().enumerate() {
+    for (at, (line, begin)) in sheet.lines.iter().zip(sheet.begins).enumerate() {
+        // These tell most lines apart.
+        if !matches!(begin, b'r' | b'E' | b'F') && !line.ends_with(['-', ' ']) {
+            continue;
+        }
         let line = line.trim_ascii();
         match line {
             _ if line.ends_with(" output -------") => depth += 1,

@@ -103,6 +103,10 @@ pub(super) fn begins(line: &str) -> Option<u8> {
 
 /// Says whether a line is one of a stack trace.
 pub(super) fn is_frame(line: &str) -> bool {
+    // Most lines begin otherwise, which is seen without trimming them.
+    if !matches!(begins(line), Some(b'a' | b'#' | b's' | b'g' | 0x80..)) {
+        return false;
+    }
     let line = line.trim_start();
     match line.as_bytes().first() {
         Some(b'a') => line

@@ -1,10 +1,11 @@
 //! What RSpec says of an example.
 
-use super::{Reason, exception, is_frame};
+use super::{Reason, begins, exception, is_frame};
 
 /// Reads `Failure/Error: <source>` and what follows it.
 pub(super) fn example(block: &[&str]) -> Option<Reason> {
-    let at = block.iter().position(|line| line.trim_start().starts_with("Failure/Error:"))?;
+    let is_head = |line: &&str| begins(line) == Some(b'F') && line.trim_start().starts_with("Failure/Error:");
+    let at = block.iter().position(is_head)?;
     let source = block[at].trim_start().trim_start_matches("Failure/Error:").trim();
     let told: Vec<&str> = block[at + 1..]
         .iter()
