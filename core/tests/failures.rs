@@ -49,6 +49,8 @@ macro_rules! samples {
 samples! {
     "ansible-lint.txt"
     "asan.txt"
+    "automake-verbose.txt"
+    "automake.txt"
     "ava-exit.txt"
     "ava-uncaught.txt"
     "ava.txt"
@@ -121,6 +123,7 @@ samples! {
     "elixirc.txt"
     "esbuild-two.txt"
     "eslint-json.json"
+    "eslint-pretty.txt"
     "eslint.txt"
     "eunit.txt"
     "exception-group.txt"
@@ -244,14 +247,19 @@ samples! {
     "psalm.txt"
     "pydocstyle.txt"
     "pylint.txt"
+    "pyrefly.txt"
     "pyright.json"
     "pytest-chained.txt"
     "pytest-collect-class.txt"
     "pytest-conftest.txt"
+    "pytest-describe.txt"
+    "pytest-instafail.txt"
     "pytest-internal.txt"
     "pytest-line.txt"
+    "pytest-pretty.txt"
     "pytest-short.txt"
     "pytest-sugar.txt"
+    "pytest-timeout.txt"
     "pytest-warning.txt"
     "pytest-warnings.txt"
     "pytest-xpass-line.txt"
@@ -290,6 +298,7 @@ samples! {
     "shell.txt"
     "shellcheck-tty.txt"
     "shellcheck.txt"
+    "shunit2.txt"
     "sqlfluff.txt"
     "standard.txt"
     "stestr.txt"
@@ -317,6 +326,7 @@ samples! {
     "trial.txt"
     "tsan.txt"
     "tsc.txt"
+    "tsd.txt"
     "ty-concise.txt"
     "typos.jsonl"
     "typos.txt"
@@ -2404,6 +2414,7 @@ fn a_diagnostic_is_the_same_in_every_form_that_its_tool_has() {
                 format!("\n/srv/ci/shop/a.js\n  9:9  error  {unused}  no-unused-vars\n\n✖ 1 problem (1 error, 0 warnings)\n"),
                 json!([{"filePath": "/srv/ci/shop/a.js", "messages": [{"ruleId": "no-unused-vars", "severity": 2, "message": format!("{unused}."), "line": 9, "column": 9}]}]).to_string(),
                 format!("/srv/ci/shop/a.js: line 9, col 9, Error - {unused}. (no-unused-vars)\n\n1 problem\n"),
+                format!("\n  a.js:9:9\n  ✖  9:9  {unused}.  no-unused-vars\n\n  1 error\n"),
                 format!(
                     "<?xml version=\"1.0\"?><checkstyle version=\"4.3\"><file name=\"/srv/ci/shop/a.js\"><error line=\"9\" column=\"9\" severity=\"error\" message=\"{unused}. (no-unused-vars)\" source=\"eslint.rules.no-unused-vars\" /></file></checkstyle>"
                 ),
@@ -2423,6 +2434,17 @@ fn a_diagnostic_is_the_same_in_every_form_that_its_tool_has() {
             vec![
                 "/srv/ci/shop/a.py\n  /srv/ci/shop/a.py:15:12 - error: Type \"int\" is not assignable\n    \"int\" is not assignable to \"str\" (reportReturnType)\n1 error, 0 warnings, 0 informations\n".to_owned(),
                 json!({"generalDiagnostics": [{"file": "/srv/ci/shop/a.py", "severity": "error", "message": "Type \"int\" is not assignable\n\u{a0}\u{a0}\"int\" is not assignable to \"str\"", "range": {"start": {"line": 14, "character": 11}}, "rule": "reportReturnType"}]}).to_string(),
+            ],
+        ),
+        (
+            "pyrefly",
+            vec![
+                "ERROR Cannot find module `c` [missing-import]\n --> a b/c.py:2:8\n  |\n2 | import c\n  |        ^\n  |\n  Looked in these locations:\n".to_owned(),
+                "ERROR a b/c.py:2:8-9: Cannot find module `c` [missing-import]\n".to_owned(),
+                "::error file=/srv/ci/shop/a b/c.py,line=2,col=8,title=Pyrefly missing-import::Cannot find module `c`%0A  Looked in these locations:\n".to_owned(),
+                json!({"errors": [{"line": 2, "column": 8, "path": "a b/c.py", "code": -2, "name": "missing-import", "description": "Cannot find module `c`\n  Looked in these locations:", "severity": "error"}]}).to_string(),
+                json!({"$schema": "sarif-2.1.0.json", "runs": [{"results": [{"ruleId": "missing-import", "level": "error", "message": {"text": "Cannot find module `c`\nLooked in these locations:"}, "locations": [{"physicalLocation": {"artifactLocation": {"uri": "a%20b/c.py"}, "region": {"startLine": 2, "startColumn": 8}}}]}]}]}).to_string(),
+                "<testsuites><testsuite name=\"pyrefly\"><testcase classname=\"a b/c.py\" name=\"missing-import:L2\" file=\"a b/c.py\" line=\"2\"><failure type=\"missing-import\" message=\"Cannot find module `c`\">Cannot find module `c`</failure></testcase></testsuite></testsuites>".to_owned(),
             ],
         ),
         (

@@ -1,5 +1,5 @@
 //! A headline and an arrow: `error[E0308]: mismatched types` and `--> src/lib.rs:3:5`. So speak rustc and
-//! clippy, and after them ruff, ty and deno lint.
+//! clippy, and after them ruff, ty, pyrefly and deno lint.
 
 use std::sync::LazyLock;
 
@@ -15,6 +15,7 @@ static HEAD: LazyLock<Regex> = LazyLock::new(|| {
 
 /// What a headline says.
 struct Head<'a> {
+    tool: &'static str,
     whole: &'a str,
     level: &'a str,
     code: &'a str,
@@ -25,10 +26,24 @@ struct Head<'a> {
 impl<'a> Head<'a> {
     fn of(whole: &'a str) -> Option<Self> {
         // Most lines are none, and this tells so at once.
+        if let Some(head) = Self::of_pyrefly(whole) {
+            return Some(head);
+        }
         let head = is_of_head(whole).then(|| HEAD.captures(whole)).flatten()?;
         let text = |name: &str| head.name(name).map_or("", |it| it.as_str());
         let what = &whole[head[0].len()..];
-        Some(Self { whole, level: text("level"), code: text("code"), rule: text("rule"), what })
+        let rule = text("rule");
+        let tool = if rule.is_empty() { "rustc" } else { "ruff" };
+        Some(Self { tool, whole, level: text("level"), code: text("code"), rule, what })
+    }
+
+    /// Takes `ERROR message [rule]` apart.
+    fn of_pyrefly(whole: &'a str) -> Option<Self> {
+        const LEVELS: [(&str, &str); 3] = [("ERROR ", ""), (" WARN ", "warning"), (" INFO ", "info")];
+        let (said, level) =
+            LEVELS.iter().find_map(|(word, level)| Some((whole.strip_prefix(word)?, *level)))?;
+        let (what, rule) = said.trim_end().strip_suffix(']')?.rsplit_once(" [")?;
+        Some(Self { tool: "pyrefly", whole, level, code: "", rule, what })
     }
 }
 
@@ -62,7 +77,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         let near = &lines[..lines.len().min(at + BODY_LINES)];
         let body = until(near, at + 1, |line| line.trim().is_empty());
-        let (tool, code) = if head.rule.is_empty() { ("rustc", head.code) } else { ("ruff", head.rule) };
+        let (tool, code) = (head.tool, if head.rule.is_empty() { head.code } else { head.rule });
         let draft = Draft::diagnostic(tool, place.file, place.line, head.what).kind(code);
         // The rule stood there once.
         let label = Some(label(body)).filter(|label| *label != code).unwrap_or_default();

@@ -64,7 +64,9 @@ pub(in crate::failure) fn parse(line: &str) -> Option<Diagnostic<'_>> {
     {
         return None;
     }
-    let Position { file, line: number, column, is_sure, said: told } = Position::of(line)?;
+    // pyrefly shouts before the place, and ends with a rule.
+    let placed = line.strip_prefix("ERROR ").filter(|placed| placed.ends_with(']')).unwrap_or(line);
+    let Position { file, line: number, column, is_sure, said: told } = Position::of(placed)?;
     // RSpec says so what to run again.
     if !is_sure || !is_path(file) || file.starts_with("rspec ") {
         return None;
@@ -149,7 +151,7 @@ fn outdented(line: &str) -> &str {
 }
 
 /// Says whether a word is written like the name of a rule.
-fn is_rule(word: &str) -> bool {
+pub(super) fn is_rule(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_lowercase() || c == '@')
         && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '@'))
 }

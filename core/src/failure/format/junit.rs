@@ -295,10 +295,18 @@ impl Case {
             let is_number = |character: char| character.is_ascii_digit();
             line.is_some_and(|rest| rest.starts_with(is_number) || self.class.ends_with(is_number))
         };
-        told_place(body).is_some()
+        self.rule_at_line().is_some()
+            || told_place(body).is_some()
             || names_place(message)
             || names_place(body)
             || self.diagnostics(dialect).is_some()
+    }
+
+    /// Returns rule and line of a finding that the case is named by, `bad-return:L5`.
+    fn rule_at_line(&self) -> Option<(&str, u32)> {
+        let (rule, number) = self.name.rsplit_once(":L")?;
+        let line = self.line.filter(|line| number == line.to_string() && self.class == self.file)?;
+        Some((rule, line))
     }
 
     /// Reads the lines of a case that is a file or a run of a linter, if each of them is a diagnostic: some name the file,
@@ -333,7 +341,13 @@ impl Case {
         let suite = suites.last().map(|suite| &*suite.name);
         let file = suite.filter(|suite| dialect == "junit" && diagnostic::is_path(suite));
         if let (Some(file), Some((line, column))) = (file, told_place(body)) {
-            return Some(self.finding(file, line, column, message));
+            // Behind the name of the tool; what ESLint cannot parse breaks none.
+            let rule = self.name.strip_prefix("org.").and_then(|name| name.split_once('.'));
+            let rule = rule.map_or(&*self.name, |(_, rule)| rule);
+            return Some(finding(file, line, column, if rule == "unknown" { "" } else { rule }, message));
+        }
+        if let Some((rule, line)) = self.rule_at_line() {
+            return Some(finding(&self.file, line, None, rule, message));
         }
         if dialect == "playwright" {
             return Some(super::playwright::of_report(host(suites), &self.class, &self.name, body));
@@ -383,16 +397,6 @@ impl Case {
         Some(draft)
     }
 
-    /// Makes what a linter found: the suite is the file, and the case is named by the rule, behind the name of the tool.
-    fn finding(&self, file: &str, line: u32, column: Option<u32>, message: &str) -> Draft {
-        let tool = self.name.strip_prefix("org.").and_then(|name| name.split_once('.'));
-        // What ESLint cannot parse breaks none.
-        let rule = tool.map_or(&*self.name, |(_, rule)| rule);
-        let rule = if rule == "unknown" { "" } else { rule };
-        let draft = Draft::diagnostic("diagnostics", file, Some(line), message).kind(rule);
-        draft.shown_at(column, "").message(&format!("{rule} {message}"))
-    }
-
     /// Returns the name as the tool itself would give it.
     fn full_name(&self, dialect: &str, suites: &[Suite]) -> String {
         let file = |path: &str| path.trim_start_matches("./").to_owned();
@@ -420,6 +424,12 @@ impl Case {
             _ => format!("{}.{}", self.class, self.name),
         }
     }
+}
+
+/// Makes what a linter found.
+fn finding(file: &str, line: u32, column: Option<u32>, rule: &str, message: &str) -> Draft {
+    let draft = Draft::diagnostic("diagnostics", file, Some(line), message).kind(rule);
+    draft.shown_at(column, "").message(&format!("{rule} {message}"))
 }
 
 /// Says whether the text of a case is a warning of ESLint: `line 1, col 2, Warning - ...`.

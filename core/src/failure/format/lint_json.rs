@@ -100,6 +100,10 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
         Value::String(rule) => Some(rule.clone()).filter(|rule| !is_source(rule)),
         Value::Array(rules) => rules.first().and_then(Value::as_str).map(str::to_owned),
         Value::Number(rule) if is_shell(value) => Some(format!("SC{rule}")),
+        // pyrefly has one code for all its rules.
+        Value::Number(rule) if rule.as_i64().is_some_and(|code| code < 0) => {
+            value["name"].as_str().map(str::to_owned)
+        }
         Value::Number(rule) => Some(rule.to_string()),
         Value::Object(rule) => {
             rule.get("value").or(rule.get("id")).and_then(Value::as_str).map(str::to_owned)

@@ -50,6 +50,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut run = Run::default();
     let mut width = 0;
     let mut end = 0;
+    // Where the tests of this run begin to be run.
+    let mut started = None;
     for (at, line) in sheet.starting(b"=_\xe2") {
         // What a test printed is a part of its block, whatever it looks like.
         if at < end {
@@ -67,6 +69,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             ));
         } else if let Some(title) = framed(line, b'=') {
             width = line.chars().count();
+            // Plugins show there what the run shows below once more.
+            if let Some(start) = started.take().filter(|_| title != STARTED) {
+                found.printed(&lines[start..at]);
+            }
+            started = Some(at + 1).filter(|_| title == STARTED);
             section = if matches!(title, "FAILURES" | "ERRORS" | "PASSES") { title } else { "" };
             if section == "FAILURES" {
                 let untitled = until(lines, at + 1, |line| is_framed(line, b'=') || is_framed(line, b'_'));
@@ -77,18 +84,30 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             } else if title == "short test summary info" {
                 std::mem::take(&mut run).push(summary(lines, at + 1), found);
             }
-        } else if !section.is_empty()
+        } else if (!section.is_empty() || started.is_some())
             && let Some(title) = framed(line, b'_').filter(|title| !title.trim_matches(['_', ' ']).is_empty())
         {
             let own = own_lines(lines, at + 1, width);
             end = at + 1 + own.len();
             found.printed(own);
-            if section != "PASSES" {
-                run.blocks.push((title, section, until(own, 0, |line| is_framed(line, b'-'))));
+            let block = until(own, 0, |line| is_framed(line, b'-'));
+            match section {
+                "PASSES" => {}
+                "" => run.at_once.push((title, as_far_as_place(block))),
+                _ => run.blocks.push((title, section, block)),
             }
         }
     }
     run.push(Vec::new(), found);
+}
+
+/// The title above the tests that a run begins with.
+const STARTED: &str = "test session starts";
+
+/// Returns a block up to its last place, below which stands how far the run is.
+fn as_far_as_place<'s, 'a>(block: &'s [&'a str]) -> &'s [&'a str] {
+    let is_place = |line: &&str| !line.starts_with([' ', 'E', '>']) && line.contains(".py:");
+    &block[..block.iter().rposition(is_place).map_or(block.len(), |at| at + 1)]
 }
 
 /// Returns the title of a block as pytest-sugar frames it, which shows each failure when it happens.
@@ -113,6 +132,8 @@ fn is_progress(line: &str) -> bool {
 struct Run<'s, 'a> {
     /// The blocks, with their titles and sections.
     blocks: Vec<(&'a str, &'a str, &'s [&'a str])>,
+    /// What looks like one above all sections: pytest-instafail shows them when they happen, and tests print anything.
+    at_once: Vec<(&'a str, &'s [&'a str])>,
     /// What has no title.
     placed: VecDeque<(String, Vec<String>)>,
 }
@@ -120,9 +141,15 @@ struct Run<'s, 'a> {
 impl Run<'_, '_> {
     fn push(self, ids: Vec<Id<'_>>, found: &mut Found<'_>) {
         let mut ids = Ids::new(ids);
-        for (title, section, block) in self.blocks {
+        let at_once = self.at_once.into_iter().map(|(title, block)| {
+            let section = if title.starts_with("ERROR ") { "ERRORS" } else { "FAILURES" };
+            (title, section, block)
+        });
+        let titled = self.blocks.len();
+        for (nth, (title, section, block)) in self.blocks.into_iter().chain(at_once).enumerate() {
             let entry = entry(title, section, &mut ids);
-            if block.iter().take(3).any(|line| super::junit::is_parent(line)) {
+            let is_printed = nth >= titled && entry.file.is_empty();
+            if is_printed || block.iter().take(3).any(|line| super::junit::is_parent(line)) {
                 continue;
             }
             // Which of several processes ran a test is chance.
@@ -299,11 +326,18 @@ fn entry(title: &str, section: &str, ids: &mut Ids<'_>) -> Entry {
     // A subtest has its message and its parameters behind the name.
     let bare = rest.split(" [").next().unwrap_or(rest).split(" (").next().unwrap_or(rest);
     let is_sub = bare.len() < rest.len() && !bare.contains('[');
-    let at = ids.take(if is_sub { bare } else { rest }, section == "ERRORS", is_sub);
+    let (name, is_error) = (if is_sub { bare } else { rest }, section == "ERRORS");
+    let at = ids.take(name, is_error, is_sub).or_else(|| ids.take_inner(name, is_error, is_sub));
     let at = at.or_else(|| ids.take_crashed(rest));
     let id = at.map(|at| &ids.all[at]);
     let name = id.map_or_else(|| rest.to_owned(), Id::full);
     Entry { name, file: id.map(|id| id.file.to_owned()).unwrap_or_default(), stage }
+}
+
+/// Returns the last part of a name of several; parameters may hold anything.
+fn last_of_several(name: &str) -> Option<&str> {
+    let path = &name[..name.find('[').unwrap_or(name.len())];
+    path.rfind("::").map(|at| &name[at + "::".len()..])
 }
 
 /// The entries of the summary, each of which belongs to one block.
@@ -312,6 +346,8 @@ struct Ids<'a> {
     /// The entries that have no block yet: by the name as titles write it, whether it is an error, and
     /// whether it is a subtest.
     open: BTreeMap<(String, bool, bool), VecDeque<usize>>,
+    /// The entries with more than one part in their names, by the last of these.
+    inner: BTreeMap<(String, bool, bool), VecDeque<usize>>,
     /// The errors of each file.
     errors: BTreeMap<&'a str, Vec<usize>>,
 }
@@ -319,19 +355,38 @@ struct Ids<'a> {
 impl<'a> Ids<'a> {
     fn new(all: Vec<Id<'a>>) -> Self {
         let mut open: BTreeMap<_, VecDeque<usize>> = BTreeMap::new();
+        let mut inner: BTreeMap<_, VecDeque<usize>> = BTreeMap::new();
         let mut errors: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (at, id) in all.iter().enumerate() {
-            open.entry(id.key()).or_default().push_back(at);
+            let (name, is_error, is_sub) = id.key();
+            if let Some(last) = id.test.and_then(last_of_several) {
+                inner.entry((last.to_owned(), is_error, is_sub)).or_default().push_back(at);
+            }
+            open.entry((name, is_error, is_sub)).or_default().push_back(at);
             if id.status == "ERROR" {
                 errors.entry(id.file).or_default().push(at);
             }
         }
-        Self { all, open, errors }
+        Self { all, open, inner, errors }
     }
 
     /// Finds the next entry of this name, and gives it away.
     fn take(&mut self, title: &str, is_error: bool, is_sub: bool) -> Option<usize> {
         self.open.get_mut(&(title.replace("::", "."), is_error, is_sub))?.pop_front()
+    }
+
+    /// Finds the next entry that this name is the last part of, and gives it away: that is the title where groups of tests are
+    /// functions (pytest-describe).
+    fn take_inner(&mut self, title: &str, is_error: bool, is_sub: bool) -> Option<usize> {
+        let inner = self.inner.get_mut(&(title.to_owned(), is_error, is_sub))?;
+        while let Some(at) = inner.pop_front() {
+            let open = self.open.get_mut(&self.all[at].key())?;
+            if let Some(place) = open.iter().position(|it| *it == at) {
+                open.remove(place);
+                return Some(at);
+            }
+        }
+        None
     }
 
     /// Gives the errors of a file away, none of which can have run.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::draft::{Draft, Found};
+use super::super::normalise::percent_decoded;
 use super::{Sheet, number};
 
 /// Reads every result.
@@ -44,14 +45,18 @@ fn level<'r>(result: &'r Value, rule: &'r Value) -> &'r str {
 
 fn draft(result: &Value, rule: &Value, level: &str) -> Draft {
     let place = &result["locations"][0]["physicalLocation"];
-    let file = place["artifactLocation"]["uri"].as_str().unwrap_or_default();
+    let uri = place["artifactLocation"]["uri"].as_str().unwrap_or_default();
+    // Of a whole URL all readers know the path.
+    let file = if uri.starts_with("file://") { uri.to_owned() } else { percent_decoded(uri) };
     let line = number(&place["region"]["startLine"]);
     let message =
         result["message"]["text"].as_str().or(result["message"]["markdown"].as_str()).unwrap_or_default();
     let column = number(&place["region"]["startColumn"]);
     let rule = result["ruleId"].as_str().or(rule["id"].as_str()).unwrap_or_default();
-    Draft::diagnostic("sarif", file, line, message)
+    Draft::diagnostic("sarif", &file, line, message)
         .kind(rule)
+        // What follows explains it, and other formats leave it out.
+        .about(message.trim().lines().next().unwrap_or_default())
         .shown_at(column, "")
         .warning(level != "error")
         .message(format!("{rule} {message}").trim())
