@@ -1,7 +1,9 @@
-//! Cucumber for JavaScript: a numbered list of scenarios, each with its steps.
+//! Cucumber: for JavaScript, a numbered list of scenarios, each with its steps; for all languages, and behave, a JSON report.
+
+use serde_json::Value;
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, numbered, until};
+use super::{Sheet, number, numbered, until};
 
 /// Reads the list; an item is headed `Scenario: name # file:line`, and the step that failed is marked.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -18,17 +20,70 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let (head, below) =
             item.body[steps..].split_first().map_or(("", &[][..]), |(head, rest)| (*head, rest));
         let block = until(below, 0, |line| line.trim_start().starts_with("- ") && line.contains(" # "));
-        let said = step(head).unwrap_or_default();
-        let draft = Draft::test("cucumber", name, block).within(file);
-        let draft = if draft.about.is_empty() { draft.about(said) } else { draft };
-        // A hook is not the step that it stands before.
-        let kind = match ["Before", "After"].iter().find(|hook| said.starts_with(*hook)) {
-            Some(hook) => format!("{hook} {}", draft.kind),
-            None => draft.kind.clone(),
-        };
+        let draft = scenario(name, step(head).unwrap_or_default(), block).within(file);
         let message = format!("{}\n{}\n{}", item.head, head.trim(), draft.message);
-        found.push(draft.kind(kind.trim()).at(file, number.parse().ok()).message(&message));
+        found.push(draft.at(file, number.parse().ok()).message(&message));
     }
+}
+
+/// Makes a draft of a scenario, from the step that did not pass and what that said.
+fn scenario(name: &str, step: &str, block: &[&str]) -> Draft {
+    let draft = Draft::test("cucumber", name, block);
+    let draft = if draft.about.is_empty() { draft.about(step) } else { draft };
+    // A hook is not the step that it stands before.
+    match ["Before", "After"].iter().find(|hook| step.starts_with(*hook)) {
+        Some(hook) => {
+            let kind = format!("{hook} {}", draft.kind);
+            draft.kind(kind.trim())
+        }
+        None => draft,
+    }
+}
+
+/// Reads a document of the report: a list of features.
+pub(super) fn report(document: &Value, found: &mut Found<'_>) {
+    for feature in list(document) {
+        for element in list(&feature["elements"]) {
+            let steps = [&element["before"], &element["steps"], &element["after"]].into_iter().flat_map(list);
+            let failed = steps.into_iter().find(|step| has_failed(&step["result"]));
+            if let Some(step) = failed {
+                found.push(of_report(feature, element, step));
+            }
+        }
+    }
+}
+
+/// Makes a draft of a scenario with a step that failed.
+fn of_report(feature: &Value, element: &Value, step: &Value) -> Draft {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    // behave tells place after place as `file:line`, and what was said line after line.
+    let placed = text(&element["location"]);
+    let (file, line) = match placed.rsplit_once(':') {
+        Some((file, line)) => (file.to_owned(), line.parse().ok()),
+        None => (text(&feature["uri"]), number(&element["line"])),
+    };
+    let error = &step["result"]["error_message"];
+    let said = match error.as_array() {
+        Some(lines) => lines.iter().map(text).collect::<Vec<_>>().join("\n"),
+        None => text(error),
+    };
+    let block: Vec<&str> =
+        said.lines().map(|line| line.strip_prefix("ASSERT FAILED: ").unwrap_or(line)).collect();
+    let named = format!("{} {}", text(&step["keyword"]).trim(), text(&step["name"]));
+    let draft = scenario(&text(&element["name"]), named.trim(), &block);
+    let tool = if placed.is_empty() { draft.tool } else { "behave" };
+    let message = format!("{named}\n{}", draft.message);
+    Draft { tool, ..draft }.within(&file).at(&file, line).message(message.trim())
+}
+
+/// Says whether a step ended so that its scenario failed.
+fn has_failed(result: &Value) -> bool {
+    let status = result["status"].as_str().unwrap_or_default();
+    ["failed", "error", "undefined", "ambiguous"].iter().any(|it| it.eq_ignore_ascii_case(status))
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
 }
 
 /// Returns what a step says that did not pass, without the place of its code.

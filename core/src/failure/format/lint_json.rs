@@ -65,7 +65,7 @@ fn posn(value: &Value) -> Option<(&str, u64)> {
 fn problem(value: &Value, file: &str) -> Option<Problem> {
     let messages =
         ["message", "text", "Text", "description", "issue_text", "ruleDescription", "desc", "typo"];
-    let message = messages.iter().find_map(|name| value[*name].as_str())?;
+    let message = messages.iter().find_map(|name| value[*name].as_str()).filter(|it| !it.is_empty())?;
     let place = &value["locations"][0];
     let positions = [
         &value["line"],
@@ -118,7 +118,8 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
         .unwrap_or_default();
     // What writes a log tells of a place in the same words.
     let is_of_a_log = || ["info", "debug", "trace"].iter().any(|level| level.eq_ignore_ascii_case(named));
-    if rule.is_none() && is_of_a_log() {
+    // A step of a scenario has a text and a place, too.
+    if rule.is_none() && (is_of_a_log() || value["keyword"].is_string()) {
         return None;
     }
     let is_error = match severity.as_u64() {

@@ -18,8 +18,14 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads the last such line: what came before it did not end the script.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let own =
-        |line: &&&str| !line.starts_with(' ') && line.contains(": ") && !super::unparsed::is_epilogue(line);
+    /// What is longer is the text of something.
+    const LINE_MAX: usize = 1000;
+    let own = |line: &&&str| {
+        !line.starts_with(' ')
+            && line.len() <= LINE_MAX
+            && line.contains(": ")
+            && !super::unparsed::is_epilogue(line)
+    };
     let said = |line: &&&str| SAID.is_match(line) || is_of_a_parameter(line);
     if let Some(line) = sheet.lines.iter().rev().filter(own).find(said) {
         push(line, found);

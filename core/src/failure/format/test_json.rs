@@ -1,10 +1,10 @@
-//! JSON reports of test runners: jest and vitest, mocha, RSpec, GoogleTest, Playwright.
+//! JSON reports of test runners: jest and vitest, mocha, RSpec, GoogleTest, Playwright, Cucumber.
 
 use serde_json::Value;
 
 use super::super::draft::{Draft, Found};
 use super::super::listing::{Ending, Tell};
-use super::{Sheet, node_test, number, rspec};
+use super::{Sheet, cucumber, node_test, number, rspec};
 
 /// Reads every document.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -18,6 +18,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         list(&document["examples"]).iter().for_each(|example| ruby(example, found));
         list(&document["testsuites"]).iter().for_each(|suite| googletest(suite, found));
         each_spec(&document["suites"], &mut |name, spec| playwright(name, spec, found));
+        cucumber::report(&document, found);
         for message in list(&document["messages"]).iter().filter_map(Value::as_str) {
             let lines: Vec<&str> = message.trim().lines().collect();
             if let Some(file) =
