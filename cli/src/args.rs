@@ -17,7 +17,7 @@ use crate::commands::{
 ///
 /// Without a command: what ran here, and what needs a person first.
 #[derive(Debug, Parser)]
-#[command(name = "unstuck", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "unstuck", version, max_term_width = 100)]
 #[command(
     after_help = "Exit status: 0 complete, 1 not complete, 2 limit reached, 3 stuck, 4 blocked on a person,\n\
     5 worker or check failed, 6 event store, 64 bad input or usage, 130/143 interrupted."

@@ -52,7 +52,10 @@ pub struct Found {
 /// Returns the folder that a command works in.
 pub fn directory(global: &Global) -> Result<PathBuf> {
     let named = global.directory.as_deref().unwrap_or(Path::new("."));
-    named.canonicalize().map_err(|error| {
+    let folder = named
+        .canonicalize()
+        .and_then(|it| if it.is_dir() { Ok(it) } else { Err(io::ErrorKind::NotADirectory.into()) });
+    folder.map_err(|error| {
         let cannot = Error::usage(format!("cannot work in {}: {error}", named.display()));
         let is_gone = error.kind() == io::ErrorKind::NotFound && global.directory.is_none();
         cannot.hint_if(

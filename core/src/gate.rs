@@ -17,7 +17,10 @@ use crate::failure::{
 };
 use crate::id::{Blob, Millis};
 use crate::plural::{count, first};
+use crate::snapshot::on_one_line;
 use crate::unseen;
+pub use crate::unseen::test_name;
+use crate::verdict::text::strip_ansi;
 use crate::workflow::{Baseline, CheckCommand, Gate};
 
 /// What one command of a check showed.
@@ -129,7 +132,7 @@ impl CommandResult {
 
     /// Returns the tests that failed in it, as they are named.
     pub fn test_names(&self) -> impl Iterator<Item = TestName> {
-        self.failures.iter().filter_map(unseen::test_name)
+        self.failures.iter().filter_map(test_name)
     }
 
     /// Says whether it came to its end, and it is known what failed.
@@ -287,7 +290,7 @@ pub fn to_look_up(
     let all = commands.iter().zip(results).zip(baseline);
     let unnamed = all.map(|((command, result), base)| {
         let unnamed = if asks(command) { unseen::unnamed(base, result) } else { Vec::new() };
-        unnamed.into_iter().filter_map(unseen::test_name).collect()
+        unnamed.into_iter().filter_map(test_name).collect()
     });
     unnamed.collect()
 }
@@ -423,7 +426,7 @@ impl Findings {
         let nothing_is_known = failures.iter().all(|failure| failure.kind == UNPARSED);
         let names = match said {
             _ if !nothing_is_known => first(failures.iter().map(name), NAMED_MAX, left_out),
-            Some(line) => line.chars().take(LINE_MAX).collect(),
+            Some(line) => on_one_line(&strip_ansi(line)).chars().take(LINE_MAX).collect(),
             None => String::new(),
         };
         let named = if names.is_empty() { String::new() } else { format!(": {names}") };
@@ -437,9 +440,10 @@ impl Findings {
     fn unread(&mut self, result: &CommandResult) {
         let failed = result.tests.map_or(0, |tests| tests.failed);
         let reason = format!(
-            "`{}` is inconclusive, which passes no gate: it counts {failed} failed tests, and {} of them could not be \
+            "`{}` is inconclusive, which passes no gate: it counts {}, and {} of them could not be \
              read from its output; let it name them, or write a report",
             result.run,
+            count(failed, "failed test"),
             result.unread()
         );
         self.note(reason, format!("unread:{}:{failed}", result.run));
@@ -499,8 +503,10 @@ impl Findings {
         let now = result.tests.map(Tests::ran);
         let gone = &result.listed.gone;
         if let Some(now) = now.filter(|now| *now < before) {
+            let names = first(gone.iter().map(|it| &it.name), NAMED_MAX, 0);
+            let named = if names.is_empty() { String::new() } else { format!(", and not {names}") };
             let reason = format!(
-                "tests_removed: `{run}` ran {now} of the {before} tests that ran before the work began; put the others back"
+                "tests_removed: `{run}` ran {now} of the {before} tests that ran before the work began{named}; put the others back"
             );
             self.note(reason, format!("tests_removed:{run}"));
         } else if !gone.is_empty() {
@@ -803,7 +809,7 @@ mod tests {
                 Gate::NoNewFailures,
                 1,
                 1,
-                "`t` is inconclusive, which passes no gate: it counts 1 failed tests",
+                "`t` is inconclusive, which passes no gate: it counts 1 failed test,",
             ),
             (Gate::NoNewFailures, 1, 0, ""),
         ] {

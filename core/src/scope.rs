@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::Stage;
 use crate::interpolate;
 use crate::plural::first;
+use crate::snapshot::on_one_line;
 use crate::workflow::{Convergence, Work, Workflow};
 
 /// What is never looked at, whatever a step says.
@@ -213,7 +214,8 @@ impl Violation {
         if paths.is_empty() {
             return;
         }
-        self.reasons.push(format!("scope: {what}: {}", first(paths, NAMED_MAX, 0)));
+        let shown = paths.iter().map(|path| on_one_line(path));
+        self.reasons.push(format!("scope: {what}: {}", first(shown, NAMED_MAX, 0)));
         self.fingerprints.push(format!("scope:{rule}"));
         self.fingerprints.extend(paths.iter().map(|path| format!("scope:file:{path}")));
         self.strayed.extend(paths.iter().map(|&path| path.to_owned()));

@@ -411,7 +411,7 @@ impl Feedback {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 20;
+    pub const REDUCER_VERSION: u32 = 21;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {

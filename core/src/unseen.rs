@@ -57,7 +57,7 @@ pub(crate) fn unnamed<'a>(base: &'a CommandResult, now: &CommandResult) -> Vec<&
 }
 
 /// Returns the test that a failure is about; none of a file that could not be loaded.
-pub(crate) fn test_name(failure: &Failure) -> Option<TestName> {
+pub fn test_name(failure: &Failure) -> Option<TestName> {
     let name = failure.test.clone()?;
     let is_file = failure.location.as_ref().is_some_and(|it| names_its_file(&name, &it.file));
     (!is_file).then(|| TestName { tool: failure.tool.clone(), name })

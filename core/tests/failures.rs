@@ -2446,7 +2446,7 @@ fn a_diagnostic_is_the_same_in_every_form_that_its_tool_has() {
                 "ERROR a b/c.py:2:8-9: Cannot find module `c` [missing-import]\n".to_owned(),
                 "::error file=/srv/ci/shop/a b/c.py,line=2,col=8,title=Pyrefly missing-import::Cannot find module `c`%0A  Looked in these locations:\n".to_owned(),
                 json!({"errors": [{"line": 2, "column": 8, "path": "a b/c.py", "code": -2, "name": "missing-import", "description": "Cannot find module `c`\n  Looked in these locations:", "severity": "error"}]}).to_string(),
-                json!({"$schema": "sarif-2.1.0.json", "runs": [{"results": [{"ruleId": "missing-import", "level": "error", "message": {"text": "Cannot find module `c`\nLooked in these locations:"}, "locations": [{"physicalLocation": {"artifactLocation": {"uri": "a%20b/c.py"}, "region": {"startLine": 2, "startColumn": 8}}}]}]}]}).to_string(),
+                json!({"$schema": "sarif-2.1.0.json", "runs": [{"results": [{"ruleId": "missing-import", "level": "error", "message": {"text": "Cannot find module `c`"}, "locations": [{"physicalLocation": {"artifactLocation": {"uri": "a%20b/c.py"}, "region": {"startLine": 2, "startColumn": 8}}}]}]}]}).to_string(),
                 "<testsuites><testsuite name=\"pyrefly\"><testcase classname=\"a b/c.py\" name=\"missing-import:L2\" file=\"a b/c.py\" line=\"2\"><failure type=\"missing-import\" message=\"Cannot find module `c`\">Cannot find module `c`</failure></testcase></testsuite></testsuites>".to_owned(),
             ],
         ),
@@ -2784,4 +2784,82 @@ fn the_same_test_of_two_suites_of_doctest_is_two_failures() {
     let text =
         format!("{}{}[doctest] test cases: 2 | 0 passed | 2 failed\n", case("cart", 4), case("cart2", 5));
     assert_eq!(identities(&text), 2);
+}
+
+#[test]
+fn of_what_looks_alike_each_failure_is_told_apart_and_none_is_lost() {
+    let rule = "=".repeat(76);
+    let see = format!("{rule}\nSee ./test-suite.log\n{rule}\n");
+    let suite = |list: &str, counted: &str| {
+        format!("{list}{rule}\nTestsuite summary for a 1\n{rule}\n{counted}{see}")
+    };
+    let log = "=======\n   a 1: ./test-suite.log\n=======\n\nFAIL: b\n=======\n\nb.c:3: x\nFAIL b (exit status: 1)\n\n";
+    let once = "= test session starts =\n\nt/a.py F\n____ test_x ____\n\nE   KeyError: 1\n\nt/a.py:3: KeyError\nsrc/a.ts(3,5): error TS1: no\n\
+                t/b.py F\n____ test_x ____\n\nE   OSError: 2\n\nt/b.py:4: OSError\n\n= short test summary info =\n\
+                FAILED t/b.py::test_x - OSError: 2\nFAILED t/a.py::test_x - KeyError: 1\n= 2 failed in 0.1s =\n";
+    let printed = "= test session starts =\n\n____ test_x ____\nE   OSError: inner\ninner.py:3: OSError\n\n= short test summary info =\n\
+                   FAILED t/a.py::test_x - KeyError: 1\n= 1 failed in 0.1s =\n";
+    let stack = |frames: &str| {
+        format!(
+            "+++ Timeout +++\n~~~~ Stack of MainThread (1) ~~~~\n  File \"/srv/ci/shop/run_tests.py\", line 2, in test_all\n  \
+                 File \"/v/site-packages/_pytest/python.py\", line 187, in pytest_pyfunc_call\n{frames}+++ Timeout +++\n"
+        )
+    };
+    let behave = "Scenario: Login # a.feature:3\n\nFailing scenarios:\n  a.feature:3  Login\n\nErrored scenarios:\n  b.feature:3  Login\n\n";
+    let step = |status: &str| json!([{"keyword": "Given ", "name": "a db", "result": {"status": status}}]);
+    let background = |status: &str| json!({"type": "background", "name": "", "steps": step(status)});
+    let scenario =
+        |name: &str| json!({"type": "scenario", "name": name, "line": 6, "steps": step("skipped")});
+    let elements = json!([
+        background("failed"),
+        scenario("X"),
+        background("passed"),
+        scenario("Y"),
+        background("failed"),
+        scenario("Z")
+    ]);
+    for (text, expected) in [
+        // Make goes on in the next folder.
+        (
+            suite("PASS: a\nFAIL: b\n", "# TOTAL: 2\n# FAIL: 1\n") + &suite("FAIL: c\nERROR: d\n", "# FAIL: 1\n# ERROR: 1\n"),
+            "automake | b |  | -\nautomake | c |  | -\nautomake | d | ERROR | -\n",
+        ),
+        (
+            suite("FAIL: b\n", "# FAIL: 1\n") + log + &suite("PASS: c\nFAIL: d\n", "# FAIL: 1\n"),
+            "automake | b |  | -\nautomake | d |  | -\n",
+        ),
+        // What is not counted is none of its tests.
+        (suite("ERROR: ld.so: no\nPASS: a\nFAIL: b\n", "# TOTAL: 2\n# FAIL: 1\n"), "automake | b |  | -\n"),
+        // The number of a test moves with those before it.
+        (suite("FAIL: t/a.test 2 - reads\n", "# FAIL: 1\n"), "automake | t/a.test - reads |  | -\n"),
+        (
+            once.to_owned(),
+            "pytest | t/a.py::test_x | KeyError | t/a.py:3\npytest | t/b.py::test_x | OSError | t/b.py:4\ntsc | - | TS1 | src/a.ts:3\n",
+        ),
+        (printed.to_owned(), "pytest | t/a.py::test_x | KeyError | -\ndiagnostics | - |  | inner.py:3\n"),
+        (
+            stack("  File \"/srv/ci/shop/t/a.py\", line 9, in test_x\n"),
+            "pytest | t/a.py::test_x | Timeout | t/a.py:9\n",
+        ),
+        // A fixture hangs.
+        (
+            stack("  File \"/srv/ci/shop/conftest.py\", line 4, in db\n"),
+            "pytest | conftest.py::db | Timeout | conftest.py:4\n",
+        ),
+        (behave.to_owned(), "behave | Login |  | a.feature:3\nbehave | Login |  | b.feature:3\n"),
+        (
+            json!([{"uri": "a.feature", "elements": elements}]).to_string(),
+            "cucumber | X |  | a.feature:6\ncucumber | Z |  | a.feature:6\n",
+        ),
+        (
+            json!([{"path": "a.py", "line": 3, "code": "E501", "message": "", "description": "long"}, {"path": "b.py", "line": 4, "code": "E9", "message": ""}]).to_string(),
+            "lint | - | E501 | a.py:3\nlint | - | E9 | b.py:4\n",
+        ),
+        (
+            "testA\nsaid\n\nASSERT:one\nit_adds\nASSERT:two\n\nRan 2 tests.\n".to_owned(),
+            "shunit2 | testA | assert | -\nshunit2 | it_adds | assert | -\n",
+        ),
+    ] {
+        assert_eq!(shown(&read(text.as_bytes())), expected, "{text}");
+    }
 }

@@ -329,13 +329,18 @@ fn idle_and_busy() -> [Act; 2] {
 }
 
 #[test]
-fn a_completion_without_a_change_says_so_where_the_checks_passed_before() {
+fn a_completion_without_a_change_says_so() {
     let [idle, busy] = idle_and_busy();
     let (passes, fails) = (Act::Exits(0, "1 passed in 0.1s".to_owned()), Act::Exits(1, String::new()));
-    for (checks, work, is_told) in [
-        (vec![passes.clone()], idle.clone(), true),
-        (vec![passes.clone()], busy, false),
-        (vec![fails, passes], idle, false),
+    for (checks, work, told) in [
+        (vec![passes.clone()], idle.clone(), &["unchanged: the checks passed before"][..]),
+        (vec![passes.clone()], busy.clone(), &[]),
+        (
+            vec![fails.clone(), passes.clone()],
+            idle,
+            &["unchanged: what failed before the work began passes now"],
+        ),
+        (vec![fails, passes], busy, &[]),
     ] {
         let world = with_baseline(&checks, work);
         let facts = world.history.events.iter().map(|event| &event.fact);
@@ -345,7 +350,9 @@ fn a_completion_without_a_change_says_so_where_the_checks_passed_before() {
         });
         let verdict = verdicts.next_back().expect("it was judged");
         assert_eq!(verdict.decision, Decision::Complete, "{checks:?}");
-        assert_eq!(verdict.problems.iter().any(|it| it.starts_with("unchanged: ")), is_told, "{checks:?}");
+        let said: Vec<&String> = verdict.problems.iter().filter(|it| it.starts_with("unchanged: ")).collect();
+        assert_eq!(said.len(), told.len(), "{checks:?}: {said:?}");
+        assert!(said.iter().zip(told).all(|(said, told)| said.starts_with(told)), "{checks:?}: {said:?}");
     }
 }
 

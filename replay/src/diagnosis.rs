@@ -315,7 +315,13 @@ fn next(
             words(&first(put_back, CHANGED_MAX, 0), CHANGED_CHARS_MAX)
         );
     }
-    if let Some((_, last, _)) = raised.last() {
+    let removed = |it: &IterationStory| it.fingerprints.iter().any(|it| it.starts_with("tests_removed:"));
+    if step.iterations.last().is_some_and(removed) {
+        text.push_str(
+            "- Tests are gone: put back what was removed, renamed or skipped. If they were to go, begin a new run: it takes the \
+             tests as they are then.\n",
+        );
+    } else if let Some((_, last, _)) = raised.last() {
         text.push_str(match last.cause {
             StallCause::NoChange if step.is_undone(last.iteration, last.count) => {
                 "- The worker goes back and forth: what one attempt does the next one undoes. Tell it which of them to \

@@ -482,7 +482,7 @@ impl Story {
             }
             Conclusion::StepEnded(e) => {
                 self.end_of(&e.step, Some(e.end.clone()));
-                self.note_doubts(&e.step);
+                self.note_doubts(&e.step, event.seq);
             }
             Conclusion::WorkRequested(e) => {
                 self.end_of(&e.step, None);
@@ -533,15 +533,20 @@ impl Story {
         }
     }
 
-    /// A completion tells its problems to nobody but a person: no prompt follows.
-    fn note_doubts(&mut self, step: &StepId) {
-        let ended = self.steps.iter().find(|it| it.id == *step && it.end == Some(StepEnd::Complete));
-        let Some((last, verdict)) =
-            ended.and_then(|it| it.iterations.last()).and_then(|it| Some((it, it.verdict?)))
-        else {
-            return;
+    /// A completion tells its problems to nobody but a person: no prompt follows. Nor is work looked at whose worker failed.
+    fn note_doubts(&mut self, step: &StepId, ended: Seq) {
+        let Some(it) = self.steps.iter().find(|it| it.id == *step) else { return };
+        let Some(last) = it.iterations.last() else { return };
+        let doubts: Vec<(Seq, String)> = match (&it.end, last.verdict) {
+            (Some(StepEnd::Complete), Some(verdict)) => {
+                let told = last.problems.iter();
+                told.map(|problem| (verdict, format!("{step} #{}: {problem}", last.iteration))).collect()
+            }
+            (Some(StepEnd::WorkerFailed(_)), _) if last.is_unchecked() => {
+                vec![(ended, format!("{step} #{}: {UNCHECKED}", last.iteration))]
+            }
+            _ => Vec::new(),
         };
-        let doubts = last.problems.iter().map(|it| (verdict, format!("{step} #{}: {it}", last.iteration)));
         self.notes.extend(doubts);
     }
 
@@ -554,7 +559,16 @@ impl Story {
     }
 }
 
+/// Scripts easily end with the exit code of their last line.
+const UNCHECKED: &str = "its worker changed the workspace and failed, so what it did was not checked; a script whose exit code says nothing \
+                         about its work has to end with `exit 0`";
+
 impl IterationStory {
+    /// Says whether it has changed something, and an exit code is all that says that it failed.
+    fn is_unchecked(&self) -> bool {
+        self.changed == Some(true) && matches!(self.exit, Some(Exit::Code(1..=125)))
+    }
+
     /// Takes note of what the commands of a check, or the validators after it, have shown. Who is asked again
     /// counts for the last time: what a check showed before is none of it.
     fn showed(&mut self, check: &CheckFinished, is_of_check: bool) {

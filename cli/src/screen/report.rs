@@ -301,7 +301,8 @@ fn unmet(story: &Story) -> impl Iterator<Item = (&StepId, Iteration, String)> {
         let last = step.iterations.iter().rfind(|it| it.decision.is_some())?;
         let why = text::cut(last.why()?, WHY_MAX);
         let more = last.reasons.len().saturating_sub(1);
-        let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+        let more =
+            if more > 0 { format!(" (and {})", text::count(more, "more reason")) } else { String::new() };
         Some((&step.id, last.iteration, format!("{why}{more}")))
     })
 }

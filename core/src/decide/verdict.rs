@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Batch;
 use crate::claim::Claim;
+use crate::command_line;
 use crate::convergence::Stall;
 use crate::event::{Conclusion, Next, Purpose, StageRaised, StallCause, StepEnd, VerdictReached, WaitReason};
 use crate::gate::CommandResult;
@@ -25,6 +26,8 @@ const NAMED_MAX: usize = 10;
 const HELD_BEFORE: &str = "unchanged: nothing in the workspace was changed, so what was asked of it held before the work began, too";
 const STILL_FAILING: &str = "unchanged: nothing was changed, so what failed before the work began fails still; a gate that asks for no new \
                              failures lets that through";
+const MENDED_ELSEWHERE: &str = "unchanged: what failed before the work began passes now, and nothing in the workspace was changed, so no diff \
+                                shows what mended it";
 const UNCHANGED: &str = "unchanged: the checks passed before the work began, and nothing was changed";
 
 /// Says whether nobody has changed anything: neither a worker nor a check.
@@ -46,8 +49,26 @@ fn unchanged(at: &StepState) -> Option<&'static str> {
     match (before, at.results[0].as_ref().is_some_and(passes)) {
         (true, true) => Some(UNCHANGED),
         (false, false) => Some(STILL_FAILING),
-        _ => None,
+        (false, true) => Some(MENDED_ELSEWHERE),
+        (true, false) => None,
     }
+}
+
+/// Says which commands of the check run files that differ from before the work: who changes these decides what is checked.
+fn rewritten(at: &StepState) -> Vec<String> {
+    let changed = scope::by_worker(&at.drift.files, &at.by_checks);
+    let results = at.results[0].iter().flat_map(|results| results.iter());
+    let said = results.filter_map(|result| {
+        let files = command_line::files_run(&result.run, &changed);
+        let run = &result.run;
+        (!files.is_empty()).then(|| {
+            let files = first(files, NAMED_MAX, 0);
+            format!(
+                "check_rewritten: `{run}` runs {files}, which was changed: see that it still checks the same"
+            )
+        })
+    });
+    said.collect()
 }
 
 impl Batch {
@@ -116,6 +137,9 @@ impl Batch {
         event.problems.extend(doubt.filter(|_| event.decision == Decision::Complete).map(str::to_owned));
         if event.decision == Decision::Complete && is_unchanged(at) && rests_on_conditions(step) {
             event.problems.push(HELD_BEFORE.to_owned());
+        }
+        if event.decision == Decision::Complete {
+            event.problems.extend(rewritten(at));
         }
         let by_checks = changed_by_checks(at).filter(|said| !event.problems.contains(said));
         event.problems.extend(by_checks);

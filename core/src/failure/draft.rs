@@ -360,10 +360,18 @@ impl<'a> Found<'a> {
         move |file, line| line.is_some() && places.contains(&(normaliser.path(file), line))
     }
 
-    /// Returns what says whether a test of this name was found.
-    pub(super) fn told_tests(&self) -> impl Fn(&str) -> bool + use<'a> {
-        let tests: BTreeSet<String> = self.failures.iter().filter_map(|it| it.test.clone()).collect();
-        move |name| tests.contains(name)
+    /// Returns what says whether a test of this name was found, in a file if one is given.
+    pub(super) fn told_tests(&self) -> impl Fn(&str, &str) -> bool + use<'a> {
+        let file = |it: &Failure| it.location.as_ref().map(|place| place.file.clone()).unwrap_or_default();
+        let tests = self.failures.iter().filter_map(|it| Some((it.test.clone()?, file(it))));
+        let (tests, normaliser): (BTreeSet<(String, String)>, _) = (tests.collect(), self.normaliser);
+        move |name, file| {
+            let test = (name.to_owned(), normaliser.path(file));
+            match file {
+                "" => tests.range(test..).next().is_some_and(|(known, _)| known == name),
+                _ => tests.contains(&test),
+            }
+        }
     }
 
     /// Says whether a test whose name begins like this was found.

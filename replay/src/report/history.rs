@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use unstuck_core::event::{CheckFinished, Conclusion, Observation, VerdictReached};
-use unstuck_core::failure::Failure;
+use unstuck_core::failure::{Failure, TestName};
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::{Iteration, Seq, Stage, StepId};
 use unstuck_core::validator::ValidatorOutcome;
@@ -58,7 +58,7 @@ pub enum Mark {
     Flaky,
     /// It does not fail.
     Absent,
-    /// Nobody knows: the look was not conclusive.
+    /// Nobody knows: the look was not conclusive, or the test is not run any more.
     Unknown,
 }
 
@@ -111,12 +111,15 @@ struct Look {
     conclusive: bool,
     raised_to: Option<Stage>,
     seen: BTreeMap<String, Seen>,
+    /// Tests that are not run any more.
+    gone: BTreeSet<TestName>,
     /// Everything that the controller may call what is in `seen`.
     known: BTreeSet<String>,
 }
 
 struct Seen {
     name: String,
+    test: Option<TestName>,
     message: String,
     flaky: bool,
 }
@@ -133,6 +136,7 @@ impl Looks {
         for command in &check.commands {
             command.flaky.iter().for_each(|failure| look.add(failure, true));
             command.failures.iter().for_each(|failure| look.add(failure, false));
+            look.gone.extend(command.listed.gone.iter().cloned());
         }
         for result in &check.validators {
             look.conclusive &= !matches!(result.outcome, ValidatorOutcome::CouldNotRun(_));
@@ -152,7 +156,8 @@ impl Looks {
         let look = self.0.entry(verdict.iteration).or_insert_with(alone);
         let message = verdict.reasons.join("\n");
         for fingerprint in verdict.fingerprints.iter().filter(|it| !look.known.contains(*it)) {
-            let seen = Seen { name: fingerprint.clone(), message: message.clone(), flaky: false };
+            let (name, message) = (fingerprint.clone(), message.clone());
+            let seen = Seen { name, test: None, message, flaky: false };
             look.seen.insert(fingerprint.clone(), seen);
         }
     }
@@ -164,7 +169,7 @@ impl Looks {
                 fingerprint: fingerprint.clone(),
                 name: String::new(),
                 message: String::new(),
-                marks: self.marks(fingerprint),
+                marks: self.marks(fingerprint, seen.test.as_ref()),
             });
             // What it said last is what a person meets.
             (row.name, row.message) = (seen.name.clone(), seen.message.clone());
@@ -184,7 +189,7 @@ impl Looks {
         History { columns: self.0.iter().map(column).collect(), rows }
     }
 
-    fn marks(&self, fingerprint: &str) -> Vec<Mark> {
+    fn marks(&self, fingerprint: &str, test: Option<&TestName>) -> Vec<Mark> {
         // In the first look nothing is new: there is nothing to compare with.
         let mut is_known = true;
         let mut was_there = false;
@@ -193,7 +198,7 @@ impl Looks {
                 Some(seen) if seen.flaky => Mark::Flaky,
                 Some(_) if is_known || was_there => Mark::Failing,
                 Some(_) => Mark::New,
-                None if look.conclusive => Mark::Absent,
+                None if look.conclusive && test.is_none_or(|test| !look.gone.contains(test)) => Mark::Absent,
                 None => Mark::Unknown,
             };
             (is_known, was_there) = (false, was_there || mark.is_there());
@@ -207,7 +212,8 @@ impl Look {
     fn add(&mut self, failure: &Failure, flaky: bool) {
         let fingerprint = failure.fingerprint.to_string();
         self.known.extend([fingerprint.clone(), failure.exact.to_string()]);
-        let seen = Seen { name: gate::name(failure), message: failure.message.clone(), flaky };
+        let test = gate::test_name(failure);
+        let seen = Seen { name: gate::name(failure), test, message: failure.message.clone(), flaky };
         self.seen.insert(fingerprint, seen);
     }
 }
@@ -274,7 +280,7 @@ mod tests {
             // It comes, goes, and is not new when it comes again; who survived longest is first.
             (Baseline::Gate, &["a b", "a c", "a", "a c", ""], &["a xxxx.", "c .+.x.", "b x...."]),
             // Who is still there is before who is gone, then the name decides.
-            (Baseline::Gate, &["c", "b", "a d"], &["a ..+", "d ..+", "b .+.", "c x.."]),
+            (Baseline::Gate, &["c", "b", "a d"], &["a ..+", "d ..+", "b .+.", "c x.?"]),
             // Nobody knows what a check would have shown that did not end; that is a failure of its own.
             (Baseline::Gate, &["a", "hangs", "a"], &["a x?x", "timeout .+."]),
             // What only the verdict names is there, too.

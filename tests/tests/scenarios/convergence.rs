@@ -279,6 +279,26 @@ fn s64_tests_that_vanish_are_found_out() {
 }
 
 #[test]
+fn s64_who_rewrites_what_the_check_runs_is_told_of() {
+    let stage = Stage::repository();
+    let script = |how: &str, code: u8| format!("printf '{how} 1 - a\\nok 2 - b\\n1..2\\n'; exit {code}\n");
+    stage.write("t.sh", script("not ok", 1));
+    stage.write("../scratch/passes.sh", script("ok", 0));
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "a check"]);
+    let ended = run(&stage, "cp \"$SCRATCH/passes.sh\" t.sh", &["--check", "sh t.sh"]);
+    ended.with_status(0).says("check_rewritten: `sh t.sh` runs t.sh");
+}
+
+#[test]
+fn work_whose_worker_failed_is_said_to_be_unchecked() {
+    for (worker, is_told) in [("echo 1 >src/new; exit 1", true), ("exit 1", false)] {
+        let ended = run(&Stage::repository(), worker, &["--check", TESTS]).with_status(5);
+        assert_eq!(ended.out.contains("so what it did was not checked"), is_told, "{ended:?}");
+    }
+}
+
+#[test]
 fn s64_a_failing_test_that_is_skipped_is_not_mended() {
     let stage = Stage::repository();
     // Names what fails, and counts the rest, as pytest -q does.

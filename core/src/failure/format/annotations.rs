@@ -61,12 +61,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     found.push_errors(drafts);
 }
 
-/// Returns the rule and the message: some have the name of the tool before the rule, and some the place before the message once
-/// more, and the rule in brackets.
+/// Returns the rule and the message: pyrefly has its name before the rule, and some the place before the message once more, and
+/// the rule in brackets.
 fn ruled<'m>(kind: &'m str, message: &'m str) -> (&'m str, &'m str) {
-    let is_name = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphabetic());
-    let behind = kind.split_once(' ').filter(|(tool, _)| is_name(tool)).map(|(_, rule)| rule);
-    let kind = behind.filter(|rule| diagnostic::is_rule(rule) && rule.contains('-')).unwrap_or(kind);
+    let kind = kind.strip_prefix("Pyrefly ").unwrap_or(kind);
     let is_place = |text: &str| text.contains(':') && text.bytes().all(|c| c.is_ascii_digit() || c == b':');
     let bare = message.split_once(' ').filter(|(place, _)| is_place(place)).map_or(message, |(_, rest)| rest);
     let rule = bare.strip_prefix('[').and_then(|rest| rest.split_once("] "));

@@ -4,40 +4,133 @@
 use std::collections::BTreeMap;
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::reason::leading_number;
+use super::Sheet;
 
 const TOOL: &str = "automake";
 
 /// The results that fail a suite, and what a failure with each is called: nothing where it says no more than that.
-const RESULTS: [(&str, &str); 3] = [("FAIL: ", ""), ("ERROR: ", "ERROR"), ("XPASS: ", "XPASS")];
+const RESULTS: [(&str, &str); 3] = [("FAIL", ""), ("ERROR", "ERROR"), ("XPASS", "XPASS")];
 
 /// The file that what the failed tests printed is shown from.
 const LOG: &str = "test-suite.log";
 
-/// Reads the list above each summary.
+/// A test with one of these results.
+struct Listed<'a> {
+    line: &'a str,
+    word: &'static str,
+    kind: &'static str,
+    /// The script, with the result of the tests in it that TAP tells of.
+    name: &'a str,
+}
+
+/// Reads the list above each summary. A test whose log tells of failures in a form of its own stands for those.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let mut read = 0;
+    let (tells_within, mut read) = (found.tells_within(), 0);
     for (end, _) in sheet.marked() {
         let suite = &sheet.lines[read..end];
         read = end + 1;
-        let is_log =
-            |at: &usize| is_rule(suite[*at]) && suite.get(at + 1).is_some_and(|it| it.ends_with(LOG));
-        let (listed, below) = suite.split_at((0..suite.len()).rfind(is_log).unwrap_or(suite.len()));
-        let logs = logs(below);
-        for (line, (name, kind)) in listed.iter().filter_map(|line| Some((line, result(line)?))) {
-            // The name of a log has no ending.
-            let log = logs.get(name).or_else(|| logs.get(name.rsplit_once('.')?.0)).copied();
-            let draft = Draft::test(TOOL, name, log.unwrap_or(&[])).told_by(line).up_to(line);
-            found.push(if kind.is_empty() { draft } else { draft.kind(kind) }.headed(line));
+        let logs_begin = log_at(suite).unwrap_or(suite.len());
+        let listed = if ends_with_results(suite) { suite } else { &suite[..logs_begin] };
+        let results = failed(listed, &sheet.lines[end..]);
+        let mut logs = logs(&suite[logs_begin..]);
+        logs.values_mut().for_each(|log| {
+            log.is_told = tells_within(log.lines) || log.lines.iter().any(|line| sheet.is_hidden(line));
+        });
+        for result in &results {
+            if let Some(log) = result.log(&logs).and_then(|name| logs.get_mut(name)) {
+                log.results += 1;
+            }
         }
-        found.printed(below);
+        for result in results {
+            let log = result.log(&logs).and_then(|name| logs.get(name));
+            if log.is_some_and(|log| log.is_told) {
+                continue;
+            }
+            // What one of several results of a log says of it is not known.
+            let lines = log.filter(|log| log.results == 1).map_or(&[][..], |log| log.lines);
+            let draft = Draft::test(TOOL, &without_number(result.name), lines);
+            let draft = if result.kind.is_empty() { draft } else { draft.kind(result.kind) };
+            let last = lines.last().copied().unwrap_or(result.line);
+            found.push(draft.told_by(result.line).up_to(last).headed(result.line));
+        }
     }
 }
 
+/// What a test printed.
+struct Log<'s, 'a> {
+    lines: &'s [&'a str],
+    /// A reader found failures in it.
+    is_told: bool,
+    /// How many results are of it.
+    results: usize,
+}
+
+impl Listed<'_> {
+    /// Returns the name of its log, which has no ending.
+    fn log(&self, logs: &BTreeMap<&str, Log<'_, '_>>) -> Option<&str> {
+        let script = self.name.split(' ').next()?;
+        let bare = || script.rsplit_once('.').map(|(bare, _)| bare);
+        Some(script).filter(|name| logs.contains_key(name)).or_else(bare)
+    }
+}
+
+/// Says whether the list stands directly above the rule of the summary, and the logs of another suite above that; those of its own
+/// stand below.
+fn ends_with_results(suite: &[&str]) -> bool {
+    const PASSING: [&str; 3] = ["PASS: ", "SKIP: ", "XFAIL: "];
+    let last = suite.iter().rev().find(|line| !is_rule(line));
+    last.is_some_and(|last| result(last).is_some() || PASSING.iter().any(|word| last.starts_with(word)))
+}
+
+/// Returns where the logs begin: a title that is set in, between two rules.
+fn log_at(suite: &[&str]) -> Option<usize> {
+    let is_title = |title: &[&str]| {
+        is_rule(title[0]) && title[1].starts_with(' ') && title[1].ends_with(LOG) && is_rule(title[2])
+    };
+    suite.windows(3).rposition(is_title)
+}
+
+/// Returns the results in a list, of each kind as many as the summary below counts: the last ones, since what else is printed
+/// stands above.
+fn failed<'a>(listed: &[&'a str], summary: &[&str]) -> Vec<Listed<'a>> {
+    const SUMMARY_LINES: usize = 10;
+    let counts = &summary[..summary.len().min(SUMMARY_LINES)];
+    // What is not counted there is none, unless the summary is cut off.
+    let uncounted = if counts.iter().any(|line| line.starts_with("# TOTAL:")) { 0 } else { usize::MAX };
+    let mut left = RESULTS.map(|(word, _)| {
+        let count =
+            |line: &&str| line.strip_prefix("# ")?.strip_prefix(word)?.strip_prefix(':')?.trim().parse().ok();
+        counts.iter().find_map(count).unwrap_or(uncounted)
+    });
+    let mut results: Vec<Listed<'a>> = Vec::new();
+    let own = (0..listed.len()).rev().filter(|at| !is_head(listed, *at));
+    for result in own.filter_map(|at| result(listed[at])) {
+        let left = &mut left[RESULTS.iter().position(|(word, _)| *word == result.word).unwrap_or_default()];
+        if *left > 0 {
+            *left -= 1;
+            results.push(result);
+        }
+    }
+    results.reverse();
+    results
+}
+
 /// Takes `FAIL: name` apart.
-fn result(line: &str) -> Option<(&str, &'static str)> {
-    let found = RESULTS.iter().find_map(|(word, kind)| Some((line.strip_prefix(word)?.trim(), *kind)));
-    found.filter(|(name, _)| !name.is_empty())
+fn result(line: &str) -> Option<Listed<'_>> {
+    let (word, name) = line.split_once(": ")?;
+    let (word, kind) = *RESULTS.iter().find(|(it, _)| *it == word)?;
+    let name = name.trim();
+    (!name.is_empty()).then_some(Listed { line, word, kind, name })
+}
+
+/// Takes the number out of `a.test 2 - reads`: one that is put in before moves it.
+fn without_number(name: &str) -> String {
+    let parts = name.split_once(' ').and_then(|(script, point)| Some((script, leading_number(point)?.1)));
+    match parts.and_then(|(script, told)| Some((script, told.strip_prefix(" - ")?))) {
+        Some((script, told)) => format!("{script} - {told}"),
+        None => name.to_owned(),
+    }
 }
 
 /// Says whether a line is drawn from end to end.
@@ -45,14 +138,23 @@ fn is_rule(line: &str) -> bool {
     line.len() >= 3 && line.bytes().all(|byte| byte == b'=')
 }
 
+/// Says whether a log begins with a line: a rule of the same length stands below it.
+fn is_head(lines: &[&str], at: usize) -> bool {
+    let is_below = |rule: &&str| is_rule(rule) && rule.len() == lines[at].chars().count();
+    result(lines[at]).is_some() && lines.get(at + 1).is_some_and(is_below)
+}
+
 /// Returns what each test printed, by its name: below `FAIL: name` and a rule, up to the next of these.
-fn logs<'s, 'a>(lines: &'s [&'a str]) -> BTreeMap<&'a str, &'s [&'a str]> {
-    let is_head = |at: usize| result(lines[at]).is_some() && lines.get(at + 1).is_some_and(|it| is_rule(it));
-    let heads: Vec<usize> = (0..lines.len()).filter(|at| is_head(*at)).collect();
+fn logs<'s, 'a>(lines: &'s [&'a str]) -> BTreeMap<&'a str, Log<'s, 'a>> {
+    let is_head =
+        |at: &usize| result(lines[*at]).is_some() && lines.get(at + 1).is_some_and(|it| is_rule(it));
+    let heads: Vec<usize> = (0..lines.len()).filter(is_head).collect();
     let ends = heads.iter().skip(1).copied().chain([lines.len()]);
     let logs = heads.iter().zip(ends).filter_map(|(head, end)| {
-        let (name, _) = result(lines[*head])?;
-        Some((name, until(&lines[..end], head + 2, is_rule)))
+        let log = &lines[head + 2..end];
+        // Below the last one stands a rule of the summary.
+        let told = log.iter().rposition(|line| !line.is_empty() && !is_rule(line)).map_or(0, |last| last + 1);
+        Some((result(lines[*head])?.name, Log { lines: &log[..told], is_told: false, results: 0 }))
     });
     logs.collect()
 }

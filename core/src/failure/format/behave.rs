@@ -6,23 +6,25 @@ use super::{Sheet, until};
 
 /// Reads the lists at the end.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    // Above may stand a report that says all of it.
+    let reported = found.told_tests();
     for heading in ["Failing scenarios:", "Errored scenarios:"] {
         if let Some((start, _)) = sheet.marked().rfind(|(_, line)| line.trim_end() == heading) {
-            list(sheet, start, found);
+            list(sheet, start, &reported, found);
         }
     }
 }
 
 /// Reads a list; what a step said stands below it, further in than the steps.
-fn list(sheet: &Sheet<'_>, start: usize, found: &mut Found<'_>) {
+fn list(sheet: &Sheet<'_>, start: usize, reported: &dyn Fn(&str, &str) -> bool, found: &mut Found<'_>) {
     const STEPS: usize = 4;
-    // Above may stand a report that says all of it.
-    let reported = found.told_tests();
     // What is called before a scenario and fails leaves no step that says why.
     let hook = sheet.with("HOOK-ERROR in ").next().map(|(_, line)| line.trim());
     for line in until(sheet.lines, start + 1, |line| !line.starts_with("  ")) {
         let Some((place, name)) = line.trim().split_once("  ") else { continue };
-        let Some((file, number)) = place.rsplit_once(':').filter(|_| !reported(name)) else { continue };
+        let Some((file, number)) = place.rsplit_once(':').filter(|(file, _)| !reported(name, file)) else {
+            continue;
+        };
         let begins = format!("# {place}");
         let begin = sheet.with(&begins).find(|(at, line)| *at < start && line.ends_with(&begins));
         let steps = begin.map_or(&[][..], |(at, _)| until(sheet.lines, at + 1, str::is_empty));

@@ -40,16 +40,29 @@ fn scenario(name: &str, step: &str, block: &[&str]) -> Draft {
     }
 }
 
-/// Reads a document of the report: a list of features.
+/// Reads a document of the report: a list of features. What fails in the steps before each scenario fails in the one that they
+/// stand before.
 pub(super) fn report(document: &Value, found: &mut Found<'_>) {
+    let mut pending = Vec::new();
+    let before = found.len();
     for feature in list(document) {
+        let mut background = None;
         for element in list(&feature["elements"]) {
-            let steps = [&element["before"], &element["steps"], &element["after"]].into_iter().flat_map(list);
-            let failed = steps.into_iter().find(|step| has_failed(&step["result"]));
-            if let Some(step) = failed {
+            let all = [&element["before"], &element["steps"], &element["after"]].into_iter().flat_map(list);
+            let ended = |words: &[&str]| all.clone().find(|step| has_ended(&step["result"], words));
+            let failed = ended(&["failed", "error", "undefined", "ambiguous"]);
+            if element["type"] == "background" {
+                background = failed;
+            } else if let Some(step) = background.take().or(failed) {
                 found.push(of_report(feature, element, step));
+            } else {
+                pending.extend(ended(&["pending"]).map(|step| of_report(feature, element, step)));
             }
         }
+    }
+    // Only where that is strict does it fail.
+    if found.len() == before {
+        pending.into_iter().for_each(|draft| found.push(draft));
     }
 }
 
@@ -76,10 +89,10 @@ fn of_report(feature: &Value, element: &Value, step: &Value) -> Draft {
     Draft { tool, ..draft }.within(&file).at(&file, line).message(message.trim())
 }
 
-/// Says whether a step ended so that its scenario failed.
-fn has_failed(result: &Value) -> bool {
+/// Says whether a step ended in one of these ways.
+fn has_ended(result: &Value, words: &[&str]) -> bool {
     let status = result["status"].as_str().unwrap_or_default();
-    ["failed", "error", "undefined", "ambiguous"].iter().any(|it| it.eq_ignore_ascii_case(status))
+    words.iter().any(|word| word.eq_ignore_ascii_case(status))
 }
 
 fn list(value: &Value) -> &[Value] {

@@ -151,7 +151,7 @@ fn outdented(line: &str) -> &str {
 }
 
 /// Says whether a word is written like the name of a rule.
-pub(super) fn is_rule(word: &str) -> bool {
+fn is_rule(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_lowercase() || c == '@')
         && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '@'))
 }

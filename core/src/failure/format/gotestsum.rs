@@ -37,7 +37,7 @@ pub(in crate::failure) fn read<'a>(sheet: &Sheet<'a>, found: &mut Found<'_>) {
         found.printed(told);
         let is_parent = parents.contains(&(package, test)) && block.iter().all(|line| line.trim().is_empty());
         let name = format!("{whole}.{test}");
-        if !is_parent && !is_told(&name) {
+        if !is_parent && !is_told(&name, "") {
             found.push(Draft::test(go_test::TOOL, &name, &block).headed(sheet.lines[at]));
         }
     }

@@ -211,10 +211,10 @@ fn unescaped(text: &str) -> String {
     quick_xml::escape::unescape(text).map_or_else(|_| text.to_owned(), Cow::into_owned)
 }
 
-/// Takes the line off a class that is a place (busted), since it moves: `spec/a_spec.lua:3`.
+/// Takes the line off a class of busted, which is a place, since that moves: `spec/a_spec.lua:3`.
 fn without_line(class: String) -> String {
     match numbered(&class) {
-        Some((file, _)) if diagnostic::is_path(file) => file.to_owned(),
+        Some((file, _)) if file.ends_with(".lua") => file.to_owned(),
         _ => class,
     }
 }

@@ -65,7 +65,8 @@ fn posn(value: &Value) -> Option<(&str, u64)> {
 fn problem(value: &Value, file: &str) -> Option<Problem> {
     let messages =
         ["message", "text", "Text", "description", "issue_text", "ruleDescription", "desc", "typo"];
-    let message = messages.iter().find_map(|name| value[*name].as_str()).filter(|it| !it.is_empty())?;
+    let mut told = messages.iter().filter_map(|name| value[*name].as_str());
+    let message = told.clone().find(|it| !it.is_empty()).or_else(|| told.next())?;
     let place = &value["locations"][0];
     let positions = [
         &value["line"],
@@ -118,8 +119,9 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
         .unwrap_or_default();
     // What writes a log tells of a place in the same words.
     let is_of_a_log = || ["info", "debug", "trace"].iter().any(|level| level.eq_ignore_ascii_case(named));
-    // A step of a scenario has a text and a place, too.
-    if rule.is_none() && (is_of_a_log() || value["keyword"].is_string()) {
+    // A step of a scenario has a text and a place, too; and what says nothing is no problem.
+    let is_step = || value["keywordType"].is_string();
+    if rule.is_none() && (message.is_empty() || is_of_a_log() || is_step()) {
         return None;
     }
     let is_error = match severity.as_u64() {

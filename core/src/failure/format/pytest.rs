@@ -69,11 +69,16 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             ));
         } else if let Some(title) = framed(line, b'=') {
             width = line.chars().count();
-            // Plugins show there what the run shows below once more.
-            if let Some(start) = started.take().filter(|_| title != STARTED) {
-                found.printed(&lines[start..at]);
+            if let Some(start) = started.take() {
+                for line in (start..at).filter(|at| is_at_once(lines[*at])) {
+                    found.printed(&lines[line..=line]);
+                }
             }
-            started = Some(at + 1).filter(|_| title == STARTED);
+            if title == STARTED {
+                started = Some(at + 1);
+                // What a run before it showed that broke off is none of this one.
+                std::mem::take(&mut run).push(Vec::new(), found);
+            }
             section = if matches!(title, "FAILURES" | "ERRORS" | "PASSES") { title } else { "" };
             if section == "FAILURES" {
                 let untitled = until(lines, at + 1, |line| is_framed(line, b'=') || is_framed(line, b'_'));
@@ -88,13 +93,15 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             && let Some(title) = framed(line, b'_').filter(|title| !title.trim_matches(['_', ' ']).is_empty())
         {
             let own = own_lines(lines, at + 1, width);
+            let block = until(own, 0, |line| is_framed(line, b'-'));
+            if section.is_empty() {
+                run.at_once.push((title, as_far_as_place(block)));
+                continue;
+            }
             end = at + 1 + own.len();
             found.printed(own);
-            let block = until(own, 0, |line| is_framed(line, b'-'));
-            match section {
-                "PASSES" => {}
-                "" => run.at_once.push((title, as_far_as_place(block))),
-                _ => run.blocks.push((title, section, block)),
+            if section != "PASSES" {
+                run.blocks.push((title, section, block));
             }
         }
     }
@@ -103,6 +110,14 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 /// The title above the tests that a run begins with.
 const STARTED: &str = "test session starts";
+
+/// Says whether pytest-pretty tells there of a failure when it happens, `tests/test_a.py:3 test_b - AssertionError`; the run tells of it
+/// once more below.
+fn is_at_once(line: &str) -> bool {
+    let behind =
+        line.split_once(".py:").map(|(_, place)| place.trim_start_matches(|c: char| c.is_ascii_digit()));
+    behind.is_some_and(|behind| behind.starts_with(" ") && behind.contains(" - "))
+}
 
 /// Returns a block up to its last place, below which stands how far the run is.
 fn as_far_as_place<'s, 'a>(block: &'s [&'a str]) -> &'s [&'a str] {
@@ -141,47 +156,54 @@ struct Run<'s, 'a> {
 impl Run<'_, '_> {
     fn push(self, ids: Vec<Id<'_>>, found: &mut Found<'_>) {
         let mut ids = Ids::new(ids);
-        let at_once = self.at_once.into_iter().map(|(title, block)| {
-            let section = if title.starts_with("ERROR ") { "ERRORS" } else { "FAILURES" };
-            (title, section, block)
-        });
-        let titled = self.blocks.len();
-        for (nth, (title, section, block)) in self.blocks.into_iter().chain(at_once).enumerate() {
+        for (title, section, block) in self.blocks {
             let entry = entry(title, section, &mut ids);
-            let is_printed = nth >= titled && entry.file.is_empty();
-            if is_printed || block.iter().take(3).any(|line| super::junit::is_parent(line)) {
-                continue;
-            }
-            // Which of several processes ran a test is chance.
-            let block = block.iter().filter(|line| !is_worker(line)).map(|line| without_worker(line));
-            let block: Vec<Cow<'_, str>> = block.collect();
-            let entry = entry.named_by(&block);
-            push(title, &entry, &block.iter().map(|line| &**line).collect::<Vec<_>>(), found);
+            push_block(title, entry, block, found);
         }
-        // Without blocks (`--tb=no`, a crashed worker) the summary is all there is.
-        let mut placed = self.placed;
-        // Older versions give no reasons at all; newer ones give none for a test that passed and should not have.
-        let says_why = ids.rest().any(|id| !id.reason.is_empty());
-        for id in ids.rest() {
-            let is_silent = says_why && id.reason.is_empty();
-            if let Some((_, block)) = placed.pop_front_if(|(what, _)| !is_silent && id.may_end_with(what)) {
-                let entry = Entry { name: id.full(), file: id.file.to_owned(), stage: "" };
-                push(&id.full(), &entry, &block.iter().map(String::as_str).collect::<Vec<_>>(), found);
-                continue;
+        for (title, block) in self.at_once {
+            if let Some(entry) = ids.take_shown(title, block) {
+                found.printed(block);
+                push_block(title, entry, block, found);
             }
-            let reason = without_worker(id.reason);
-            let reason = [&*reason];
-            let draft = match id.test {
-                Some(_) => Draft::test(TOOL, &id.full(), &reason),
-                None => Draft::process(TOOL, "", &reason).at(id.file, None),
-            };
-            let line = format!("{} {}{}", id.status, id.file, id.full().trim_start_matches(id.file));
-            found.push(match (id.status, id.test) {
-                ("ERROR", Some(_)) => staged(draft, "setup"),
-                ("ERROR", None) => staged(draft, "collect").headed(&line),
-                _ => draft,
-            });
         }
+        push_rest(&ids, self.placed, found);
+    }
+}
+
+fn push_block(title: &str, entry: Entry, block: &[&str], found: &mut Found<'_>) {
+    if block.iter().take(3).any(|line| super::junit::is_parent(line)) {
+        return;
+    }
+    // Which of several processes ran a test is chance.
+    let block = block.iter().filter(|line| !is_worker(line)).map(|line| without_worker(line));
+    let block: Vec<Cow<'_, str>> = block.collect();
+    let entry = entry.named_by(&block);
+    push(title, &entry, &block.iter().map(|line| &**line).collect::<Vec<_>>(), found);
+}
+
+/// Reads what has no block (`--tb=no`, a crashed worker): the summary is all there is.
+fn push_rest(ids: &Ids<'_>, mut placed: VecDeque<(String, Vec<String>)>, found: &mut Found<'_>) {
+    // Older versions give no reasons at all; newer ones give none for a test that passed and should not have.
+    let says_why = ids.rest().any(|id| !id.reason.is_empty());
+    for id in ids.rest() {
+        let is_silent = says_why && id.reason.is_empty();
+        if let Some((_, block)) = placed.pop_front_if(|(what, _)| !is_silent && id.may_end_with(what)) {
+            let entry = Entry { name: id.full(), file: id.file.to_owned(), stage: "" };
+            push(&id.full(), &entry, &block.iter().map(String::as_str).collect::<Vec<_>>(), found);
+            continue;
+        }
+        let reason = without_worker(id.reason);
+        let reason = [&*reason];
+        let draft = match id.test {
+            Some(_) => Draft::test(TOOL, &id.full(), &reason),
+            None => Draft::process(TOOL, "", &reason).at(id.file, None),
+        };
+        let line = format!("{} {}{}", id.status, id.file, id.full().trim_start_matches(id.file));
+        found.push(match (id.status, id.test) {
+            ("ERROR", Some(_)) => staged(draft, "setup"),
+            ("ERROR", None) => staged(draft, COLLECT).headed(&line),
+            _ => draft,
+        });
     }
 }
 
@@ -304,33 +326,52 @@ impl Entry {
     }
 }
 
-/// Finds the name of a block: its title is `TestClass.test_name[param]`, or tells of a stage or a file.
-fn entry(title: &str, section: &str, ids: &mut Ids<'_>) -> Entry {
-    let stages = [
-        ("ERROR at setup of ", "setup"),
-        ("ERROR at teardown of ", "teardown"),
-        ("ERROR collecting ", "collect"),
-    ];
-    let (rest, stage) = stages
-        .iter()
-        .find_map(|(head, stage)| Some((title.strip_prefix(head)?, *stage)))
-        .unwrap_or((title, ""));
-    if stage == "collect" {
-        if ids.take(rest, true, false).is_none() {
-            // Of a class that could not be collected the summary has the name.
-            ids.take_collected(rest);
+/// A title of a block: `TestClass.test_name[param]`, or what tells of a stage or a file.
+struct Title<'a> {
+    stage: &'static str,
+    /// What the stage stands before.
+    whole: &'a str,
+    /// The same without the message and the parameters of a subtest, which are behind the name.
+    name: &'a str,
+    is_sub: bool,
+}
+
+impl<'a> Title<'a> {
+    fn of(title: &'a str) -> Self {
+        const STAGES: [(&str, &str); 3] = [
+            ("ERROR at setup of ", "setup"),
+            ("ERROR at teardown of ", "teardown"),
+            ("ERROR collecting ", COLLECT),
+        ];
+        let staged = STAGES.iter().find_map(|(head, stage)| Some((*stage, title.strip_prefix(head)?)));
+        let (stage, whole) = staged.unwrap_or(("", title));
+        if stage == COLLECT {
+            return Self { stage, whole, name: whole, is_sub: false };
         }
-        return Entry { name: String::new(), file: rest.to_owned(), stage };
+        let whole = whole.strip_prefix("[doctest] ").unwrap_or(whole);
+        let bare = whole.split(" [").next().unwrap_or(whole).split(" (").next().unwrap_or(whole);
+        let is_sub = bare.len() < whole.len() && !bare.contains('[');
+        Self { stage, whole, name: if is_sub { bare } else { whole }, is_sub }
     }
-    let rest = rest.strip_prefix("[doctest] ").unwrap_or(rest);
-    // A subtest has its message and its parameters behind the name.
-    let bare = rest.split(" [").next().unwrap_or(rest).split(" (").next().unwrap_or(rest);
-    let is_sub = bare.len() < rest.len() && !bare.contains('[');
-    let (name, is_error) = (if is_sub { bare } else { rest }, section == "ERRORS");
+}
+
+/// The stage before any test is run.
+const COLLECT: &str = "collect";
+
+/// Finds the name of a block.
+fn entry(title: &str, section: &str, ids: &mut Ids<'_>) -> Entry {
+    let Title { stage, whole, name, is_sub } = Title::of(title);
+    let is_error = section == "ERRORS";
+    if stage == COLLECT {
+        if ids.take(name, true, false).is_none() {
+            // Of a class that could not be collected the summary has the name.
+            ids.take_collected(name);
+        }
+        return Entry { name: String::new(), file: name.to_owned(), stage };
+    }
     let at = ids.take(name, is_error, is_sub).or_else(|| ids.take_inner(name, is_error, is_sub));
-    let at = at.or_else(|| ids.take_crashed(rest));
-    let id = at.map(|at| &ids.all[at]);
-    let name = id.map_or_else(|| rest.to_owned(), Id::full);
+    let id = at.or_else(|| ids.take_crashed(whole)).map(|at| &ids.all[at]);
+    let name = id.map_or_else(|| whole.to_owned(), Id::full);
     Entry { name, file: id.map(|id| id.file.to_owned()).unwrap_or_default(), stage }
 }
 
@@ -350,6 +391,8 @@ struct Ids<'a> {
     inner: BTreeMap<(String, bool, bool), VecDeque<usize>>,
     /// The errors of each file.
     errors: BTreeMap<&'a str, Vec<usize>>,
+    /// The tests of each file whose workers crashed.
+    crashed: BTreeMap<&'a str, VecDeque<usize>>,
 }
 
 impl<'a> Ids<'a> {
@@ -357,6 +400,7 @@ impl<'a> Ids<'a> {
         let mut open: BTreeMap<_, VecDeque<usize>> = BTreeMap::new();
         let mut inner: BTreeMap<_, VecDeque<usize>> = BTreeMap::new();
         let mut errors: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        let mut crashed: BTreeMap<_, VecDeque<usize>> = BTreeMap::new();
         for (at, id) in all.iter().enumerate() {
             let (name, is_error, is_sub) = id.key();
             if let Some(last) = id.test.and_then(last_of_several) {
@@ -366,8 +410,37 @@ impl<'a> Ids<'a> {
             if id.status == "ERROR" {
                 errors.entry(id.file).or_default().push(at);
             }
+            if id.reason.starts_with("worker 'gw") {
+                crashed.entry(id.file).or_default().push_back(at);
+            }
         }
-        Self { all, open, inner, errors }
+        Self { all, open, inner, errors, crashed }
+    }
+
+    /// Finds the entry without a block that one above all sections is of, and gives it away: the block names the file of that.
+    fn take_shown(&mut self, title: &str, block: &[&str]) -> Option<Entry> {
+        /// So many files may have a test of the same name.
+        const FILES_MAX: usize = 100;
+        let Title { stage, name, is_sub, .. } = Title::of(title);
+        let is_error = !stage.is_empty();
+        let names_file = |at: &&usize| {
+            let file = self.all[**at].file;
+            block.iter().any(|line| line.strip_prefix(file).is_some_and(|rest| rest.starts_with(':')))
+        };
+        let whole = self.open.get(&(name.replace("::", "."), is_error, is_sub));
+        let inner = || self.inner.get(&(name.to_owned(), is_error, is_sub));
+        let shown = whole.and_then(|open| open.iter().take(FILES_MAX).find(names_file));
+        let at = *shown.or_else(|| inner()?.iter().take(FILES_MAX).find(names_file))?;
+        let at = self.give(at)?;
+        let id = &self.all[at];
+        Some(Entry { name: id.full(), file: id.file.to_owned(), stage })
+    }
+
+    /// Gives an entry away, if that was not done before.
+    fn give(&mut self, at: usize) -> Option<usize> {
+        let open = self.open.get_mut(&self.all[at].key())?;
+        let place = open.iter().position(|it| *it == at)?;
+        open.remove(place)
     }
 
     /// Finds the next entry of this name, and gives it away.
@@ -378,32 +451,30 @@ impl<'a> Ids<'a> {
     /// Finds the next entry that this name is the last part of, and gives it away: that is the title where groups of tests are
     /// functions (pytest-describe).
     fn take_inner(&mut self, title: &str, is_error: bool, is_sub: bool) -> Option<usize> {
-        let inner = self.inner.get_mut(&(title.to_owned(), is_error, is_sub))?;
-        while let Some(at) = inner.pop_front() {
-            let open = self.open.get_mut(&self.all[at].key())?;
-            if let Some(place) = open.iter().position(|it| *it == at) {
-                open.remove(place);
+        let key = (title.to_owned(), is_error, is_sub);
+        loop {
+            let at = self.inner.get_mut(&key)?.pop_front()?;
+            if let Some(at) = self.give(at) {
                 return Some(at);
             }
         }
-        None
     }
 
     /// Gives the errors of a file away, none of which can have run.
     fn take_collected(&mut self, file: &str) {
         for at in self.errors.remove(file).unwrap_or_default() {
-            if let Some(open) = self.open.get_mut(&self.all[at].key()) {
-                open.retain(|it| *it != at);
-            }
+            self.give(at);
         }
     }
 
     /// Finds the test of a file whose worker crashed, and gives it away: the title of its block is the file alone.
     fn take_crashed(&mut self, file: &str) -> Option<usize> {
-        let all = &self.all;
-        let is_it = |at: &usize| all[*at].file == file && all[*at].reason.starts_with("worker 'gw");
-        let queue = self.open.values_mut().find(|open| open.front().is_some_and(is_it))?;
-        queue.pop_front()
+        loop {
+            let at = self.crashed.get_mut(file)?.pop_front()?;
+            if let Some(at) = self.give(at) {
+                return Some(at);
+            }
+        }
     }
 
     /// Returns the entries without a block.

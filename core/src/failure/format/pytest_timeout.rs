@@ -9,26 +9,38 @@ const TOOL: &str = "pytest";
 /// Between the stacks, and above and below them.
 const RULES: [&str; 2] = ["~~~", "+++"];
 
-/// Reads which test ran in the main thread.
+/// Reads which test ran in the main thread, or which function for one. Where the run went on, it has told of that itself.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let stacks = sheet.starting(b"~").filter(|(_, line)| line.contains(" Stack of MainThread "));
+    let stacks = sheet.marked().filter(|(_, line)| line.starts_with(RULES[0]));
     for (at, _) in stacks {
         let stack = until(sheet.lines, at + 1, |line| RULES.iter().any(|rule| line.starts_with(rule)));
         let Some((first, file, line, function)) = test(stack) else { continue };
+        if found.has_test_in(file) {
+            continue;
+        }
         let draft = Draft::test(TOOL, &format!("{file}::{function}"), &stack[first..]);
         found.push(draft.kind("Timeout").about("").at(file, line));
         found.printed(stack);
     }
 }
 
-/// Returns which line of a stack is in the test, and its place and its name: the first function outside of libraries that is
-/// named like one.
+/// Returns which line of a stack is in the test, and its place and its name: of the functions that pytest called and that are in
+/// no library, the first that is named like a test, or the first of all.
 fn test<'a>(stack: &[&'a str]) -> Option<(usize, &'a str, Option<u32>, &'a str)> {
-    const FOREIGN: [&str; 2] = ["site-packages/", "/lib/python"];
-    stack.iter().enumerate().find_map(|(at, stack_line)| {
-        let (file, line, behind) = python_place(stack_line.trim_start())?;
-        let function = behind.strip_prefix(", in ").filter(|name| name.starts_with("test"))?;
-        let is_foreign = FOREIGN.iter().any(|it| file.contains(it));
-        (!is_foreign).then_some((at, file, line, function))
-    })
+    let frame = |(at, line): (usize, &&'a str)| {
+        let (file, number, behind) = python_place(line.trim_start())?;
+        Some((at, file, number, behind.strip_prefix(", in ")?))
+    };
+    let called = stack.iter().rposition(|line| line.contains("/_pytest/")).map_or(0, |last| last + 1);
+    let own = || {
+        let frames = stack.iter().enumerate().skip(called).filter_map(frame);
+        frames.filter(|(_, file, ..)| !is_of_library(file))
+    };
+    own().find(|(.., function)| function.starts_with("test")).or_else(|| own().next())
+}
+
+/// Says whether a file is one of a package that was installed, or of Python: `/usr/lib/python3.11/threading.py`.
+fn is_of_library(file: &str) -> bool {
+    let of_python = |(_, rest): (&str, &str)| rest.starts_with(|c: char| c.is_ascii_digit());
+    file.contains("site-packages/") || file.split_once("/lib/python").is_some_and(of_python)
 }

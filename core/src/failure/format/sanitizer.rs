@@ -52,6 +52,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             found.push(
                 Draft::diagnostic(TOOL, &file, number, &format!("{what} in {function}"))
                     .kind(what)
+                    .told_by(line)
+                    .up_to(block.last().copied().unwrap_or(line))
                     .message(&message),
             );
         } else if line.contains(": runtime error: ")

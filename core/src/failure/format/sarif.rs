@@ -55,8 +55,6 @@ fn draft(result: &Value, rule: &Value, level: &str) -> Draft {
     let rule = result["ruleId"].as_str().or(rule["id"].as_str()).unwrap_or_default();
     Draft::diagnostic("sarif", &file, line, message)
         .kind(rule)
-        // What follows explains it, and other formats leave it out.
-        .about(message.trim().lines().next().unwrap_or_default())
         .shown_at(column, "")
         .warning(level != "error")
         .message(format!("{rule} {message}").trim())

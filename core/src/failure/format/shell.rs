@@ -18,8 +18,8 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads the last such line: what came before it did not end the script.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    /// What is longer is the text of something.
-    const LINE_MAX: usize = 1000;
+    /// What is longer than any path is the text of something.
+    const LINE_MAX: usize = 8192;
     let own = |line: &&&str| {
         !line.starts_with(' ')
             && line.len() <= LINE_MAX

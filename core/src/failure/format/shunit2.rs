@@ -28,19 +28,35 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-/// Returns the tests below whose names assertions stand, with these.
+/// Returns the tests below whose names assertions stand, with the lines from there on. A name is alone on its line, and begins like
+/// one, or stands directly above an assertion.
 fn asserted<'a>(own: Lines<'a>) -> Vec<(&'a str, &'a [&'a str])> {
-    let named = own.starting(b"t").filter(|(_, line)| is_name(line));
-    let blocks = named.filter_map(|(at, name)| {
+    let is_asserted = |at: usize| own.lines.get(at + 1).is_some_and(|line| line.starts_with(ASSERTED));
+    let is_head =
+        |at: &usize| is_name(own.lines[*at]) && (begins_like_test(own.lines[*at]) || is_asserted(*at));
+    let heads: Vec<usize> = (0..own.lines.len()).filter(is_head).collect();
+    let ends = heads.iter().skip(1).copied().chain([own.lines.len()]);
+    let blocks = heads.iter().zip(ends).filter_map(|(head, end)| {
         let block =
-            until(own.lines, at + 1, |line| is_name(line) || line.starts_with("shunit2:") || line.is_empty());
+            until(&own.lines[..end], head + 1, |line| line.starts_with("shunit2:") || is_summary(line));
         let first = block.iter().position(|line| line.starts_with(ASSERTED))?;
-        Some((name, &block[first..]))
+        Some((own.lines[*head], &block[first..]))
     });
     blocks.collect()
 }
 
-/// Says whether a line is the name of a test alone.
+/// Says whether a line is a word that may be the name of a function.
 fn is_name(line: &str) -> bool {
-    line.starts_with("test") && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    !line.is_empty()
+        && !line.starts_with(|c: char| c.is_ascii_digit())
+        && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Says whether a word begins like the name of a test; `testing` is a word of its own.
+fn begins_like_test(word: &str) -> bool {
+    word.strip_prefix("test").is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_lowercase()))
+}
+
+fn is_summary(line: &str) -> bool {
+    line.starts_with("Ran ") && [" test.", " tests."].iter().any(|end| line.trim_end().ends_with(end))
 }
