@@ -25,10 +25,10 @@ struct Head<'a> {
 
 impl<'a> Head<'a> {
     fn of(whole: &'a str) -> Option<Self> {
-        // Most lines are none, and this tells so at once.
         if let Some(head) = Self::of_pyrefly(whole) {
             return Some(head);
         }
+        // Most lines are none, and this tells so at once.
         let head = is_of_head(whole).then(|| HEAD.captures(whole)).flatten()?;
         let text = |name: &str| head.name(name).map_or("", |it| it.as_str());
         let what = &whole[head[0].len()..];

@@ -146,9 +146,7 @@ fn is_head(lines: &[&str], at: usize) -> bool {
 
 /// Returns what each test printed, by its name: below `FAIL: name` and a rule, up to the next of these.
 fn logs<'s, 'a>(lines: &'s [&'a str]) -> BTreeMap<&'a str, Log<'s, 'a>> {
-    let is_head =
-        |at: &usize| result(lines[*at]).is_some() && lines.get(at + 1).is_some_and(|it| is_rule(it));
-    let heads: Vec<usize> = (0..lines.len()).filter(is_head).collect();
+    let heads: Vec<usize> = (0..lines.len()).filter(|at| is_head(lines, *at)).collect();
     let ends = heads.iter().skip(1).copied().chain([lines.len()]);
     let logs = heads.iter().zip(ends).filter_map(|(head, end)| {
         let log = &lines[head + 2..end];

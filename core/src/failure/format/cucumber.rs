@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, number, numbered, until};
+use super::{Sheet, list, number, numbered, text, until};
 
 /// Reads the list; an item is headed `Scenario: name # file:line`, and the step that failed is marked.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -68,35 +68,28 @@ pub(super) fn report(document: &Value, found: &mut Found<'_>) {
 
 /// Makes a draft of a scenario with a step that failed.
 fn of_report(feature: &Value, element: &Value, step: &Value) -> Draft {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     // behave tells place after place as `file:line`, and what was said line after line.
-    let placed = text(&element["location"]);
-    let (file, line) = match placed.rsplit_once(':') {
-        Some((file, line)) => (file.to_owned(), line.parse().ok()),
+    let (file, line) = match text(&element["location"]).rsplit_once(':') {
+        Some((file, line)) => (file, line.parse().ok()),
         None => (text(&feature["uri"]), number(&element["line"])),
     };
+    let tool = if element["location"].is_string() { "behave" } else { "cucumber" };
     let error = &step["result"]["error_message"];
-    let said = match error.as_array() {
-        Some(lines) => lines.iter().map(text).collect::<Vec<_>>().join("\n"),
-        None => text(error),
+    let said = match list(error) {
+        [] => text(error).lines().collect(),
+        lines => lines.iter().map(text).collect::<Vec<_>>(),
     };
     let block: Vec<&str> =
-        said.lines().map(|line| line.strip_prefix("ASSERT FAILED: ").unwrap_or(line)).collect();
+        said.iter().map(|line| line.strip_prefix("ASSERT FAILED: ").unwrap_or(line)).collect();
     let named = format!("{} {}", text(&step["keyword"]).trim(), text(&step["name"]));
-    let draft = scenario(&text(&element["name"]), named.trim(), &block);
-    let tool = if placed.is_empty() { draft.tool } else { "behave" };
+    let draft = scenario(text(&element["name"]), named.trim(), &block);
     let message = format!("{named}\n{}", draft.message);
-    Draft { tool, ..draft }.within(&file).at(&file, line).message(message.trim())
+    Draft { tool, ..draft }.within(file).at(file, line).message(message.trim())
 }
 
 /// Says whether a step ended in one of these ways.
 fn has_ended(result: &Value, words: &[&str]) -> bool {
-    let status = result["status"].as_str().unwrap_or_default();
-    words.iter().any(|word| word.eq_ignore_ascii_case(status))
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
+    words.iter().any(|word| word.eq_ignore_ascii_case(text(&result["status"])))
 }
 
 /// Returns what a step says that did not pass, without the place of its code.

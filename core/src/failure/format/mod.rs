@@ -334,6 +334,16 @@ fn number(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|number| u32::try_from(number).ok())
 }
 
+/// Returns the items of a list of JSON; none of what is no list.
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Returns a text of JSON; an empty one where there is none.
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
 /// Takes a time in brackets off the end of a name: `(12.3ms)`, `[0.01s]`, `12ms`.
 pub(super) fn without_time(name: &str) -> &str {
     let name = name.trim_end();

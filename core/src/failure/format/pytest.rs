@@ -562,7 +562,7 @@ pub(super) fn from_report(draft: Draft, class: &str, name: &str, message: &str) 
         let module = if class.is_empty() { name } else { class };
         let file = format!("{}.py", module.replace('.', "/"));
         let message = format!("ERROR collecting {file}\n{}", draft.message);
-        return staged(Draft { test: None, ..draft }.at(&file, None), "collect").message(&message);
+        return staged(Draft { test: None, ..draft }.at(&file, None), COLLECT).message(&message);
     }
     let stages = [("failed on setup", "setup"), ("failed on teardown", "teardown")];
     let stage = stages.iter().find(|(head, _)| message.starts_with(head)).map_or("", |(_, stage)| stage);

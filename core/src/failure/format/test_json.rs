@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::draft::{Draft, Found};
 use super::super::listing::{Ending, Tell};
-use super::{Sheet, cucumber, node_test, number, rspec};
+use super::{Sheet, cucumber, list, node_test, number, rspec, text};
 
 /// Reads every document.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -60,7 +60,7 @@ pub(in crate::failure) fn endings(text: &str, tell: &mut Tell<'_>) {
         }
         each_spec(&document["suites"], &mut |name, spec| {
             for test in list(&spec["tests"]) {
-                let ending = match self::text(&test["status"]) {
+                let ending = match super::text(&test["status"]) {
                     "expected" | "flaky" => Ending::Passed,
                     "unexpected" => Ending::Failed,
                     _ => Ending::Excused,
@@ -69,12 +69,12 @@ pub(in crate::failure) fn endings(text: &str, tell: &mut Tell<'_>) {
             }
         });
         for example in list(&document["examples"]) {
-            tell("rspec", self::text(&example["full_description"]), ending(&example["status"]));
+            tell("rspec", super::text(&example["full_description"]), ending(&example["status"]));
         }
         let of_mocha =
             [("passes", Ending::Passed), ("failures", Ending::Failed), ("pending", Ending::Excused)];
         for (key, ending) in of_mocha {
-            let titles = list(&document[key]).iter().map(|test| self::text(&test["fullTitle"]));
+            let titles = list(&document[key]).iter().map(|test| super::text(&test["fullTitle"]));
             titles
                 .filter(|title| !title.contains("\" hook"))
                 .for_each(|title| tell("mocha-json", title, ending));
@@ -101,14 +101,6 @@ fn named(file: &Value, test: &Value) -> (&'static str, String) {
 
 /// How a failed test begins in the stream of mocha.
 const STREAMED: &str = "[\"fail\",{";
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
 
 fn jest(file: &Value, found: &mut Found<'_>) {
     let path = text(&file["name"]);
