@@ -1,58 +1,97 @@
 //! What can be seen of a command line without running it.
 
-use std::collections::BTreeSet;
-
 /// Words that another command stands behind.
 const WRAPPERS: [&str; 12] =
     ["!", "{", "do", "else", "env", "exec", "if", "nice", "then", "time", "until", "while"];
 
 /// Programs that run the script which they are given first.
 const SHELLS: [&str; 8] = [".", "ash", "bash", "dash", "ksh", "sh", "source", "zsh"];
-const INTERPRETERS: [&str; 10] =
-    ["bun", "deno", "lua", "node", "perl", "php", "python", "python3", "ruby", "tsx"];
 
-/// Programs that run what a file of rules says, and the names of these.
-const RULES: [(&[&str], &[&str]); 3] = [
-    (&["gmake", "make"], &["GNUmakefile", "Makefile", "makefile"]),
-    (&["just"], &[".justfile", "Justfile", "justfile"]),
-    (&["bun", "npm", "pnpm", "yarn"], &["package.json"]),
+/// The rules that `make` and `just` go by, where no other file is named.
+const RULES: [(&str, &[&str]); 3] = [
+    ("make", &["GNUmakefile", "Makefile", "makefile"]),
+    ("gmake", &["GNUmakefile", "Makefile", "makefile"]),
+    ("just", &[".justfile", "Justfile", "justfile"]),
 ];
 
-/// Returns those of some files, with their paths from where it is run, that a command line runs: scripts, and rules of `make`, `just`
-/// and `npm`. A program in a language is taken for a check only where its name says so.
+/// Programs that run a script of `package.json`, and what they are told to do so.
+const PACKAGERS: [&str; 3] = ["npm", "pnpm", "yarn"];
+const SCRIPTS: [&str; 4] = ["run", "run-script", "t", "test"];
+
+/// Returns those of some files, with their paths from where it is run, that a command line runs: scripts of shells, programs that
+/// are named by their paths, and the rules of `make`, `just` and `npm`.
 pub(crate) fn files_run(line: &str, files: &[String]) -> Vec<String> {
-    let commands = line.split([';', '&', '|', '(', ')', '\n']);
-    let run: BTreeSet<String> = commands.flat_map(run_by).collect();
-    files.iter().filter(|file| run.contains(*file)).cloned().collect()
-}
-
-/// Returns the files that one command may run.
-fn run_by(command: &str) -> Vec<String> {
-    let words = command.split_whitespace().map(|word| word.trim_matches(['\'', '"']));
-    let is_before = |word: &&str| WRAPPERS.contains(word) || word.contains('=') || word.starts_with('<');
-    let mut words = words.skip_while(is_before);
-    let Some(program) = words.next() else { return Vec::new() };
-    let arguments: Vec<&str> = words.collect();
-    let path = |file: &str| file.strip_prefix("./").unwrap_or(file).to_owned();
-    let script = || arguments.iter().find(|word| !word.starts_with('-')).filter(|_| !gives_text(&arguments));
-    let checks =
-        |script: &&&str| ["check", "ci/", "spec", "test", "verify"].iter().any(|it| script.contains(it));
-    if SHELLS.contains(&program) {
-        return script().map(|script| path(script.trim_start_matches('<'))).into_iter().collect();
+    let mut folder = String::new();
+    let mut run = Vec::new();
+    for command in commands(line) {
+        let words: Vec<&str> =
+            command.iter().map(String::as_str).skip_while(|word| is_before(word)).collect();
+        match words[..] {
+            ["cd", to, ..] => folder = format!("{folder}{}/", path(to)),
+            [program, ref arguments @ ..] => {
+                run.extend(run_by(program, arguments).into_iter().map(|file| format!("{folder}{file}")));
+            }
+            [] => {}
+        }
     }
-    let rules = RULES.iter().filter(|(programs, _)| programs.contains(&program));
-    let folder = arguments.iter().position(|word| *word == "-C").and_then(|at| arguments.get(at + 1));
-    let of_rules =
-        |rules: &&str| folder.map_or_else(|| (*rules).to_owned(), |folder| format!("{folder}/{rules}"));
-    let of_rules = rules.flat_map(|(_, rules)| *rules).map(of_rules);
-    let of_interpreter =
-        script().filter(|_| INTERPRETERS.contains(&program)).filter(checks).map(|it| path(it));
-    of_rules.chain(of_interpreter).chain([path(program)]).collect()
+    files.iter().filter(|file| run.contains(file)).cloned().collect()
 }
 
-/// Says whether an interpreter is given a text, or a module, in place of a file.
-fn gives_text(arguments: &[&str]) -> bool {
-    arguments.iter().take_while(|word| word.starts_with('-')).any(|word| matches!(*word, "-c" | "-e" | "-m"))
+/// Says whether a word stands before a command.
+fn is_before(word: &str) -> bool {
+    WRAPPERS.contains(&word) || word.contains('=')
+}
+
+fn path(word: &str) -> &str {
+    word.strip_prefix("./").unwrap_or(word).trim_end_matches('/')
+}
+
+/// Returns the files that one command runs.
+fn run_by(program: &str, arguments: &[&str]) -> Vec<String> {
+    let is_option = |word: &&&str| word.starts_with('-');
+    if SHELLS.contains(&program) {
+        // It is given a text, or only reads.
+        let runs = !arguments.iter().take_while(is_option).any(|word| word.contains(['c', 'n', 's']));
+        let script = arguments.iter().find(|word| !word.starts_with('-')).filter(|_| runs);
+        return script.map(|script| path(script.trim_start_matches('<')).to_owned()).into_iter().collect();
+    }
+    if PACKAGERS.contains(&program) {
+        let runs = arguments.first().is_some_and(|first| SCRIPTS.contains(first));
+        let is_here =
+            !arguments.iter().any(|word| ["--prefix", "--cwd", "-C"].iter().any(|it| word.starts_with(it)));
+        return (runs && is_here).then(|| "package.json".to_owned()).into_iter().collect();
+    }
+    if let Some((_, rules)) = RULES.iter().find(|(it, _)| *it == program) {
+        // Options that lead elsewhere.
+        let is_here =
+            !arguments.iter().any(|word| ["-C", "-f", "-d", "--"].iter().any(|it| word.starts_with(it)));
+        return if is_here { rules.iter().map(|rules| (*rules).to_owned()).collect() } else { Vec::new() };
+    }
+    program.contains('/').then(|| path(program).to_owned()).into_iter().collect()
+}
+
+/// Cuts a line into commands, and these into words; what is quoted is a part of one.
+fn commands(line: &str) -> Vec<Vec<String>> {
+    let (mut commands, mut words, mut word, mut quote) = (Vec::new(), Vec::new(), String::new(), None);
+    for c in line.chars() {
+        match quote {
+            Some(mark) if c == mark => quote = None,
+            Some(_) => word.push(c),
+            None if matches!(c, '\'' | '"') => quote = Some(c),
+            None if c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')') => {
+                if !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                if !matches!(c, ' ' | '\t') {
+                    commands.push(std::mem::take(&mut words));
+                }
+            }
+            None => word.push(c),
+        }
+    }
+    words.extend(Some(word).filter(|word| !word.is_empty()));
+    commands.push(words);
+    commands
 }
 
 #[cfg(test)]
@@ -61,26 +100,28 @@ mod tests {
 
     #[test]
     fn the_files_are_found_that_a_command_line_runs() {
-        let files = ["Makefile", "a.c", "ci/t.sh", "main.py", "package.json", "sub/Makefile", "tests/run.py"];
+        let files = ["Makefile", "a.c", "ci/t.sh", "package.json", "web/package.json"].map(str::to_owned);
         for (line, expected) in [
             ("cargo test", &[][..]),
             ("sh ci/t.sh", &["ci/t.sh"]),
             ("bash -eu './ci/t.sh' a.c", &["ci/t.sh"]),
-            ("cd x && CI=1 ./ci/t.sh; true", &["ci/t.sh"]),
+            ("cd x; cd .. && CI=1 ./ci/t.sh; true", &[]),
+            ("true && CI=1 ./ci/t.sh | tee log", &["ci/t.sh"]),
+            ("cd ci && ./t.sh", &["ci/t.sh"]),
             ("! time sh <ci/t.sh|tee log", &["ci/t.sh"]),
-            ("sh other/ci/t.sh", &[]),
-            ("sh -c 'ci/t.sh'", &[]),
             ("make -s test", &["Makefile"]),
-            ("make -C sub", &["sub/Makefile"]),
-            ("echo make sure", &[]),
-            ("cmake --build .", &[]),
             ("npm test", &["package.json"]),
-            // What is looked at, and the program itself.
-            ("grep -q x a.c && cc a.c && python3 main.py", &[]),
-            ("python3 -m py_compile main.py", &[]),
-            ("python3 -u tests/run.py", &["tests/run.py"]),
+            ("(cd web && npm run lint)", &["web/package.json"]),
+            // Others, or none.
+            ("sh other/ci/t.sh", &[]),
+            ("sh -c 'ci/t.sh'; bash -n ci/t.sh", &[]),
+            ("make -C sub; make -f other.mk; make --directory=sub", &[]),
+            ("echo make sure; grep -E 'foo|make' a.c", &[]),
+            ("npm ci && npm --prefix web test; npm test --prefix web", &[]),
+            // What is looked at.
+            ("grep -q x a.c && cc a.c && test -f Makefile", &[]),
         ] {
-            assert_eq!(files_run(line, &files.map(str::to_owned)), expected, "{line}");
+            assert_eq!(files_run(line, &files), expected, "{line}");
         }
     }
 }

@@ -2794,10 +2794,10 @@ fn of_what_looks_alike_each_failure_is_told_apart_and_none_is_lost() {
         format!("{list}{rule}\nTestsuite summary for a 1\n{rule}\n{counted}{see}")
     };
     let log = "=======\n   a 1: ./test-suite.log\n=======\n\nFAIL: b\n=======\n\nb.c:3: x\nFAIL b (exit status: 1)\n\n";
-    let once = "= test session starts =\n\nt/a.py F\n____ test_x ____\n\nE   KeyError: 1\n\nt/a.py:3: KeyError\nsrc/a.ts(3,5): error TS1: no\n\
-                t/b.py F\n____ test_x ____\n\nE   OSError: 2\n\nt/b.py:4: OSError\n\n= short test summary info =\n\
+    let once = "= test session starts =\n\nt/a.py F\n_________ test_x _________\n\nE   KeyError: 1\n\nt/a.py:3: KeyError\nsrc/a.ts(3,5): error TS1: no\n\
+                t/b.py F\n_________ test_x _________\n\nE   OSError: 2\n\nt/b.py:4: OSError\n\n= short test summary info =\n\
                 FAILED t/b.py::test_x - OSError: 2\nFAILED t/a.py::test_x - KeyError: 1\n= 2 failed in 0.1s =\n";
-    let printed = "= test session starts =\n\n____ test_x ____\nE   OSError: inner\ninner.py:3: OSError\n\n= short test summary info =\n\
+    let printed = "= test session starts =\n\n_________ test_x _________\nE   OSError: inner\ninner.py:3: OSError\n\n= short test summary info =\n\
                    FAILED t/a.py::test_x - KeyError: 1\n= 1 failed in 0.1s =\n";
     let stack = |frames: &str| {
         format!(
@@ -2828,6 +2828,11 @@ fn of_what_looks_alike_each_failure_is_told_apart_and_none_is_lost() {
             suite("FAIL: b\n", "# FAIL: 1\n") + log + &suite("PASS: c\nFAIL: d\n", "# FAIL: 1\n"),
             "automake | b |  | -\nautomake | d |  | -\n",
         ),
+        // Somebody shows the log below, where a test was expected to fail, too.
+        (
+            suite("FAIL: b\n", "# FAIL: 1\n") + "FAIL: b\n=======\nsrc/u.py:3: ValueError\nFAIL b (exit status: 1)\n\nXFAIL: x\n========\n\nsaid\n",
+            "automake | b |  | -\n",
+        ),
         // What is not counted is none of its tests.
         (suite("ERROR: ld.so: no\nPASS: a\nFAIL: b\n", "# TOTAL: 2\n# FAIL: 1\n"), "automake | b |  | -\n"),
         // The number of a test moves with those before it.
@@ -2835,6 +2840,12 @@ fn of_what_looks_alike_each_failure_is_told_apart_and_none_is_lost() {
         (
             once.to_owned(),
             "pytest | t/a.py::test_x | KeyError | t/a.py:3\npytest | t/b.py::test_x | OSError | t/b.py:4\ntsc | - | TS1 | src/a.ts:3\n",
+        ),
+        // A class has its name in the title.
+        (
+            "= FAILURES =\n____ it_a ____\nE   KeyError: 1\n____ test_x ____\nE   OSError: 2\n= short test summary info =\n\
+             FAILED a.py::describe_b::it_a - KeyError: 1\nFAILED a.py::TestA::test_x - ValueError: 3\n".to_owned(),
+            "pytest | a.py::describe_b::it_a | KeyError | a.py\npytest | test_x | OSError | -\npytest | a.py::TestA::test_x | ValueError | -\n",
         ),
         (printed.to_owned(), "pytest | t/a.py::test_x | KeyError | -\ndiagnostics | - |  | inner.py:3\n"),
         (

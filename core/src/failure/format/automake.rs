@@ -26,14 +26,19 @@ struct Listed<'a> {
 
 /// Reads the list above each summary. A test whose log tells of failures in a form of its own stands for those.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let (tells_within, mut read) = (found.tells_within(), 0);
-    for (end, _) in sheet.marked() {
-        let suite = &sheet.lines[read..end];
-        read = end + 1;
-        let logs_begin = log_at(suite).unwrap_or(suite.len());
-        let listed = if ends_with_results(suite) { suite } else { &suite[..logs_begin] };
-        let results = failed(listed, &sheet.lines[end..]);
-        let mut logs = logs(&suite[logs_begin..]);
+    let tells_within = found.tells_within();
+    let ends: Vec<usize> = sheet.marked().map(|(at, _)| at).collect();
+    for (nth, end) in ends.iter().copied().enumerate() {
+        let suite = &sheet.lines[nth.checked_sub(1).map_or(0, |before| ends[before] + 1)..end];
+        let below = &sheet.lines[end..ends.get(nth + 1).copied().unwrap_or(sheet.lines.len())];
+        // The logs stand above the summary, or somebody shows them below it.
+        let (listed, shown) = match log_at(suite).filter(|_| !ends_with_results(suite)) {
+            Some(at) => suite.split_at(at),
+            None if nth + 1 == ends.len() => (suite, below),
+            None => (suite, log_at(below).map_or(&[][..], |at| &below[at..])),
+        };
+        let results = failed(listed, below);
+        let mut logs = logs(shown);
         logs.values_mut().for_each(|log| {
             log.is_told = tells_within(log.lines) || log.lines.iter().any(|line| sheet.is_hidden(line));
         });
@@ -75,12 +80,9 @@ impl Listed<'_> {
     }
 }
 
-/// Says whether the list stands directly above the rule of the summary, and the logs of another suite above that; those of its own
-/// stand below.
+/// Says whether the list stands directly above the rule of the summary: then the logs of another suite are above that.
 fn ends_with_results(suite: &[&str]) -> bool {
-    const PASSING: [&str; 3] = ["PASS: ", "SKIP: ", "XFAIL: "];
-    let last = suite.iter().rev().find(|line| !is_rule(line));
-    last.is_some_and(|last| result(last).is_some() || PASSING.iter().any(|word| last.starts_with(word)))
+    suite.iter().rev().find(|line| !is_rule(line)).is_some_and(|last| ended(last).is_some())
 }
 
 /// Returns where the logs begin: a title that is set in, between two rules.
@@ -116,12 +118,19 @@ fn failed<'a>(listed: &[&'a str], summary: &[&str]) -> Vec<Listed<'a>> {
     results
 }
 
+/// Takes `PASS: name` apart.
+fn ended(line: &str) -> Option<(&str, &str)> {
+    const PASSING: [&str; 3] = ["PASS", "SKIP", "XFAIL"];
+    let (word, name) = line.split_once(": ").map(|(word, name)| (word, name.trim()))?;
+    let is_known = PASSING.contains(&word) || RESULTS.iter().any(|(it, _)| *it == word);
+    (is_known && !name.is_empty()).then_some((word, name))
+}
+
 /// Takes `FAIL: name` apart.
 fn result(line: &str) -> Option<Listed<'_>> {
-    let (word, name) = line.split_once(": ")?;
+    let (word, name) = ended(line)?;
     let (word, kind) = *RESULTS.iter().find(|(it, _)| *it == word)?;
-    let name = name.trim();
-    (!name.is_empty()).then_some(Listed { line, word, kind, name })
+    Some(Listed { line, word, kind, name })
 }
 
 /// Takes the number out of `a.test 2 - reads`: one that is put in before moves it.
@@ -141,7 +150,7 @@ fn is_rule(line: &str) -> bool {
 /// Says whether a log begins with a line: a rule of the same length stands below it.
 fn is_head(lines: &[&str], at: usize) -> bool {
     let is_below = |rule: &&str| is_rule(rule) && rule.len() == lines[at].chars().count();
-    result(lines[at]).is_some() && lines.get(at + 1).is_some_and(is_below)
+    ended(lines[at]).is_some() && lines.get(at + 1).is_some_and(is_below)
 }
 
 /// Returns what each test printed, by its name: below `FAIL: name` and a rule, up to the next of these.
@@ -149,10 +158,15 @@ fn logs<'s, 'a>(lines: &'s [&'a str]) -> BTreeMap<&'a str, Log<'s, 'a>> {
     let heads: Vec<usize> = (0..lines.len()).filter(|at| is_head(lines, *at)).collect();
     let ends = heads.iter().skip(1).copied().chain([lines.len()]);
     let logs = heads.iter().zip(ends).filter_map(|(head, end)| {
+        let (word, name) = ended(lines[*head])?;
         let log = &lines[head + 2..end];
-        // Below the last one stands a rule of the summary.
-        let told = log.iter().rposition(|line| !line.is_empty() && !is_rule(line)).map_or(0, |last| last + 1);
-        Some((result(lines[*head])?.name, Log { lines: &log[..told], is_told: false, results: 0 }))
+        // By this line it ends, whatever is shown below.
+        let last = format!("{word} {name}");
+        let told = log.iter().position(|line| line.starts_with(&last) && line.contains(" (exit status: "));
+        let told = &log[..told.unwrap_or(log.len())];
+        let is_said = |line: &&str| !line.is_empty() && !is_rule(line);
+        let said = told.iter().rposition(is_said).map_or(0, |last| last + 1);
+        Some((name, Log { lines: &told[..said], is_told: false, results: 0 }))
     });
     logs.collect()
 }

@@ -16,15 +16,17 @@ static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads the errors; the warnings only when there is nothing else that failed.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let (mut drafts, mut head, mut read) = (Vec::new(), None, 0);
+    let (mut drafts, mut head, mut read) = (Vec::new(), None::<(&str, &str)>, 0);
     for (at, line) in sheet.marked() {
-        head = sheet.lines[read..at].iter().rev().find_map(|line| Some((*line, file(line)?))).or(head);
+        let named = sheet.lines[read..at].iter().rev().find_map(|line| Some((*line, file(line)?)));
+        head = named.or(head);
         read = at;
-        let (Some((head, file)), Some(problem)) = (head, PROBLEM.captures(line)) else { continue };
+        let (Some((_, file)), Some(problem)) = (head, PROBLEM.captures(line)) else { continue };
         let text = |name: &str| problem.name(name).map_or("", |it| it.as_str());
         let draft = Draft::diagnostic("eslint", file, text("line").parse().ok(), text("what"));
+        let first = named.map_or(line, |(head, _)| head);
         let draft =
-            draft.kind(text("rule")).shown_at(text("column").parse().ok(), "").told_by(head).up_to(line);
+            draft.kind(text("rule")).shown_at(text("column").parse().ok(), "").told_by(first).up_to(line);
         drafts.push(draft.warning(matches!(text("mark"), "⚠" | "‼")).message(line.trim()));
     }
     found.push_errors(drafts);

@@ -8,7 +8,7 @@ use regex::Regex;
 
 use super::super::draft::{Draft, Found};
 use super::super::listing::{Ending, Tell};
-use super::super::reason::is_number;
+use super::super::reason::{is_number, leading_number};
 use super::{Sheet, until};
 
 const TOOL: &str = "pytest";
@@ -69,12 +69,14 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             ));
         } else if let Some(title) = framed(line, b'=') {
             width = line.chars().count();
+            // Where blocks are open, one of them printed this.
+            let is_printed = !section.is_empty();
             if let Some(start) = started.take() {
                 for line in (start..at).filter(|at| is_at_once(lines[*at])) {
                     found.printed(&lines[line..=line]);
                 }
             }
-            if title == STARTED {
+            if title == STARTED && !is_printed {
                 started = Some(at + 1);
                 // What a run before it showed that broke off is none of this one.
                 std::mem::take(&mut run).push(Vec::new(), found);
@@ -95,7 +97,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let own = own_lines(lines, at + 1, width);
             let block = until(own, 0, |line| is_framed(line, b'-'));
             if section.is_empty() {
-                run.at_once.push((title, as_far_as_place(block)));
+                // What is narrower was printed.
+                if line.chars().count() + 1 >= width {
+                    run.at_once.push((title, as_far_as_place(block)));
+                }
                 continue;
             }
             end = at + 1 + own.len();
@@ -121,7 +126,11 @@ fn is_at_once(line: &str) -> bool {
 
 /// Returns a block up to its last place, below which stands how far the run is.
 fn as_far_as_place<'s, 'a>(block: &'s [&'a str]) -> &'s [&'a str] {
-    let is_place = |line: &&str| !line.starts_with([' ', 'E', '>']) && line.contains(".py:");
+    let is_place = |line: &&str| {
+        let behind = line.split_once(".py:").map(|(_, behind)| behind);
+        let has_number = behind.is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+        has_number && !line.starts_with([' ', 'E', '>'])
+    };
     &block[..block.iter().rposition(is_place).map_or(block.len(), |at| at + 1)]
 }
 
@@ -369,16 +378,22 @@ fn entry(title: &str, section: &str, ids: &mut Ids<'_>) -> Entry {
         }
         return Entry { name: String::new(), file: name.to_owned(), stage };
     }
-    let at = ids.take(name, is_error, is_sub).or_else(|| ids.take_inner(name, is_error, is_sub));
+    let at = if ids.has(name, is_error, is_sub) {
+        ids.take(name, is_error, is_sub)
+    } else {
+        ids.take_inner(name, is_error, is_sub)
+    };
     let id = at.or_else(|| ids.take_crashed(whole)).map(|at| &ids.all[at]);
     let name = id.map_or_else(|| whole.to_owned(), Id::full);
     Entry { name, file: id.map(|id| id.file.to_owned()).unwrap_or_default(), stage }
 }
 
-/// Returns the last part of a name of several; parameters may hold anything.
+/// Returns the last part of a name of several, where what is before it is no class; parameters may hold anything.
 fn last_of_several(name: &str) -> Option<&str> {
     let path = &name[..name.find('[').unwrap_or(name.len())];
-    path.rfind("::").map(|at| &name[at + "::".len()..])
+    let (outer, _) = path.rsplit_once("::")?;
+    let is_class = outer.rsplit("::").next().is_some_and(|it| it.starts_with(|c: char| c.is_uppercase()));
+    (!is_class).then(|| &name[outer.len() + "::".len()..])
 }
 
 /// The entries of the summary, each of which belongs to one block.
@@ -425,7 +440,8 @@ impl<'a> Ids<'a> {
         let is_error = !stage.is_empty();
         let names_file = |at: &&usize| {
             let file = self.all[**at].file;
-            block.iter().any(|line| line.strip_prefix(file).is_some_and(|rest| rest.starts_with(':')))
+            let behind = block.iter().filter_map(|line| line.strip_prefix(file)?.strip_prefix(':'));
+            behind.map(leading_number).any(|number| number.is_some())
         };
         let whole = self.open.get(&(name.replace("::", "."), is_error, is_sub));
         let inner = || self.inner.get(&(name.to_owned(), is_error, is_sub));
@@ -441,6 +457,11 @@ impl<'a> Ids<'a> {
         let open = self.open.get_mut(&self.all[at].key())?;
         let place = open.iter().position(|it| *it == at)?;
         open.remove(place)
+    }
+
+    /// Says whether there are entries of this name, given away or not.
+    fn has(&self, title: &str, is_error: bool, is_sub: bool) -> bool {
+        self.open.contains_key(&(title.replace("::", "."), is_error, is_sub))
     }
 
     /// Finds the next entry of this name, and gives it away.
