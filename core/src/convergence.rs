@@ -20,6 +20,8 @@ const RECENT_MAX: usize = 1000;
 const SETS_MAX: usize = 100;
 /// Workspaces that are remembered.
 const TREES_MAX: usize = 1000;
+/// So often more tests that pass are progress. Who adds tests that show nothing could go on by them for ever.
+const GAINS_MAX: u32 = 20;
 /// Members of a failure set are compared up to this many characters.
 const MEMBER_CHARS_MAX: usize = 240;
 
@@ -54,6 +56,9 @@ pub struct Convergence {
     fewest_in_all: Option<u64>,
     /// How many failures of an earlier phase there were at least so far.
     fewest_early: Option<u64>,
+    /// How many tests passed at most so far, and how often more of them than ever were progress.
+    most_passed: Option<u64>,
+    gains: u32,
     /// The commits that the workspace was on.
     commits: BTreeSet<String>,
     /// What the files of the workspace were after each iteration, and after the last one.
@@ -80,6 +85,8 @@ pub struct Signal<'a> {
     pub amounts: &'a [u64],
     /// How many of the failures kept tests from being run at all: see [`Failure::is_early`](crate::failure::Failure::is_early).
     pub early: u64,
+    /// How many tests passed, where commands count them.
+    pub passed: u64,
     /// All commands came to their end, so these numbers can be compared with earlier ones.
     pub is_conclusive: bool,
     /// The workspace after the work.
@@ -109,6 +116,8 @@ impl Default for Convergence {
             least: BTreeMap::new(),
             fewest_in_all: None,
             fewest_early: None,
+            most_passed: None,
+            gains: 0,
             commits: BTreeSet::new(),
             trees: BTreeSet::new(),
             tree: None,
@@ -173,7 +182,8 @@ impl Convergence {
             return;
         }
         let key = set_key(&set);
-        if self.comes_nearer(key, set.len(), signal) {
+        let more_pass = self.gains_tests(&set, signal);
+        if self.comes_nearer(key, set.len(), signal) || more_pass {
             self.restart();
             (self.unchanged, self.idle) = (u32::from(is_unchanged), u32::from(stays));
         }
@@ -231,6 +241,20 @@ impl Convergence {
         let further = is_fewest(&mut self.fewest_early, early);
         let tells_less = !is_cut && self.tells_less(key, signal.amounts);
         at_fewer_places || fewer_in_all || further || tells_less
+    }
+
+    /// Says whether more tests pass than ever did, while no more fail than before: what they are about is new, and one test of the
+    /// whole may fail up to the end.
+    fn gains_tests(&mut self, set: &BTreeSet<String>, signal: &Signal<'_>) -> bool {
+        if !signal.is_conclusive || signal.left_out > 0 {
+            return false;
+        }
+        let is_more = self.most_passed.is_some_and(|most| signal.passed > most);
+        self.most_passed = Some(self.most_passed.map_or(signal.passed, |most| most.max(signal.passed)));
+        let no_more_fail = set.len() <= self.streaks.len();
+        let gains = is_more && no_more_fail && signal.changed != Some(false) && self.gains < GAINS_MAX;
+        self.gains += u32::from(gains);
+        gains
     }
 
     /// Says whether a set of failures tells numbers of which none is higher than ever, and one is lower: one that counts what is left

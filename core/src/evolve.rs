@@ -671,6 +671,7 @@ impl RunState {
                 left_out: sum(|it| it.failures_left_out).unwrap_or(0),
                 amounts: &amounts,
                 early: sum(CommandResult::early).unwrap_or(0),
+                passed: sum(|it| it.tests.map_or(0, |tests| tests.passed)).unwrap_or(0),
                 is_conclusive: results.is_some_and(|now| now.iter().all(CommandResult::is_conclusive)),
                 workspace: self.last_snapshot.as_deref(),
                 is_silent: event.fingerprints.is_empty()

@@ -46,6 +46,8 @@ struct Counted {
     amounts: Vec<u64>,
     /// How many failures kept tests from being run.
     early: u64,
+    /// How many tests passed in them.
+    passed: u64,
     /// All of them came to their end.
     is_conclusive: bool,
 }
@@ -61,9 +63,14 @@ pub fn difference(events: &[Event]) -> Option<String> {
 
 fn difference_of_step(policy: &Convergence, heard: &[Heard<'_>]) -> Option<String> {
     let (mut stage, mut begin) = (Stage(1), 0);
+    let mut gains = 0;
     for (at, newest) in heard.iter().enumerate() {
         let until = &heard[..=at];
-        let moves = words_about_a_new_commit(until)
+        let more_pass =
+            gains < GAINS_MAX && more_pass_than_ever(until, if newest.taken_up { at } else { begin });
+        gains += u32::from(more_pass);
+        let moves = more_pass
+            || words_about_a_new_commit(until)
             || is_at_fewer_places_than_ever(until)
             || is_fewer_in_all_than_ever(until)
             || is_further_than_ever(until)
@@ -93,6 +100,9 @@ fn difference_of_step(policy: &Convergence, heard: &[Heard<'_>]) -> Option<Strin
     }
     None
 }
+
+/// So often more tests that pass are progress.
+const GAINS_MAX: u32 = 20;
 
 type Stall = (StallCause, Option<Digest>, u32);
 
@@ -234,6 +244,21 @@ fn is_further_than_ever(heard: &[Heard<'_>]) -> bool {
     is_fewest(heard, |it| (it.counted.left_out == 0).then_some(it.counted.early))
 }
 
+/// Says whether more tests pass than ever did, while no more fail than at the verdict before, which has to be one since `begin`.
+fn more_pass_than_ever(heard: &[Heard<'_>], begin: usize) -> bool {
+    let speaks = |it: &&Heard<'_>| !it.is_quiet() && !it.set().is_empty();
+    let counts = |it: &&Heard<'_>| speaks(it) && it.counted.is_conclusive && !it.is_cut();
+    let Some((newest, before)) = heard.split_last().filter(|(newest, _)| counts(newest)) else {
+        return false;
+    };
+    let last = before[begin.min(before.len())..].iter().rev().find(speaks);
+    let most = before.iter().filter(counts).map(|it| it.counted.passed).max();
+    newest.changed != Some(false)
+        && !words_about_a_new_commit(heard)
+        && most.is_some_and(|most| newest.counted.passed > most)
+        && last.is_some_and(|last| newest.set().len() <= last.set().len())
+}
+
 /// Says whether a number is smaller than it ever was. Only what is conclusive, and says something, counts.
 fn is_fewest(heard: &[Heard<'_>], number: impl Fn(&Heard<'_>) -> Option<u64>) -> bool {
     let counts = |it: &&Heard<'_>| !it.is_quiet() && !it.set().is_empty() && it.counted.is_conclusive;
@@ -367,6 +392,7 @@ fn count(commands: &[CommandResult]) -> Counted {
         left_out,
         amounts: amounts(commands),
         early: failures().filter(|failure| failure.is_early()).count() as u64,
+        passed: commands.iter().filter_map(|command| command.tests).map(|tests| tests.passed).sum(),
         is_conclusive: commands.iter().all(CommandResult::is_conclusive),
     }
 }

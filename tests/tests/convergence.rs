@@ -8,6 +8,7 @@ use std::path::Path;
 
 use unstuck_core::Effect;
 use unstuck_core::event::{Conclusion, Fact, Observation, StallCause, StepEnd};
+use unstuck_core::failure::Tests;
 use unstuck_core::id::{CheckId, Digest, Stage, StepId};
 use unstuck_core::testing::{Act, Script, World, finished, started, step};
 use unstuck_core::workflow::{CheckBy, CheckCommand, Convergence, Gate, Step, Workflow};
@@ -42,7 +43,7 @@ fn the_examples_of_the_page_are_what_the_core_does() {
 /// Plays a step whose verdicts are these, and says how its strategy changed.
 fn what_happens(policy: Convergence, verdicts: &[&str]) -> String {
     let bound = u32::try_from(verdicts.len()).unwrap();
-    if verdicts.iter().any(|verdict| verdict.contains(['!', '+'])) {
+    if verdicts.iter().any(|verdict| verdict.contains(['!', '+', '*'])) {
         let command = CheckCommand { run: "check".to_owned(), gate: Gate::Pass, reports: Vec::new() };
         let by = CheckBy::Commands(vec![command]);
         let looped = Step { convergence: Some(policy), ..step("a").checked(by, bound) };
@@ -56,8 +57,8 @@ fn what_happens(policy: Convergence, verdicts: &[&str]) -> String {
     told(&world, verdicts.len())
 }
 
-/// Plays a step whose command shows these failures: `!` stands before one that keeps tests from being run, and
-/// `+` before how many were left out.
+/// Plays a step whose command shows these failures: `!` stands before one that keeps tests from being run,
+/// `+` before how many were left out, and `*` before how many tests passed.
 fn play_commands(looped: Step, verdicts: &[&str]) -> World {
     let mut world = World::start(Workflow::of_steps(vec![looped]), Script::default());
     let mut verdicts = verdicts.iter();
@@ -70,6 +71,7 @@ fn play_commands(looped: Step, verdicts: &[&str]) -> World {
         let id = CheckId::new(format!("0190a000-0000-7000-8000-{:012x}", world.state.version().0));
         world.give(started(&world.state, &due, is_check, id.clone(), Digest::of(b""))).unwrap();
         let verdict = if is_check { verdicts.next().unwrap() } else { "" };
+        let (verdict, passed) = verdict.split_once('*').unwrap_or((verdict, "0"));
         let (names, left_out) = verdict.split_once('+').unwrap_or((verdict, "0"));
         let names: Vec<&str> = names.split(',').map(str::trim).collect();
         let lines: Vec<String> =
@@ -78,6 +80,8 @@ fn play_commands(looped: Step, verdicts: &[&str]) -> World {
         let mut ended = finished(&due, is_check, &act, Some(&id));
         if let Observation::CheckFinished(event) = &mut ended {
             event.commands[0].failures_left_out = left_out.parse().unwrap();
+            let passed = passed.parse().unwrap();
+            event.commands[0].tests = Some(Tests { passed, ..Tests::default() });
             let early = names.iter().zip(&mut event.commands[0].failures);
             early
                 .filter(|(name, _)| name.starts_with('!'))

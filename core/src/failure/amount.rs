@@ -1,5 +1,7 @@
 //! The numbers that a failure tells. Of one that counts what is left to do they fall, although it stays the same failure.
 
+use std::ops::Range;
+
 use super::reason::is_frame;
 
 /// A message with more numbers than this tells no count.
@@ -16,11 +18,35 @@ pub(crate) fn amounts(message: &str) -> Vec<u64> {
 }
 
 fn of_line(line: &str) -> impl Iterator<Item = u64> {
+    let mut numbers = numbers(line);
+    if numbers.len() > 1 && tells_what_is_done(line) {
+        for at in 1..numbers.len() {
+            let ((part, all), between) =
+                ((numbers[at - 1].1, numbers[at].1), numbers[at - 1].0.end..numbers[at].0.start);
+            if &line[between] == " of " && part <= all {
+                numbers[at - 1].1 = all - part;
+            }
+        }
+    }
+    numbers.into_iter().map(|(_, number)| number)
+}
+
+/// Says whether a line tells how much of something is done, of which more is better.
+fn tells_what_is_done(line: &str) -> bool {
+    const DONE: [&str; 9] =
+        ["complete", "completed", "covered", "done", "finished", "implemented", "passed", "passing", "ready"];
+    let mut words = line.split(|c: char| !c.is_alphabetic());
+    let is = |word: &str, of: &[&str]| of.iter().any(|it| it.eq_ignore_ascii_case(word));
+    words.clone().any(|word| is(word, &DONE)) && !words.any(|word| is(word, &["not", "t"]))
+}
+
+/// Returns the whole numbers that stand by themselves in a line, and where.
+fn numbers(line: &str) -> Vec<(Range<usize>, u64)> {
     let bytes = line.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let starts =
-        (0..bytes.len()).filter(move |at| is_digit(*at) && at.checked_sub(1).is_none_or(|it| !is_digit(it)));
-    starts.filter_map(move |start| {
+        (0..bytes.len()).filter(|at| is_digit(*at) && at.checked_sub(1).is_none_or(|it| !is_digit(it)));
+    let numbers = starts.filter_map(|start| {
         let end = (start..).find(|at| !is_digit(*at))?;
         let before = start.checked_sub(1).map(|at| bytes[at]);
         let joins =
@@ -34,8 +60,9 @@ fn of_line(line: &str) -> impl Iterator<Item = u64> {
         let is_thousand = before == Some(b',') && start >= 2 && is_digit(start - 2);
         let is_part =
             before.is_some_and(joins) || is_thousand || goes_on || is_place || end - start > DIGITS_MAX;
-        line[start..end].parse().ok().filter(|_| !is_part)
-    })
+        line[start..end].parse().ok().filter(|_| !is_part).map(|number| (start..end, number))
+    });
+    numbers.collect()
 }
 
 #[cfg(test)]
@@ -47,6 +74,10 @@ mod tests {
         for (message, expected) in [
             ("AssertionError: 11 != 0 : 11 left", &[11, 0, 11][..]),
             ("error: 6 todo left.", &[6]),
+            // What is done of all is what is left.
+            ("error: only 4 of 12 stories are done", &[8, 12]),
+            ("4 of 12 checks failed", &[4, 12]),
+            ("4 of 12 checks are not done", &[4, 12]),
             ("expected [3], got (4)", &[3, 4]),
             ("  File \"t.py\", line 3, in test_2\nAssertionError: 7", &[7]),
             ("    at f (/a/b.js:3:5)\nat line 8: 2 open", &[2]),

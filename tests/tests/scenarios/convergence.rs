@@ -291,6 +291,27 @@ fn s64_who_rewrites_what_the_check_runs_is_told_of() {
 }
 
 #[test]
+fn s24_what_comes_nearer_without_fewer_failures_is_not_stuck() {
+    let passing = "k=$(cat src/k); for i in $(seq $k); do echo \"ok $i - t$i\"; done; n=$((k + 1)); [ $k -ge 12 ] && exit 0; echo";
+    for check in [
+        // A test of the whole is red up to the end.
+        format!("{passing} \"not ok $n - whole\"; exit 1"),
+        // The runner stops at the first that fails, beside something else that fails.
+        format!("{passing} \"not ok $n - t$n\"; echo 'not ok 99 - lint'; exit 1"),
+        "k=$(cat src/k); [ $k -ge 12 ] || { echo \"error: only $k of 12 stories are done\"; exit 1; }"
+            .to_owned(),
+    ] {
+        let stage = Stage::repository();
+        stage.write("src/k", "0\n");
+        stage.write("t.sh", &check);
+        stage.git(&["add", "-A"]);
+        stage.git(&["commit", "-qm", "a check"]);
+        run(&stage, "echo $n >src/k", &["--check", "bash t.sh"]).with_status(0);
+        assert_eq!(stage.calls(), 12, "{check}");
+    }
+}
+
+#[test]
 fn work_whose_worker_failed_is_said_to_be_unchecked() {
     for (worker, is_told) in [("echo 1 >src/new; exit 1", true), ("exit 1", false)] {
         let ended = run(&Stage::repository(), worker, &["--check", TESTS]).with_status(5);
