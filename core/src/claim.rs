@@ -15,9 +15,8 @@ use crate::id::{CheckId, Millis, Timestamp};
 use crate::moment;
 use crate::question::left_asking;
 use crate::reading::{CallEnd, Reading, Scope, Trouble};
-use crate::snapshot::on_one_line;
 use crate::state::{Changed, StepState};
-use crate::verdict::text::strip_ansi;
+use crate::verdict::text::quoted;
 use crate::verdict::{self, CheckIdMatch, Decision, Problem, Refusal, Resolution};
 use crate::weather::{self, ErrorClass};
 use crate::workflow::{Check, CheckCommand, Step, WorkerKind, Workflow};
@@ -391,7 +390,7 @@ impl Outcome {
         // What it complained of says more than what it told last.
         let last_line = || [&self.stderr_tail, &self.answer].into_iter().find_map(|text| last_line(text));
         failure.phrase = match failure.phrase.or_else(last_line) {
-            Some(phrase) => Some(format!("{how}: {}", on_one_line(&strip_ansi(&phrase)))),
+            Some(phrase) => Some(format!("{how}: {}", quoted(&phrase))),
             None => Some(how),
         };
         Some(failure)
@@ -506,7 +505,7 @@ mod tests {
             ),
             ("first\nnothing to do\n", "", "exit code 1: nothing to do"),
             ("nothing to do\n", "\n---\n", "exit code 1: nothing to do"),
-            ("\u{1b}[1;32mall\u{1b}[0m is w\u{7}ell\n", "", "exit code 1: all is w\u{fffd}ell"),
+            ("\u{1b}[1;32mall\u{1b}[0m is\tw\u{7}ell\n", "", "exit code 1: all is w\u{fffd}ell"),
             ("", "", "exit code 1"),
         ] {
             let outcome = Outcome {

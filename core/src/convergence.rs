@@ -243,7 +243,7 @@ impl Convergence {
         at_fewer_places || fewer_in_all || further || tells_less
     }
 
-    /// Says whether more tests pass than ever did, while no more fail than before: what they are about is new, and one test of the
+    /// Says whether more tests pass than ever did, while no more fail than before: one part after the other is made, and a test of the
     /// whole may fail up to the end.
     fn gains_tests(&mut self, set: &BTreeSet<String>, signal: &Signal<'_>) -> bool {
         if !signal.is_conclusive || signal.left_out > 0 {

@@ -17,10 +17,9 @@ use crate::failure::{
 };
 use crate::id::{Blob, Millis};
 use crate::plural::{count, first};
-use crate::snapshot::on_one_line;
 use crate::unseen;
 pub use crate::unseen::test_name;
-use crate::verdict::text::strip_ansi;
+use crate::verdict::text::quoted;
 use crate::workflow::{Baseline, CheckCommand, Gate};
 
 /// What one command of a check showed.
@@ -426,7 +425,7 @@ impl Findings {
         let nothing_is_known = failures.iter().all(|failure| failure.kind == UNPARSED);
         let names = match said {
             _ if !nothing_is_known => first(failures.iter().map(name), NAMED_MAX, left_out),
-            Some(line) => on_one_line(&strip_ansi(line)).chars().take(LINE_MAX).collect(),
+            Some(line) => quoted(line).chars().take(LINE_MAX).collect(),
             None => String::new(),
         };
         let named = if names.is_empty() { String::new() } else { format!(": {names}") };

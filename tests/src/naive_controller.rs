@@ -204,7 +204,7 @@ fn words_about_a_new_commit(heard: &[Heard<'_>]) -> bool {
 fn is_at_fewer_places_than_ever(heard: &[Heard<'_>]) -> bool {
     let Some((newest, before)) = heard.split_last() else { return false };
     let set = newest.set();
-    let is_same = |it: &&Heard<'_>| !it.is_quiet() && it.set() == set;
+    let is_same = |it: &&Heard<'_>| !it.is_quiet() && !it.is_cut() && it.set() == set;
     let mut same = before.iter().filter(is_same).filter_map(|it| it.counted.places);
     // It is remembered from when it was at more places than it has members.
     let several = same.find(|places| *places > set.len() as u64);

@@ -1,6 +1,7 @@
 //! Turns recorded bytes into text and text into lines. Says nothing about what the text means.
 
 use super::problem::Problem;
+use crate::snapshot::on_one_line;
 
 /// Decodes a decision file: UTF-8 with or without BOM, UTF-16 with BOM.
 ///
@@ -43,6 +44,11 @@ fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16, problems: &mut Vec<Probl
         problems.push(Problem::InvalidUtf8 { offset });
     }
     text
+}
+
+/// Returns a line that a program printed as a sentence may quote it: nothing in it begins a new line or steers a terminal.
+pub(crate) fn quoted(line: &str) -> String {
+    on_one_line(&strip_ansi(line).replace('\t', " "))
 }
 
 /// Removes terminal escape sequences (CSI, OSC and the two-character ones).
