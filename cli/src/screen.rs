@@ -338,8 +338,7 @@ fn verdict_line(verdict: &VerdictReached, story: &Story) -> String {
     let why = iteration
         .and_then(IterationStory::why)
         .map_or_else(String::new, |why| format!(": {}", text::cut(why, 200)));
-    let more = verdict.reasons.len().saturating_sub(1);
-    let more = if more > 0 { format!(" (and {})", text::count(more, "more reason")) } else { String::new() };
+    let more = report::more_reasons(&verdict.reasons);
     let head = format!("{} #{}  {busy}  ", verdict.step, verdict.iteration);
     let source = verdict.source.as_str();
     let changed = iteration.and_then(|it| it.diffstat.as_ref()).map(|it| format!("{} · ", changed(it)));

@@ -49,6 +49,8 @@ fn path(word: &str) -> &str {
 /// Returns the files that one command runs.
 fn run_by(program: &str, arguments: &[&str]) -> Vec<String> {
     let is_option = |word: &&&str| word.starts_with('-');
+    let leads_elsewhere =
+        |options: &[&str]| arguments.iter().any(|word| options.iter().any(|it| word.starts_with(it)));
     if SHELLS.contains(&program) {
         // It is given a text, or only reads.
         let runs = !arguments.iter().take_while(is_option).any(|word| word.contains(['c', 'n', 's']));
@@ -57,15 +59,14 @@ fn run_by(program: &str, arguments: &[&str]) -> Vec<String> {
     }
     if PACKAGERS.contains(&program) {
         let runs = arguments.first().is_some_and(|first| SCRIPTS.contains(first));
-        let is_here =
-            !arguments.iter().any(|word| ["--prefix", "--cwd", "-C"].iter().any(|it| word.starts_with(it)));
-        return (runs && is_here).then(|| "package.json".to_owned()).into_iter().collect();
+        return (runs && !leads_elsewhere(&["--prefix", "--cwd", "-C"]))
+            .then(|| "package.json".to_owned())
+            .into_iter()
+            .collect();
     }
     if let Some((_, rules)) = RULES.iter().find(|(it, _)| *it == program) {
-        // Options that lead elsewhere.
-        let is_here =
-            !arguments.iter().any(|word| ["-C", "-f", "-d", "--"].iter().any(|it| word.starts_with(it)));
-        return if is_here { rules.iter().map(|rules| (*rules).to_owned()).collect() } else { Vec::new() };
+        let rules = rules.iter().filter(|_| !leads_elsewhere(&["-C", "-f", "-d", "--"]));
+        return rules.map(|rules| (*rules).to_owned()).collect();
     }
     program.contains('/').then(|| path(program).to_owned()).into_iter().collect()
 }

@@ -182,8 +182,7 @@ impl Convergence {
             return;
         }
         let key = set_key(&set);
-        let more_pass = self.gains_tests(&set, signal);
-        if self.comes_nearer(key, set.len(), signal) || more_pass {
+        if self.comes_nearer(key, set.len(), signal) {
             self.restart();
             (self.unchanged, self.idle) = (u32::from(is_unchanged), u32::from(stays));
         }
@@ -227,32 +226,32 @@ impl Convergence {
         self.commits.insert(commit) && signal.changed == Some(true)
     }
 
-    /// Says whether something got better than it ever was, whatever else failed. Each of these numbers can fall only so often,
-    /// so no loop goes on for ever by it. All of them are remembered, whichever it is.
+    /// Says whether something got better than it ever was, whatever else failed. Each of these numbers can change only so
+    /// often, so no loop goes on for ever by it. All of them are remembered, whichever it is.
     fn comes_nearer(&mut self, key: Digest, failures: usize, signal: &Signal<'_>) -> bool {
         let is_cut = signal.left_out > 0;
         let places = signal.places.filter(|_| !is_cut);
         let in_all = signal.places.filter(|_| signal.is_conclusive);
         // Which of them were left out is not known of a cut set.
-        let early = Some(signal.early).filter(|_| signal.is_conclusive && !is_cut);
+        let is_whole = signal.is_conclusive && !is_cut;
+        let early = Some(signal.early).filter(|_| is_whole);
+        let passed = Some(signal.passed).filter(|_| is_whole);
         let at_fewer_places = self.is_at_fewer_places(key, failures, places);
         let fewer_in_all = is_fewest(&mut self.fewest_in_all, in_all) && is_cut;
         // What came behind a phase that is passed is new ground, and not worse.
         let further = is_fewest(&mut self.fewest_early, early);
         let tells_less = !is_cut && self.tells_less(key, signal.amounts);
-        at_fewer_places || fewer_in_all || further || tells_less
+        let more_pass = self.gains_tests(failures, passed, signal.changed);
+        at_fewer_places || fewer_in_all || further || tells_less || more_pass
     }
 
     /// Says whether more tests pass than ever did, while no more fail than before: one part after the other is made, and a test of the
     /// whole may fail up to the end.
-    fn gains_tests(&mut self, set: &BTreeSet<String>, signal: &Signal<'_>) -> bool {
-        if !signal.is_conclusive || signal.left_out > 0 {
-            return false;
-        }
-        let is_more = self.most_passed.is_some_and(|most| signal.passed > most);
-        self.most_passed = Some(self.most_passed.map_or(signal.passed, |most| most.max(signal.passed)));
-        let no_more_fail = set.len() <= self.streaks.len();
-        let gains = is_more && no_more_fail && signal.changed != Some(false) && self.gains < GAINS_MAX;
+    fn gains_tests(&mut self, failures: usize, passed: Option<u64>, changed: Option<bool>) -> bool {
+        let is_more = self.most_passed.is_some_and(|most| passed > Some(most));
+        self.most_passed = self.most_passed.max(passed);
+        let no_more_fail = failures <= self.streaks.len();
+        let gains = is_more && no_more_fail && changed != Some(false) && self.gains < GAINS_MAX;
         self.gains += u32::from(gains);
         gains
     }

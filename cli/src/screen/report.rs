@@ -300,11 +300,17 @@ fn unmet(story: &Story) -> impl Iterator<Item = (&StepId, Iteration, String)> {
     story.steps.iter().filter(move |step| is_silent(&step.end)).filter_map(|step| {
         let last = step.iterations.iter().rfind(|it| it.decision.is_some())?;
         let why = text::cut(last.why()?, WHY_MAX);
-        let more = last.reasons.len().saturating_sub(1);
-        let more =
-            if more > 0 { format!(" (and {})", text::count(more, "more reason")) } else { String::new() };
+        let more = more_reasons(&last.reasons);
         Some((&step.id, last.iteration, format!("{why}{more}")))
     })
+}
+
+/// Says how many reasons there are beyond the first.
+pub(super) fn more_reasons(reasons: &[String]) -> String {
+    match reasons.len() {
+        0 | 1 => String::new(),
+        all => format!(" (and {})", text::count(all - 1, "more reason")),
+    }
 }
 
 /// Most characters of a reason that the end repeats.

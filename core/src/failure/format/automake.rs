@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::super::draft::{Draft, Found};
 use super::super::reason::leading_number;
-use super::Sheet;
+use super::{Sheet, blocks};
 
 const TOOL: &str = "automake";
 
@@ -18,8 +18,8 @@ const LOG: &str = "test-suite.log";
 /// A test with one of these results.
 struct Listed<'a> {
     line: &'a str,
-    word: &'static str,
-    kind: &'static str,
+    /// Which of [`RESULTS`].
+    result: usize,
     /// The script, with the result of the tests in it that TAP tells of.
     name: &'a str,
 }
@@ -55,7 +55,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             // What one of several results of a log says of it is not known.
             let lines = log.filter(|log| log.results == 1).map_or(&[][..], |log| log.lines);
             let draft = Draft::test(TOOL, &without_number(result.name), lines);
-            let draft = if result.kind.is_empty() { draft } else { draft.kind(result.kind) };
+            let (_, kind) = RESULTS[result.result];
+            let draft = if kind.is_empty() { draft } else { draft.kind(kind) };
             let last = lines.last().copied().unwrap_or(result.line);
             found.push(draft.told_by(result.line).up_to(last).headed(result.line));
         }
@@ -108,9 +109,8 @@ fn failed<'a>(listed: &[&'a str], summary: &[&str]) -> Vec<Listed<'a>> {
     let mut results: Vec<Listed<'a>> = Vec::new();
     let own = (0..listed.len()).rev().filter(|at| !is_head(listed, *at));
     for result in own.filter_map(|at| result(listed[at])) {
-        let left = &mut left[RESULTS.iter().position(|(word, _)| *word == result.word).unwrap_or_default()];
-        if *left > 0 {
-            *left -= 1;
+        if left[result.result] > 0 {
+            left[result.result] -= 1;
             results.push(result);
         }
     }
@@ -129,8 +129,8 @@ fn ended(line: &str) -> Option<(&str, &str)> {
 /// Takes `FAIL: name` apart.
 fn result(line: &str) -> Option<Listed<'_>> {
     let (word, name) = ended(line)?;
-    let (word, kind) = *RESULTS.iter().find(|(it, _)| *it == word)?;
-    Some(Listed { line, word, kind, name })
+    let result = RESULTS.iter().position(|(it, _)| *it == word)?;
+    Some(Listed { line, result, name })
 }
 
 /// Takes the number out of `a.test 2 - reads`: one that is put in before moves it.
@@ -155,10 +155,9 @@ fn is_head(lines: &[&str], at: usize) -> bool {
 
 /// Returns what each test printed, by its name: below `FAIL: name` and a rule, up to the next of these.
 fn logs<'s, 'a>(lines: &'s [&'a str]) -> BTreeMap<&'a str, Log<'s, 'a>> {
-    let heads: Vec<usize> = (0..lines.len()).filter(|at| is_head(lines, *at)).collect();
-    let ends = heads.iter().skip(1).copied().chain([lines.len()]);
-    let logs = heads.iter().zip(ends).filter_map(|(head, end)| {
-        let (word, name) = ended(lines[*head])?;
+    let heads = (0..lines.len()).filter(|at| is_head(lines, *at));
+    let logs = blocks(heads, lines.len()).filter_map(|(head, end)| {
+        let (word, name) = ended(lines[head])?;
         let log = &lines[head + 2..end];
         // By this line it ends, whatever is shown below.
         let last = format!("{word} {name}");

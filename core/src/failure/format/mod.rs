@@ -322,6 +322,12 @@ fn until<'s, 'a>(lines: &'s [&'a str], start: usize, ends: impl Fn(&str) -> bool
     &rest[..rest.iter().position(|line| ends(line)).unwrap_or(rest.len())]
 }
 
+/// Returns the lines that begin blocks, each with where its block ends: at the next, or with all lines.
+fn blocks(heads: impl Iterator<Item = usize>, end: usize) -> impl Iterator<Item = (usize, usize)> {
+    let mut heads = heads.peekable();
+    std::iter::from_fn(move || Some((heads.next()?, heads.peek().copied().unwrap_or(end))))
+}
+
 /// Takes `File "a.py", line 3, in name` apart: the file, the line, and what is behind it.
 pub(super) fn python_place(line: &str) -> Option<(&str, Option<u32>, &str)> {
     let (file, rest) = line.strip_prefix("File \"")?.split_once("\", line ")?;

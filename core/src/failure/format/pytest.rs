@@ -459,6 +459,16 @@ impl<'a> Ids<'a> {
         open.remove(place)
     }
 
+    /// Gives the first of some entries away for which that was not done before.
+    fn give_first(&mut self, next: impl Fn(&mut Self) -> Option<usize>) -> Option<usize> {
+        loop {
+            let at = next(self)?;
+            if let Some(at) = self.give(at) {
+                return Some(at);
+            }
+        }
+    }
+
     /// Says whether there are entries of this name, given away or not.
     fn has(&self, title: &str, is_error: bool, is_sub: bool) -> bool {
         self.open.contains_key(&(title.replace("::", "."), is_error, is_sub))
@@ -473,12 +483,7 @@ impl<'a> Ids<'a> {
     /// functions (pytest-describe).
     fn take_inner(&mut self, title: &str, is_error: bool, is_sub: bool) -> Option<usize> {
         let key = (title.to_owned(), is_error, is_sub);
-        loop {
-            let at = self.inner.get_mut(&key)?.pop_front()?;
-            if let Some(at) = self.give(at) {
-                return Some(at);
-            }
-        }
+        self.give_first(|ids| ids.inner.get_mut(&key)?.pop_front())
     }
 
     /// Gives the errors of a file away, none of which can have run.
@@ -490,12 +495,7 @@ impl<'a> Ids<'a> {
 
     /// Finds the test of a file whose worker crashed, and gives it away: the title of its block is the file alone.
     fn take_crashed(&mut self, file: &str) -> Option<usize> {
-        loop {
-            let at = self.crashed.get_mut(file)?.pop_front()?;
-            if let Some(at) = self.give(at) {
-                return Some(at);
-            }
-        }
+        self.give_first(|ids| ids.crashed.get_mut(file)?.pop_front())
     }
 
     /// Returns the entries without a block.

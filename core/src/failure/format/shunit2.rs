@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::draft::{Draft, Found};
-use super::{Lines, Sheet, until};
+use super::{Lines, Sheet, blocks, until};
 
 const TOOL: &str = "shunit2";
 
@@ -34,13 +34,12 @@ fn asserted<'a>(own: Lines<'a>) -> Vec<(&'a str, &'a [&'a str])> {
     let is_asserted = |at: usize| own.lines.get(at + 1).is_some_and(|line| line.starts_with(ASSERTED));
     let is_head =
         |at: &usize| is_name(own.lines[*at]) && (begins_like_test(own.lines[*at]) || is_asserted(*at));
-    let heads: Vec<usize> = (0..own.lines.len()).filter(is_head).collect();
-    let ends = heads.iter().skip(1).copied().chain([own.lines.len()]);
-    let blocks = heads.iter().zip(ends).filter_map(|(head, end)| {
+    let lines = own.lines.len();
+    let blocks = blocks((0..lines).filter(is_head), lines).filter_map(|(head, end)| {
         let block =
             until(&own.lines[..end], head + 1, |line| line.starts_with("shunit2:") || is_summary(line));
         let first = block.iter().position(|line| line.starts_with(ASSERTED))?;
-        Some((own.lines[*head], &block[first..]))
+        Some((own.lines[head], &block[first..]))
     });
     blocks.collect()
 }
