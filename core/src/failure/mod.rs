@@ -308,7 +308,7 @@ pub fn extract(output: &Output<'_>) -> Extraction {
 /// Reads the failures of an output; `format` forces one of [`registry::FORMATS`] on its text.
 ///
 /// A command that exits with 0 has no failures in its text, whatever is printed there, unless its own summary counts
-/// failed tests, or `go test` ends with a package that failed: then it has those. Of an output that counts nothing those
+/// failed tests, or `go test` ends with a package that failed: then it has those. TAP that breaks off fails, too. Of an output that counts nothing those
 /// count that failed before and are named again. Its reports are read in any case.
 pub fn extract_as(output: &Output<'_>, format: Option<&registry::Format>) -> Extraction {
     let pages = Page::of(output);
@@ -378,6 +378,8 @@ enum Told {
     Tests,
     /// The tests that failed before.
     Known,
+    /// That not all of the tests were told of that were planned.
+    Plan,
     All,
 }
 
@@ -386,6 +388,7 @@ impl Told {
     fn of(output: &Output<'_>, pages: &[Page<'_>; 2], tests: Option<Tests>) -> Self {
         match tests {
             Some(tests) if tests.failed > 0 => Self::Tests,
+            Some(_) if format::tap::breaks_off(pages) => Self::Plan,
             Some(_) => Self::Nothing,
             None if format::go_test::fails(pages) => Self::All,
             None if output.failed_before.is_some_and(|before| !before.is_empty()) => Self::Known,
@@ -399,7 +402,8 @@ impl Told {
             (Self::All, _) => true,
             (Self::Tests, Some(_)) => true,
             (Self::Known, Some(name)) => is_known() && !format::markers::passes_at_last(pages, name),
-            (Self::Nothing | Self::Tests | Self::Known, _) => false,
+            (Self::Plan, None) => failure.kind == format::tap::UNFULFILLED,
+            (Self::Nothing | Self::Tests | Self::Known | Self::Plan, _) => false,
         }
     }
 }

@@ -88,7 +88,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "gradle", title: "Gradle test", stage: Tool, marks: &[" FAILED\n"], read: format::gradle::read },
     Format { name: "ctest", title: "CTest", stage: Runner, marks: &["tests failed out of", "Test #", "Test  "], read: format::ctest::read },
     Format { name: "gtest", title: "GoogleTest", stage: Tool, marks: &["[ RUN      ]", "[  FAILED  ]"], read: format::gtest::read },
-    Format { name: "tap", title: "TAP: bats, node, node-tap, ava, mocha, prove, tape", stage: Tool, marks: &["not ok ", "Bail out!"], read: format::tap::read },
+    Format { name: "tap", title: "TAP: bats, node, node-tap, ava, mocha, prove, tape", stage: Tool, marks: &["not ok ", "Bail out!", "\nok 1"], read: format::tap::read },
     Format { name: "prove", title: "prove: what Test::More says of each failed test in its comments", stage: Tool, marks: &["#   Failed test ", " (Wstat: ", "  Parse errors: "], read: format::prove::read },
     Format { name: "shunit2", title: "shunit2", stage: Tool, marks: &["\nASSERT:", "\nshunit2:ERROR "], read: format::shunit2::read },
     Format { name: "bats", title: "bats (pretty)", stage: Tool, marks: &[" ✗ "], read: format::bats::read },

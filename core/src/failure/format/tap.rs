@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::super::draft::{Draft, Found, Style};
 use super::super::listing::{Ending, Tell};
+use super::super::page::Page;
 use super::super::reason::{begins, indentation, leading_number};
 use super::{Sheet, check, diagnostic, mocha, node_test, places, prove, until};
 use crate::verdict::text::strip_ansi;
@@ -30,13 +31,17 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut parents = Parents { are_plain, ..Parents::default() };
     let files = prove::files(sheet);
     let begins = sheet.begins[start..].iter().enumerate();
-    for (at, _) in begins.filter(|(_, begin)| matches!(begin, b'#' | b'B' | b'n' | b'o')) {
+    let (mut plans, mut has_failed) = (Plans::default(), false);
+    for (at, _) in begins.filter(|(_, begin)| matches!(begin, b'#' | b'1' | b'B' | b'n' | b'o')) {
         let line = points[at];
+        plans.take(line);
         if let Some(reason) = line.strip_prefix("Bail out!") {
             found.push(Draft::process(tool, "bail out", &[reason]));
+            has_failed = true;
         }
         let (depth, point) = parents.take(line);
         let Some(name) = point.strip_prefix("not ok ").and_then(name) else { continue };
+        has_failed = true;
         let is_parent = parents.ends(depth, name) && !says_why(&lines[at + 1..]);
         if is_parent || strays.contains(&at) || (opens(line) && holds_failure(&points[at + 1..], depth)) {
             continue;
@@ -57,6 +62,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         push(tool, &parents.path(depth, name), file, line, body, before, found);
     }
+    // A hook that failed, or a first failure to stop at, says itself why the others are missing.
+    let missing = if has_failed { None } else { plans.unfulfilled(tool, &points) };
+    missing.into_iter().for_each(|draft| found.push(draft));
     said.into_iter().for_each(|said| found.printed(&lines[said]));
 }
 
@@ -160,6 +168,70 @@ fn strays(lines: &[&str], points: &[&str], firsts: &[u8]) -> BTreeSet<usize> {
     }
     strays.extend(out_of_order.into_iter().filter(|(_, number)| *number < next).map(|(at, _)| at));
     strays
+}
+
+/// The kind of failure that a plan is whose points were not all told.
+pub(in crate::failure) const UNFULFILLED: &str = "plan";
+
+/// Says whether a plan of either page is not fulfilled although no point failed. A program that ends in the middle of its
+/// tests says so by nothing else where its exit status is lost in a pipe.
+pub(in crate::failure) fn breaks_off(pages: &[Page<'_>; 2]) -> bool {
+    pages.iter().filter(|page| page.text().contains("1..")).any(|page| {
+        let lines = page.lines();
+        let lines = stream(&lines);
+        let dashed = (0..lines.len()).filter(|at| begins(lines[*at]) == Some(b'-'));
+        let points = without(lines, &said(lines, dashed));
+        let mut plans = Plans::default();
+        points.iter().for_each(|line| plans.take(line));
+        plans.unfulfilled("tap", &points).is_some()
+    })
+}
+
+/// How many points were planned before the first one of each stream, and how many were told.
+#[derive(Default)]
+struct Plans<'l> {
+    planned: u64,
+    told: u64,
+    /// What was told since the last plan.
+    since: u64,
+    last: Option<&'l str>,
+    are_numbered: bool,
+}
+
+impl<'l> Plans<'l> {
+    /// Takes a line in that is a point or a plan of the outermost tests.
+    fn take(&mut self, line: &'l str) {
+        if let Some(rest) = line.strip_prefix("ok").or_else(|| line.strip_prefix("not ok")) {
+            self.are_numbered |= rest.strip_prefix(' ').is_some_and(|rest| leading(rest) > 0);
+            (self.told, self.since) = (self.told + 1, self.since + 1);
+        } else if is_plan(line) {
+            // Behind points it counts them, unless they have one: then it begins another stream.
+            if self.since == 0 || self.last.is_some() {
+                self.planned = self.planned.saturating_add(leading(&line["1..".len()..]));
+                self.last = Some(line);
+            }
+            self.since = 0;
+        }
+    }
+
+    /// Tells that points are missing: the program ended in the middle of them, which nothing but the plan shows where its exit
+    /// status is lost.
+    fn unfulfilled(&self, tool: &'static str, points: &[&str]) -> Option<Draft> {
+        let plan = self.last.filter(|_| self.are_numbered && self.told < self.planned)?;
+        // A point may stand behind what a test printed without an end of line: `loading... ok 3 - adds`.
+        let is_behind = |line: &str| {
+            line.match_indices("ok ").any(|(at, word)| at > 0 && leading(&line[at + word.len()..]) > 0)
+        };
+        let is_point = |line: &str| line.starts_with("ok") || line.starts_with("not ok");
+        let behind = points.iter().filter(|line| !is_point(line) && is_behind(line)).count();
+        let told = self.told + behind as u64;
+        if told >= self.planned {
+            return None;
+        }
+        let text = format!("planned {} tests, of which {told} were told", self.planned);
+        let draft = Draft::process(tool, UNFULFILLED, &[]).message(&text).told_by(plan);
+        Some(Draft { values: text, ..draft })
+    }
 }
 
 /// Says whether a comment counts tests: `# fail 3`, as node, tape and QUnit end a stream.
