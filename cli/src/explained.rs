@@ -31,7 +31,7 @@ pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Err
             Error::usage(message).hint(hint)
         }
         launch::Error::Run(unstuck_runner::Error::Store(append)) => {
-            Error::store(error).hint_if(append.hint())
+            Error::store(error).hint_if(append.hint().map(|hint| hint.replace("@last", short)))
         }
         launch::Error::Open(open) => {
             let hint = open.hint();

@@ -342,11 +342,18 @@ impl From<sled::Error> for EngineError {
     fn from(error: sled::Error) -> Self {
         match error {
             sled::Error::Io(source) if source.to_string().contains("could not acquire lock") => Self::Locked,
-            sled::Error::Io(source) => Self::Io(source),
+            sled::Error::Io(source) => Self::Io(as_it_was(source)),
             sled::Error::Corruption { .. } => Self::Broken("a checksum does not fit".to_owned()),
             other => Self::Broken(other.to_string()),
         }
     }
+}
+
+/// Returns the error of the system that sled has copied: the text of the copy is that of a debugger, `Os { code: 28, ...`.
+fn as_it_was(copied: io::Error) -> io::Error {
+    let text = copied.to_string();
+    let code = text.split_once("Os { code: ").and_then(|(_, rest)| rest.split_once(','));
+    code.and_then(|(code, _)| code.parse().ok()).map_or(copied, io::Error::from_raw_os_error)
 }
 
 impl From<EngineError> for ReadError {
@@ -429,6 +436,19 @@ mod tests {
             chain::prepare(&facts.collect::<Vec<_>>(), &MemoryBlobs::default(), Json::Unwanted).unwrap();
         let sealed = chain::seal(prepared, Expected::Any, &mut Head::default(), Epoch(1)).unwrap();
         sealed.iter().map(|sealed| sealed.record.to_bytes()).collect()
+    }
+
+    #[test]
+    fn an_error_of_the_system_reads_the_same_however_often_sled_copies_it() {
+        let mut error = sled::Error::Io(io::Error::from_raw_os_error(28));
+        for _ in 0..3 {
+            let EngineError::Io(source) = EngineError::from(error.clone()) else { panic!("{error}") };
+            assert_eq!(source.to_string(), io::Error::from_raw_os_error(28).to_string());
+            error = error.clone();
+        }
+        let other = io::Error::other("it is odd");
+        let EngineError::Io(source) = EngineError::from(sled::Error::Io(other)) else { panic!("an error") };
+        assert_eq!(source.to_string(), "it is odd");
     }
 
     #[test]
