@@ -307,6 +307,24 @@ fn s63_a_claim_does_not_outlive_what_was_put_back() {
 }
 
 #[test]
+fn s63_a_protected_path_that_no_file_has_is_named_at_the_start() {
+    let stage = repository();
+    for (path, is_empty) in [
+        ("doc/**", true),
+        ("docs/**", false),
+        ("docs", false),
+        ("build.log", true),
+        ("!docs/x", false),
+        (".", false),
+    ] {
+        let with = ["--check", "true", "--protect", path, "--iterations", "1", "--with", "true"];
+        let ended = stage.unstuck(&[&["run", "go"], &with[..]].concat());
+        let said = ended.out.contains("no file that git tracks is protected by");
+        assert_eq!(said, is_empty, "{path}: {ended:?}");
+    }
+}
+
+#[test]
 fn s63_the_file_of_a_verdict_is_in_every_scope() {
     for file in [".loop/decision.json", "v-{{completion_check_id}}.json"] {
         let stage = repository();
