@@ -40,6 +40,17 @@ impl<'p> Cut<'p> {
         Lines { lines: &self.lines, firsts: &self.firsts, begins: &self.begins }
     }
 
+    /// Cuts lines in two at these bytes of theirs; no line is there twice.
+    pub(super) fn cut_at(self, places: &[(usize, usize)]) -> Self {
+        let mut places = places.iter().peekable();
+        let cut = self.lines.into_iter().enumerate().flat_map(|(at, line)| {
+            let place = places.next_if(|(of, _)| *of == at).map(|(_, place)| line.split_at(*place));
+            let (head, tail) = place.map_or((line, None), |(head, tail)| (head, Some(tail)));
+            [head].into_iter().chain(tail)
+        });
+        Self::new(cut.collect())
+    }
+
     /// Makes a line empty.
     pub(super) fn empty(&mut self, at: usize) {
         self.lines[at] = &self.lines[at][..0];

@@ -87,7 +87,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "maven", title: "Maven: Surefire, javac", stage: Tool, marks: &["<<< FAILURE!", "<<< ERROR!", "COMPILATION ERROR", "Failed to execute goal"], read: format::maven::read },
     Format { name: "gradle", title: "Gradle test", stage: Tool, marks: &[" FAILED\n"], read: format::gradle::read },
     Format { name: "ctest", title: "CTest", stage: Runner, marks: &["tests failed out of", "Test #", "Test  "], read: format::ctest::read },
-    Format { name: "gtest", title: "GoogleTest", stage: Tool, marks: &["[ RUN      ]", "[  FAILED  ]"], read: format::gtest::read },
+    Format { name: "gtest", title: "GoogleTest", stage: Tool, marks: &["[ RUN      ]", "[  FAILED  ]", "[       OK ]"], read: format::gtest::read },
     Format { name: "tap", title: "TAP: bats, node, node-tap, ava, mocha, prove, tape", stage: Tool, marks: &["not ok ", "Bail out!", "\nok 1"], read: format::tap::read },
     Format { name: "prove", title: "prove: what Test::More says of each failed test in its comments", stage: Tool, marks: &["#   Failed test ", " (Wstat: ", "  Parse errors: "], read: format::prove::read },
     Format { name: "shunit2", title: "shunit2", stage: Tool, marks: &["\nASSERT:", "\nshunit2:ERROR "], read: format::shunit2::read },
@@ -193,9 +193,14 @@ struct Prepared<'p> {
 
 impl<'p> Prepared<'p> {
     fn new(page: &'p Page<'p>) -> Self {
-        let cut = page.cut();
-        let marks = Rc::new(Marks::new(page.text(), cut.own().lines));
-        Self { page, cut, marks }
+        let mut cut = page.cut();
+        let mut marks = Marks::new(page.text(), cut.own().lines);
+        let glued = format::glued::places(cut.own().lines, &marks);
+        if !glued.is_empty() {
+            cut = cut.cut_at(&glued);
+            marks = Marks::new(page.text(), cut.own().lines);
+        }
+        Self { page, cut, marks: Rc::new(marks) }
     }
 
     /// Makes the lines empty that begin at these addresses.

@@ -9,7 +9,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let Some((file, line, name)) = at.checked_sub(1).and_then(|above| head(sheet.lines[above])) else {
             continue;
         };
-        let block = until(sheet.lines, at + 1, |line| line.starts_with("**********"));
+        let ends = |line: &str| line.starts_with("**********") || line.starts_with("----------");
+        let block = until(sheet.lines, at + 1, ends);
         let source = until(block, 0, |line| !line.starts_with(' ')).join("\n");
         let result = &block[block.iter().position(|line| !line.starts_with(' ')).unwrap_or(block.len())..];
         let draft = Draft::test("doctest", name, result).within(file).at(file, line);

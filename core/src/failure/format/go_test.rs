@@ -282,6 +282,12 @@ fn died_behind<'s, 'a>(test: &str, lines: &'s [&'a str]) -> &'s [&'a str] {
     }
 }
 
+/// Returns what a test logged behind what it printed without an end of line: `loading...    a_test.go:3: got 1`.
+fn behind_print(line: &str) -> Option<&str> {
+    let place = line.find("_test.go:")?;
+    line[..place].rfind("    ").map(|at| &line[at..])
+}
+
 /// Returns what each test logged while it ran, as `-v` prints it above the results.
 fn logged<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut logged: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -292,6 +298,8 @@ fn logged<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, Vec<&'a str>> {
         } else if ended(line).is_some_and(|(name, _)| inside.starts_with(name)) {
             inside = "";
         } else if !inside.is_empty() && line.starts_with("    ") {
+            logged.entry(inside).or_default().push(line);
+        } else if let Some(line) = behind_print(line).filter(|_| !inside.is_empty()) {
             logged.entry(inside).or_default().push(line);
         }
     }

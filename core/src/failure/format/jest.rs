@@ -15,6 +15,9 @@ const TOOL: &str = "jest";
 /// What jest says where a test ends the process, which takes the summary with it unless another process runs that test.
 const EXITED: &str = "process.exit called with ";
 
+/// How the list of what is still open begins.
+const OPEN_HANDLES: &str = "Jest has detected the following ";
+
 /// The first byte of `●`.
 const BULLET: u8 = "●".as_bytes()[0];
 
@@ -23,12 +26,17 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let is_summary = |line: &str| line.starts_with("Test Suites:") || line.starts_with("Tests:");
     let is_own = |(_, line): (usize, &str)| is_summary(line) || bulleted(line).is_some_and(is_exit);
-    if !sheet.beginning(&[b'T', BULLET]).any(is_own) {
+    if !sheet.beginning(&[b'T', BULLET]).any(is_own) && !breaks_off(sheet) {
         return settings(sheet, found);
     }
     let ends = |line: &str| bulleted(line).is_some() || (!line.is_empty() && indentation(line) <= 1);
     let mut file = None;
+    let handles = sheet.starting(b"J").find(|(_, line)| line.starts_with(OPEN_HANDLES)).map(|(at, _)| at);
     for (at, line) in sheet.beginning(&[b'F', b'P', BULLET]) {
+        // What keeps the process from its end fails no test.
+        if line.starts_with("  ●  ") && handles.is_some_and(|above| above < at) {
+            continue;
+        }
         if let Some((failed, name)) = headline(line) {
             file = failed.then(|| {
                 let below = until(lines, at + 1, |line| headline(line).is_some());
@@ -48,6 +56,21 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             }
         }
     }
+}
+
+/// Says whether a file stands there with why its tests failed, and where in it: what ends the process takes the summary with it.
+fn breaks_off(sheet: &Sheet<'_>) -> bool {
+    let mut file = None;
+    sheet.beginning(&[b'F', BULLET]).any(|(at, line)| {
+        if let Some((true, name)) = headline(line) {
+            file = Some(file_of(name, ""));
+        }
+        let block =
+            || until(sheet.lines, at + 1, |line| bulleted(line).is_some() || headline(line).is_some());
+        let place = || file.map(|file| format!("({file}:"));
+        bulleted(line).is_some()
+            && place().is_some_and(|place| block().iter().any(|line| line.contains(&place)))
+    })
 }
 
 /// Reads how each test ended that stands below the headline of its file: with `--verbose`, and where there is one file.

@@ -46,6 +46,7 @@ pub(super) mod eunit;
 pub(super) mod exunit;
 pub(super) mod fixable;
 pub(super) mod forge;
+pub(super) mod glued;
 mod go_lines;
 pub(super) mod go_test;
 pub(super) mod go_test_json;

@@ -382,7 +382,12 @@ pub(in crate::failure) fn excuses(directive: &str) -> bool {
 /// Says whether a time stands behind every name, as `bats --timing` writes it: `not ok 1 adds in 8ms`.
 fn is_timed(lines: &[&str]) -> bool {
     let points = || lines.iter().filter_map(|line| line.strip_prefix("not ok ").or(line.strip_prefix("ok ")));
-    let is_timed = |point: &str| point.contains(" # skip") || without_elapsed(description(point).0).is_some();
+    // What fails around the tests of a file has none.
+    let is_untimed = |name: &str| matches!(name, "setup_file failed" | "teardown_file failed");
+    let is_timed = |point: &str| {
+        let name = description(point).0;
+        point.contains(" # skip") || is_untimed(name) || without_elapsed(name).is_some()
+    };
     points().next().is_some()
         && points().all(is_timed)
         && !lines.iter().any(|line| line.starts_with("TAP version"))

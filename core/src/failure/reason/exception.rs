@@ -10,7 +10,13 @@ pub(in crate::failure) fn exception(line: &str) -> Option<(&str, &str)> {
     let end = line
         .find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '$' | ':' | '\\')))
         .unwrap_or(line.len());
-    let name = line[..end].trim_end_matches(':');
+    // Python names the function that a class is made in: `m.f.<locals>.BadCart: message`.
+    let is_named = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '<' | '>');
+    let name_end = match line[end..].starts_with("<locals>.") {
+        true => line.find(|c| !is_named(c)).unwrap_or(line.len()),
+        false => end,
+    };
+    let name = line[..name_end].trim_end_matches(':');
     let last = name.rsplit(['.', ':', '\\', '$']).next().unwrap_or_default();
     if !last.starts_with(|c: char| c.is_ascii_uppercase()) || !is_kind(name, last) {
         return None;
