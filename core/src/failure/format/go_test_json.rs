@@ -116,11 +116,11 @@ impl Package<'_> {
                 .collect();
             let lines: Vec<&str> = std::iter::once(head.as_str()).chain(told).collect();
             let is_parent = lines[1..].iter().all(|line| line.trim().is_empty());
-            let bare = if lines.len() > 1 && !lines[1].starts_with([' ', '\t']) && lines[1] != "got:" {
-                indent(&lines)
-            } else {
-                lines.join("\n")
+            // What was printed is set in as what was logged; a panic and what an example should have printed stand at the margin.
+            let is_printed = |line: &&str| {
+                !line.starts_with([' ', '\t']) && *line != "got:" && !line.starts_with("panic: ")
             };
+            let bare = if lines.get(1).is_some_and(is_printed) { indent(&lines) } else { lines.join("\n") };
             if is_parent {
                 self.parent(name, &test, found);
                 continue;

@@ -14,8 +14,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     // In brief mode only failures are printed, without a line where they begin; up to where there is none.
     let (mut since, mut none_up_to) = (0, 0);
     let last = LazyCell::new(|| ends(sheet));
+    let tells_begins =
+        sheet.starting(b"[").any(|(_, line)| line.starts_with("[----------] ") || is_begin(line));
     for (at, line) in sheet.starting(b"[") {
-        if let Some(name) = line.strip_prefix("[ RUN      ] ") {
+        if let Some(name) = line.strip_prefix("[ RUN      ] ").filter(|_| tells_begins) {
             running = Some((at, name.trim()));
         } else if let Some(name) = suite(line) {
             let block = around_tests(&lines[..at], name);

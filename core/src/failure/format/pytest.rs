@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::super::count::is_summary;
 use super::super::draft::{Draft, Found};
 use super::super::listing::{Ending, Tell};
 use super::super::reason::{is_number, leading_number};
@@ -90,6 +91,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 found.printed(until(lines, at + 1, |line| is_framed(line, b'=')));
             } else if title == "short test summary info" {
                 std::mem::take(&mut run).push(summary(lines, at + 1), found);
+                // A reason may have several lines, such as all of a traceback.
+                let own = until(lines, at + 1, |line| is_framed(line, b'=') || is_summary(line));
+                if at + 1 + own.len() < lines.len() {
+                    found.printed(own);
+                }
             }
         } else if (!section.is_empty() || started.is_some())
             && let Some(title) = framed(line, b'_').filter(|title| !title.trim_matches(['_', ' ']).is_empty())
