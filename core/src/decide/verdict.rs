@@ -1,5 +1,6 @@
 //! How a claim is put beside the evidence, and how a loop goes on from there.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Batch;
@@ -7,6 +8,7 @@ use crate::claim::Claim;
 use crate::command_line;
 use crate::convergence::Stall;
 use crate::event::{Conclusion, Next, Purpose, StageRaised, StallCause, StepEnd, VerdictReached, WaitReason};
+use crate::failure::Failure;
 use crate::gate::CommandResult;
 use crate::id::{Attempt, Iteration, Millis, Seq};
 use crate::plural::{count, first};
@@ -69,6 +71,25 @@ fn rewritten(at: &StepState) -> Vec<String> {
         })
     });
     said.collect()
+}
+
+/// Says in which files the work changed tests that failed before it: who does that may have changed what is asked instead of
+/// what was wrong.
+fn edited_tests(at: &StepState) -> Option<String> {
+    let changed = scope::by_worker(&at.drift.files, &at.by_checks);
+    let failures = at.baseline.iter().flat_map(|results| results.iter()).flat_map(|result| &result.failures);
+    let stand_in: BTreeSet<&str> = failures.filter_map(Failure::test_file).collect();
+    // A command may have run in a folder of its own.
+    let is_in = |file: &str| {
+        let is_end =
+            |end: &str| file.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('/'));
+        stand_in.iter().any(|end| is_end(end))
+    };
+    let files: Vec<String> = changed.into_iter().filter(|file| is_in(file)).collect();
+    (!files.is_empty()).then(|| {
+        let files = first(&files, NAMED_MAX, 0);
+        format!("tests_edited: what failed before the work began is tested in {files}, and the work changed that: see that the same is tested")
+    })
 }
 
 impl Batch {
@@ -140,6 +161,7 @@ impl Batch {
         }
         if event.decision == Decision::Complete {
             event.problems.extend(rewritten(at));
+            event.problems.extend(edited_tests(at));
         }
         let by_checks = changed_by_checks(at).filter(|said| !event.problems.contains(said));
         event.problems.extend(by_checks);

@@ -150,6 +150,15 @@ impl Failure {
         }
     }
 
+    /// Returns the file of tests that a failed test is in, by its name or by where it failed; relative as the tool gives it.
+    pub fn test_file(&self) -> Option<&str> {
+        let name = self.test.as_deref()?;
+        let heads = ["::", " › ", " > "].iter().filter_map(|mark| Some(name.split_once(mark)?.0));
+        let place = self.location.as_ref().map(|it| it.file.as_str());
+        let file = heads.chain(place).find(|file| is_test_file(file))?;
+        Some(file.trim_start_matches("./"))
+    }
+
     /// Says whether it keeps tests from being run at all: what does not compile, cannot be loaded or imported, or is found in
     /// the source before anything runs. Once it is gone, tests behind it can fail for the first time.
     pub fn is_early(&self) -> bool {

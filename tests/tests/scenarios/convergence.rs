@@ -291,6 +291,27 @@ fn s64_who_rewrites_what_the_check_runs_is_told_of() {
 }
 
 #[test]
+fn s64_who_edits_the_test_that_failed_is_told_of() {
+    let check = "sh spec/cart.bats";
+    let failing = "echo 1..1; if [ $(($(cat src/n))) = 3 ]; then echo 'ok 1 adds'; else echo 'not ok 1 adds'; \
+                   echo '# (in test file spec/cart.bats, line 1)'; exit 1; fi\n";
+    for (work, is_told) in [
+        ("echo 3 >src/n", false),
+        ("sed -i 's/= 3/= 2/' spec/cart.bats", true),
+        ("echo 3 >src/n; echo '# more' >>spec/other.bats", false),
+    ] {
+        let stage = Stage::repository();
+        stage.write("spec/cart.bats", failing.replace("\\n", "\n"));
+        stage.write("src/n", "2\n");
+        stage.git(&["add", "-A"]);
+        stage.git(&["commit", "-qm", "a test"]);
+        let ended = run(&stage, work, &["--check", check]).with_status(0);
+        let said = "tests_edited: what failed before the work began is tested in spec/cart.bats";
+        assert_eq!(ended.out.replace("\n            ", " ").contains(said), is_told, "{work}: {ended:?}");
+    }
+}
+
+#[test]
 fn s24_what_comes_nearer_without_fewer_failures_is_not_stuck() {
     let passing = "k=$(cat src/k); for i in $(seq $k); do echo \"ok $i - t$i\"; done; n=$((k + 1)); [ $k -ge 12 ] && exit 0; echo";
     for check in [
