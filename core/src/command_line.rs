@@ -18,11 +18,25 @@ const RULES: [(&str, &[&str]); 3] = [
 const PACKAGERS: [&str; 3] = ["npm", "pnpm", "yarn"];
 const SCRIPTS: [&str; 4] = ["run", "run-script", "t", "test"];
 
-/// Returns those of some files, with their paths from where it is run, that a command line runs: scripts of shells, programs that
-/// are named by their paths, and the rules of `make`, `just` and `npm`.
-pub(crate) fn files_run(line: &str, files: &[String]) -> Vec<String> {
+/// How the files begin that tell a runner of tests, in whatever folder, which ones to run and how they end. What else of their
+/// rules stands in files that are changed for other reasons, too (`pyproject.toml`), is left out.
+const SETTINGS: [(&str, &[&str]); 9] = [
+    ("pytest", &["conftest.py", "pytest.ini", ".pytest.ini"]),
+    ("py.test", &["conftest.py", "pytest.ini", ".pytest.ini"]),
+    ("jest", &["jest.config."]),
+    ("vitest", &["vitest.config.", "vitest.workspace."]),
+    ("mocha", &[".mocharc."]),
+    ("playwright", &["playwright.config."]),
+    ("phpunit", &["phpunit.xml"]),
+    ("rspec", &[".rspec", "spec_helper.rb"]),
+    ("nextest", &["nextest.toml"]),
+];
+
+/// Returns those of some files, with their paths from where it is run, that decide what a command line checks: scripts of shells,
+/// programs that are named by their paths, the rules of `make`, `just` and `npm`, and the settings of test runners.
+pub(crate) fn files_behind(line: &str, files: &[String]) -> Vec<String> {
     let mut folder = String::new();
-    let mut run = Vec::new();
+    let (mut run, mut settings) = (Vec::new(), Vec::new());
     for command in commands(line) {
         let words: Vec<&str> =
             command.iter().map(String::as_str).skip_while(|word| is_before(word)).collect();
@@ -30,11 +44,30 @@ pub(crate) fn files_run(line: &str, files: &[String]) -> Vec<String> {
             ["cd", to, ..] => folder = format!("{folder}{}/", path(to)),
             [program, ref arguments @ ..] => {
                 run.extend(run_by(program, arguments).into_iter().map(|file| format!("{folder}{file}")));
+                settings.extend(settings_of(&words).map(|begin| (folder.clone(), begin)));
             }
             [] => {}
         }
     }
-    files.iter().filter(|file| run.contains(file)).cloned().collect()
+    let is_setting = |file: &str| {
+        settings.iter().any(|(folder, begin)| {
+            let within = file.strip_prefix(folder.as_str());
+            within.is_some_and(|file| file.rsplit('/').next().is_some_and(|name| name.starts_with(begin)))
+        })
+    };
+    files.iter().filter(|file| run.contains(file) || is_setting(file)).cloned().collect()
+}
+
+/// Returns how the files begin that hold the settings of the runner of tests which a command names: `python -m pytest`, `npx jest`;
+/// of a script of `package.json`, which may run any, those of all.
+fn settings_of<'w>(words: &'w [&str]) -> impl Iterator<Item = &'static str> + use<'w> {
+    let is_script =
+        matches!(words, [program, script, ..] if PACKAGERS.contains(program) && SCRIPTS.contains(script));
+    let runners = SETTINGS.iter().filter(move |(runner, begins)| {
+        words.iter().any(|word| word.rsplit('/').next() == Some(runner))
+            || is_script && begins.iter().any(|begin| begin.ends_with('.'))
+    });
+    runners.flat_map(|(_, begins)| begins.iter().copied())
 }
 
 /// Says whether a word stands before a command.
@@ -101,7 +134,16 @@ mod tests {
 
     #[test]
     fn the_files_are_found_that_a_command_line_runs() {
-        let files = ["Makefile", "a.c", "ci/t.sh", "package.json", "web/package.json"].map(str::to_owned);
+        let files = [
+            "Makefile",
+            "a.c",
+            "ci/t.sh",
+            "package.json",
+            "py/t/conftest.py",
+            "web/jest.config.js",
+            "web/package.json",
+        ];
+        let files = files.map(str::to_owned);
         for (line, expected) in [
             ("cargo test", &[][..]),
             ("sh ci/t.sh", &["ci/t.sh"]),
@@ -111,18 +153,23 @@ mod tests {
             ("cd ci && ./t.sh", &["ci/t.sh"]),
             ("! time sh <ci/t.sh|tee log", &["ci/t.sh"]),
             ("make -s test", &["Makefile"]),
-            ("npm test", &["package.json"]),
-            ("(cd web && npm run lint)", &["web/package.json"]),
+            ("npm test", &["package.json", "web/jest.config.js"]),
+            ("(cd web && npm run lint)", &["web/jest.config.js", "web/package.json"]),
+            ("python -m pytest -q", &["py/t/conftest.py"]),
+            ("cd py && uv run pytest t", &["py/t/conftest.py"]),
+            ("npx jest", &["web/jest.config.js"]),
             // Others, or none.
             ("sh other/ci/t.sh", &[]),
             ("sh -c 'ci/t.sh'; bash -n ci/t.sh", &[]),
             ("make -C sub; make -f other.mk; make --directory=sub", &[]),
             ("echo make sure; grep -E 'foo|make' a.c", &[]),
-            ("npm ci && npm --prefix web test; npm test --prefix web", &[]),
+            ("cd web; pytest", &[]),
+            ("npm ci && npm --prefix web test", &[]),
+            ("npm test --prefix web", &["web/jest.config.js"]),
             // What is looked at.
             ("grep -q x a.c && cc a.c && test -f Makefile", &[]),
         ] {
-            assert_eq!(files_run(line, &files), expected, "{line}");
+            assert_eq!(files_behind(line, &files), expected, "{line}");
         }
     }
 }

@@ -56,17 +56,17 @@ fn unchanged(at: &StepState) -> Option<&'static str> {
     }
 }
 
-/// Says which commands of the check run files that differ from before the work: who changes these decides what is checked.
+/// Says which commands of the check go by files that differ from before the work: who changes these decides what is checked.
 fn rewritten(at: &StepState) -> Vec<String> {
     let changed = scope::by_worker(&at.drift.files, &at.by_checks);
     let results = at.results[0].iter().flat_map(|results| results.iter());
     let said = results.filter_map(|result| {
-        let files = command_line::files_run(&result.run, &changed);
+        let files = command_line::files_behind(&result.run, &changed);
         let run = &result.run;
         (!files.is_empty()).then(|| {
             let files = first(files, NAMED_MAX, 0);
             format!(
-                "check_rewritten: `{run}` runs {files}, which was changed: see that it still checks the same"
+                "check_rewritten: `{run}` goes by {files}, which was changed: see that it still checks the same"
             )
         })
     });

@@ -287,7 +287,7 @@ fn s64_who_rewrites_what_the_check_runs_is_told_of() {
     stage.git(&["add", "-A"]);
     stage.git(&["commit", "-qm", "a check"]);
     let ended = run(&stage, "cp \"$SCRATCH/passes.sh\" t.sh", &["--check", "sh t.sh"]);
-    ended.with_status(0).says("check_rewritten: `sh t.sh` runs t.sh");
+    ended.with_status(0).says("check_rewritten: `sh t.sh` goes by t.sh");
 }
 
 #[test]
