@@ -19,6 +19,7 @@ mod commands;
 mod consent;
 mod containment;
 mod crew;
+mod doubts;
 mod driving;
 mod error;
 mod exit;

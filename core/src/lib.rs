@@ -23,7 +23,7 @@ mod claim;
 pub mod client;
 pub mod clip;
 pub mod closer;
-mod command_line;
+pub mod command_line;
 pub mod convergence;
 pub mod decide;
 pub mod declaration;

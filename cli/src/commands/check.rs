@@ -10,7 +10,7 @@ use crate::commands::run;
 use crate::error::{Error, Result};
 use crate::exit;
 use crate::project;
-use crate::{crew, missing, programs};
+use crate::{crew, doubts, missing, programs};
 
 mod explore;
 
@@ -63,7 +63,8 @@ pub fn check(global: &Global, args: &Args) -> Result {
         eprintln!("warning: {warning}");
     }
     let workflow = &loaded.workflow;
-    let kinds = [crew::missing, crew::too_long, programs::of_commands, programs::of_validators];
+    let kinds =
+        [crew::missing, crew::too_long, programs::of_commands, programs::of_validators, doubts::covered_up];
     for warning in kinds.into_iter().flat_map(|of| of(workflow)) {
         eprintln!("warning: {warning}");
     }

@@ -1,6 +1,6 @@
 //! `unstuck run`: a workflow file, or a goal with a worker and checks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,6 @@ use unstuck_adapters::workflow_file::{self, Loaded, Options, Rejected};
 use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::Millis;
-use unstuck_core::scope::Patterns;
 use unstuck_core::workflow::{Budget, Workflow};
 use unstuck_replay::Story;
 use unstuck_runner::launch;
@@ -25,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::project::{self, Project};
 use crate::screen::{self, Mode};
 use crate::typed::UNSTUCK;
-use crate::{crew, missing, programs, refused, text, variables, version, worktrees};
+use crate::{crew, doubts, missing, programs, refused, text, variables, version, worktrees};
 
 mod goal;
 
@@ -270,8 +269,10 @@ pub fn run(global: &Global, args: Args) -> Result {
     if started.workflow_file.is_none() && !matches!(snapshots, Some(Ok(_))) {
         args.scope.release_ci(&mut started.workflow);
     }
+    started.warnings.extend(doubts::covered_up(&started.workflow));
     if let Some(Ok(snapshots)) = &snapshots {
-        started.warnings.extend(protects_nothing(&started.workflow, &workspace, || snapshots.tracked()));
+        let empty = doubts::protects_nothing(&started.workflow, &workspace, || snapshots.tracked());
+        started.warnings.extend(empty);
     }
     if let Some(Err(error)) = snapshots {
         started.warnings.push(format!("{NOT_KEPT}, so nothing can be undone: {}", error.message()));
@@ -293,29 +294,6 @@ pub fn run(global: &Global, args: Args) -> Result {
         return detach::start(runs.as_ref(), &started, &short);
     }
     begin(&args.driving, runs, branches, started, header, short)
-}
-
-/// Warns of protected paths that no file has: one that is misspelt protects nothing. `tracked` are the files that git knows.
-fn protects_nothing(
-    workflow: &Workflow,
-    workspace: &Path,
-    tracked: impl FnOnce() -> Option<BTreeSet<PathBuf>>,
-) -> Vec<String> {
-    let protected =
-        workflow.steps.iter().filter_map(|step| Some(&step.convergence.as_ref()?.protected_paths));
-    let named: BTreeSet<&str> = protected
-        .flatten()
-        .map(String::as_str)
-        .filter(|path| !path.starts_with('!') && !CI_FILES.contains(path) && !workspace.join(path).exists())
-        .collect();
-    let tracked = if named.is_empty() { None } else { tracked() };
-    let Some(tracked) = tracked else { return Vec::new() };
-    let has_file = |path: &&str| {
-        let pattern = Patterns::new([*path].into_iter());
-        tracked.iter().any(|file| pattern.match_any(&file.to_string_lossy()))
-    };
-    let empty = named.into_iter().filter(|path| !has_file(path));
-    empty.map(|path| format!("no file that git tracks is protected by {path}: is it misspelt?")).collect()
 }
 
 /// Warns of a store that is in the workspace.

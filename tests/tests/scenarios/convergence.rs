@@ -291,6 +291,25 @@ fn s64_who_rewrites_what_the_check_runs_is_told_of() {
 }
 
 #[test]
+fn a_check_whose_exit_code_is_covered_up_is_named_at_the_start() {
+    let said = "whatever fails before that";
+    for (check, gate, is_told) in [
+        ("sh tests/run.sh | tail -1", "--check", true),
+        ("sh tests/run.sh; true", "--check", true),
+        ("set -o pipefail; sh tests/run.sh | tail -1", "--check", false),
+        ("sh tests/run.sh | tail -1", "--no-worse", false),
+    ] {
+        let stage = Stage::repository();
+        let ended = run(&stage, "true", &[gate, check, "--iterations", "1"]);
+        assert_eq!(ended.out.contains(said), is_told, "{gate} {check}: {ended:?}");
+    }
+    let stage = Stage::repository();
+    let steps = "steps: {a: {worker: COMMAND, command: 'true', instructions: go, max_iterations: 2, completion_check: {commands: ['pytest | tail -1']}}}";
+    stage.write("flow.yaml", format!("name: x\nversion: \"1\"\ntimeout: 1m\n{steps}\n"));
+    stage.unstuck(&["check", "flow.yaml"]).complains("`pytest | tail -1` ends as `tail -1` does");
+}
+
+#[test]
 fn s64_who_edits_the_test_that_failed_is_told_of() {
     let check = "sh spec/cart.bats";
     let failing = "echo 1..1; if [ $(($(cat src/n))) = 3 ]; then echo 'ok 1 adds'; else echo 'not ok 1 adds'; \
