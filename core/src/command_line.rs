@@ -114,19 +114,21 @@ pub fn covers_up(line: &str) -> Option<String> {
     if line.contains("pipefail") || line.contains("PIPESTATUS") {
         return None;
     }
-    let line = line.trim_end_matches(|c: char| c.is_whitespace() || c == ';');
+    let line = line.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, ';' | ')' | '}'));
     let (mut quote, mut last) = (None, None);
+    // Of a stream that is led elsewhere, `2>&1`, or into a pipe, `|&`, it parts no commands.
+    let leads = |at: usize| line[..at].ends_with(['>', '|']) && line[at..].starts_with('&');
     for (at, c) in line.char_indices() {
         match quote {
             Some(mark) if c == mark => quote = None,
             Some(_) => {}
             None if matches!(c, '\'' | '"') => quote = Some(c),
-            None if matches!(c, '|' | ';' | '&' | '\n') => last = Some(at),
+            None if matches!(c, '|' | ';' | '&' | '\n') && !leads(at) => last = Some(at),
             None => {}
         }
     }
     let (before, behind) = line.split_at(last?);
-    let command = behind[1..].trim();
+    let command = behind[1..].trim_start_matches('&').trim();
     let is_alternative = behind.starts_with('|') && before.ends_with('|');
     let is_piped = behind.starts_with('|') && !before.ends_with('|');
     let is_next = is_alternative || behind.starts_with([';', '\n']);
@@ -169,11 +171,13 @@ mod tests {
         for (line, expected) in [
             ("pytest -q | tail -3", Some("tail -3")),
             ("npm test 2>&1 | tee log", Some("tee log")),
+            ("(cd a && npm test |& tee log 2>&1)", Some("tee log 2>&1")),
             ("make check || true", Some("true")),
             ("pytest; true", Some("true")),
             ("cargo test\necho done\n", Some("echo done")),
             ("set -o pipefail; pytest | tail -3", None),
-            ("pytest", None),
+            ("pytest 2>&1", None),
+            ("pytest && echo it passes", None),
             ("cat x | grep -q 'a | tail'", None),
             ("curl -s x | jq -e .ok", None),
             ("a && b || exit 1", None),

@@ -27,6 +27,7 @@ pub(in crate::failure) fn places(lines: &[&str], marks: &Marks) -> Vec<(usize, u
         }
     }
     glued.sort_unstable();
+    glued.dedup_by_key(|(at, _)| *at);
     glued
 }
 
