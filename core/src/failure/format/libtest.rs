@@ -54,9 +54,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                     for (name, block) in listed {
                         // Of a doc test, the line is no part of the name: it moves.
                         let name = name.split(" (line ").next().unwrap_or(name);
-                        // A thread that the test started may have panicked before it.
+                        // A thread that the test started may have panicked before it, and so may what it caught.
                         let own =
-                            block.iter().position(|line| thread(line) == Some(name)).unwrap_or_default();
+                            block.iter().rposition(|line| thread(line) == Some(name)).unwrap_or_default();
                         found.push(Draft::test(TOOL, name, &block[own..]).within(target));
                     }
                     blocks.clear();

@@ -123,8 +123,9 @@ fn ends(line: &str) -> bool {
 fn reason<'a>(block: &[&'a str], name: &str) -> Vec<&'a str> {
     let panics = |line: &str| line.contains("panicked at ");
     let own = |line: &str| panics(line) && libtest::thread(line) == Some(name);
+    // What a test caught it may have panicked with before.
     let panic =
-        block.iter().position(|line| own(line)).or_else(|| block.iter().position(|line| panics(line)));
+        block.iter().rposition(|line| own(line)).or_else(|| block.iter().position(|line| panics(line)));
     if let Some(at) = panic {
         return block[at..].to_vec();
     }

@@ -92,7 +92,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             } else if title == "short test summary info" {
                 std::mem::take(&mut run).push(summary(lines, at + 1), found);
                 // A reason may have several lines, such as all of a traceback.
-                let own = until(lines, at + 1, |line| is_framed(line, b'=') || is_summary(line));
+                let counts = |line: &str| line.starts_with(|c: char| c.is_ascii_digit()) && is_summary(line);
+                let own = until(lines, at + 1, |line| is_framed(line, b'=') || counts(line));
                 if at + 1 + own.len() < lines.len() {
                     found.printed(own);
                 }

@@ -22,8 +22,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let said = said(lines, sheet.beginning(b"-").filter_map(|(at, _)| at.checked_sub(start)));
     let points = without(lines, &said);
     let strays = strays(lines, &points, &sheet.firsts[start..]);
-    let bats =
-        sheet.starting(b"#").any(|(_, line)| line.starts_with("# (") && line.contains("in test file "));
+    let is_of_bats =
+        |line: &str| line.starts_with("# bats_") || line.starts_with("# (") && line.contains("in test file ");
+    let bats = sheet.starting(b"#").any(|(_, line)| is_of_bats(line));
     let tool = if bats { "bats" } else { "tap" };
     let timed = is_timed(lines);
     let below = |(at, line): (usize, _)| (at >= start).then_some(line);

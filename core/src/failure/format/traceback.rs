@@ -97,7 +97,10 @@ fn python(lines: &[&str], found: &mut Found<'_>) {
 /// The stack that `faulthandler` prints where Python itself dies, innermost call first.
 fn fatal_python(lines: &[&str], found: &mut Found<'_>) {
     const HEAD: &str = "Fatal Python error: ";
-    let Some(at) = lines.iter().rposition(|line| line.starts_with(HEAD)) else { return };
+    // What a runner of tests prints of its progress ends no line.
+    let dies = |(at, line): (usize, &'_ &str)| Some((at, line.find(HEAD)?));
+    let Some((at, place)) = lines.iter().enumerate().rev().find_map(dies) else { return };
+    let told = &lines[at][place..];
     let frames = lines[at..].iter().filter_map(|line| {
         let (file, rest) = line.strip_prefix("  File \"")?.split_once("\", line ")?;
         Some((file, rest.split_once(" in ")?.1))
@@ -105,9 +108,9 @@ fn fatal_python(lines: &[&str], found: &mut Found<'_>) {
     // Which test it was says more than in which library it ended.
     let of_test = frames.clone().find(|(_, function)| function.starts_with("test"));
     let Some((file, function)) = of_test.or_else(|| frames.clone().next()) else { return };
-    let kind = lines[at][HEAD.len()..].split(':').next().unwrap_or_default();
+    let kind = told[HEAD.len()..].split(':').next().unwrap_or_default();
     let draft = Draft::process("traceback", kind, &[]).about(function);
-    found.push(draft.at(file, None).message(&format!("{}\nin {function}", lines[at])));
+    found.push(draft.at(file, None).message(&format!("{told}\nin {function}")));
 }
 
 fn rust(lines: &[&str], found: &mut Found<'_>) {
