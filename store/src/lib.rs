@@ -21,7 +21,7 @@
 //!
 //! Suggested reading order: [`event_store`], [`run_log`], [`opening`], [`envelope`], [`chain`], [`wire`],
 //! [`mirror`], [`blobs`], [`lease`], [`checkpoint`], [`exchange`], [`run_folder`], [`state_dir`],
-//! [`durable`], [`regular`], [`system`]; behind them `sled_store`, `group`, `trouble`, `unmirrored`, `merged`, `before`, `engine` and `waker`.
+//! [`durable`], [`read`], [`regular`], [`system`]; behind them `sled_store`, `group`, `trouble`, `unmirrored`, `merged`, `before`, `engine` and `waker`.
 //!
 //! What is assumed of the disk: what `fdatasync` and `fsync` have returned for stays, a `rename` within a
 //! folder is atomic, and anything else may be lost or damaged. Damage is noticed by a hash chain over all
@@ -42,6 +42,7 @@ pub mod lease;
 pub mod memory;
 pub mod mirror;
 pub mod opening;
+pub mod read;
 pub mod regular;
 pub mod run_folder;
 pub mod run_log;
@@ -70,6 +71,7 @@ pub use lease::{Holder, Lease, Liveness};
 pub use merged::Merged;
 pub use mirror::MirrorReader;
 pub use opening::{Finding, OpenError, Opening};
+pub use read::Read;
 pub use run_folder::RunFolder;
 pub use run_log::{ReadLog, RunLog};
 pub use state_dir::{Project, RunEntry};
