@@ -49,6 +49,9 @@ pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Err
         launch::Error::BaseGone => Error::store(error).hint(format!(
             "look at what the run has changed yourself (git diff, unstuck show {short}); to go on, and compare with what is there now: unstuck resume {short} --accept-drift"
         )),
+        launch::Error::Imported { .. } => Error::usage(message).hint(format!(
+            "look at the commands and the folder: unstuck show {short}; then: unstuck resume {short} --accept-drift"
+        )),
         launch::Error::LeadsElsewhere { workspace, .. } => {
             let back = match workspace.is_symlink() {
                 true => remake(workspace, &format!("unstuck undo {short}@last --git")),

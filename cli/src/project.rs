@@ -8,7 +8,7 @@ use clap_complete::engine::ArgValueCompleter;
 use unstuck_adapters::shell::quoted;
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{RunOutcome, RunStarted};
-use unstuck_core::id::{RunId, Seq};
+use unstuck_core::id::{RunId, Seq, Timestamp};
 use unstuck_core::{Event, Fact, Observation};
 use unstuck_store::event_store::ReadError;
 use unstuck_store::hint;
@@ -128,11 +128,7 @@ impl Project {
     }
 
     fn all(&self) -> Result<Vec<RunEntry>> {
-        let runs = self.runs.runs();
-        runs.map_err(|error| {
-            Error::damaged(format!("cannot list the runs in {}: {error}", self.runs.path().display()))
-                .hint(format!("{}, then try again", hint::for_io(&error)))
-        })
+        self.runs.runs().map_err(|error| self.unlisted(&error))
     }
 
     /// Returns the folder of the runs.
@@ -180,6 +176,36 @@ impl Project {
     pub fn every_run(&self) -> Result<Vec<Found>> {
         let all = self.all()?;
         Ok(all.iter().map(|entry| self.among(entry.clone(), &all)).collect())
+    }
+
+    /// Returns the runs whose creation was cut short before their first event.
+    pub fn unfinished(&self) -> Result<Vec<Found>> {
+        let unfinished = self.runs.unfinished().map_err(|error| self.unlisted(&error))?;
+        let found = |entry: RunEntry| Found {
+            folder: self.runs.run(&entry.run),
+            short: entry.run.to_string(),
+            entry,
+            noted: OnceLock::new(),
+        };
+        Ok(unfinished.into_iter().map(found).collect())
+    }
+
+    /// Returns the error of a folder of runs that cannot be read.
+    pub fn unlisted(&self, error: &io::Error) -> Error {
+        Error::damaged(format!("cannot list the runs in {}: {error}", self.runs.path().display()))
+            .hint(format!("{}, then try again", hint::for_io(error)))
+    }
+
+    /// Returns a run by its full id, of which nothing else is known.
+    pub fn plain(&self, run: &RunId) -> Found {
+        let entry = RunEntry {
+            run: run.clone(),
+            started_at: Timestamp(0),
+            workflow: String::new(),
+            workspace: String::new(),
+            trouble: None,
+        };
+        Found { folder: self.runs.run(run), short: run.to_string(), entry, noted: OnceLock::new() }
     }
 
     fn among(&self, entry: RunEntry, all: &[RunEntry]) -> Found {
@@ -306,6 +332,12 @@ impl Found {
         let short = &self.short;
         Error::usage(format!("run {short} was never started, or all of its events are lost: there is none"))
             .hint("start it again: unstuck run ...    or, if it had begun, read an export of it in: unstuck import FILE")
+    }
+
+    /// Returns what its folder tells when its log cannot be read; `None` if the run never began.
+    pub fn look(&self) -> Option<RunEntry> {
+        let runs = self.folder.path().parent()?.parent()?;
+        Runs::at(runs).entry(&self.entry.run)
     }
 
     /// Says whether a supervisor works on it.

@@ -22,6 +22,7 @@ use unstuck_core::state::StepState;
 use unstuck_core::workflow::Step;
 use unstuck_core::{Observation, Rejection, RunState, scope};
 use unstuck_store::event_store::{EventStore as _, ReadError};
+use unstuck_store::exchange;
 use unstuck_store::lease::{AcquireError, Holder, Lease};
 use unstuck_store::opening::{Finding, OpenError, Opening};
 use unstuck_store::run_folder::RunFolder;
@@ -108,6 +109,17 @@ pub enum Error {
         "whether this run keeps to its scope cannot be seen any more: the snapshots that its work is compared with are not here (exports hold no snapshots)"
     )]
     BaseGone,
+    /// The run was recorded elsewhere, and what it left there is not known here.
+    #[error(
+        "run {run} was imported, and its snapshots are not here: its commands would run in {} on files that it has not left there",
+        workspace.display()
+    )]
+    Imported {
+        /// The run.
+        run: RunId,
+        /// The workspace that its log names.
+        workspace: PathBuf,
+    },
     /// Somebody has changed files since the run came to rest.
     #[error(
         "{} changed in the workspace since the run came to rest: {}",
@@ -419,6 +431,7 @@ impl Site {
             started_at: state.last_at(),
             workflow: started.workflow.name.clone(),
             workspace: started.workspace.clone(),
+            trouble: None,
         };
         project.record(&entry);
     }
@@ -493,7 +506,15 @@ impl Runner<Machine> {
     /// Finds out, before anything is recorded, whether there is still what the run's work is compared with. Returns whether it
     /// is to be compared with what is there now instead.
     fn begins_anew(&self, is_accepted: bool) -> Result<bool, Error> {
-        let Some(keeper) = &self.world.snapshots else { return Ok(false) };
+        let keeper = self.world.snapshots.as_ref();
+        let is_last_known =
+            keeper.zip(self.state.last_snapshot()).is_some_and(|(keeper, last)| keeper.has(last));
+        let is_imported = self.log.folder().is_some_and(|folder| exchange::imported_up_to(folder) > Seq(0));
+        if is_imported && !is_last_known && !is_accepted {
+            let (run, workspace) = (self.world.run.clone(), self.world.workspace.clone());
+            return Err(Error::Imported { run, workspace });
+        }
+        let Some(keeper) = keeper else { return Ok(false) };
         if !self.has_bases(keeper)
             && let Some(accepted) = self.accepted(keeper)?
         {

@@ -1,7 +1,7 @@
 //! The decision file of a worker whose work a script checks.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use unstuck_adapters::decision_file;
@@ -50,7 +50,7 @@ impl<'a> LeftByWorker<'a> {
 
     fn keep(&self, bytes: &[u8]) -> io::Result<()> {
         self.kept.parent().map_or(Ok(()), fs::create_dir_all)?;
-        fs::write(&self.kept, bytes)
+        regular::create(&self.kept)?.write_all(bytes)
     }
 
     /// The worker begins again.

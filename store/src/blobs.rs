@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sha2::{Digest as _, Sha256};
 use unstuck_core::id::{Blob, Digest};
 
-use crate::durable;
 use crate::system;
+use crate::{durable, regular};
 
 /// A store of large payloads.
 pub trait BlobStore: Send + Sync {
@@ -128,7 +128,7 @@ impl BlobStore for FolderBlobs {
     }
 
     fn open(&self, blob: &Blob) -> io::Result<Box<dyn Read + Send>> {
-        Ok(Box::new(CheckedRead::new(File::open(self.path(&blob.digest))?, *blob)))
+        Ok(Box::new(CheckedRead::new(regular::open(&self.path(&blob.digest))?, *blob)))
     }
 
     fn file(&self, blob: &Blob) -> Option<PathBuf> {

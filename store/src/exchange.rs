@@ -3,11 +3,11 @@
 //! Export and mirror are the same bytes. An import has the same events with the same hashes, so an
 //! exported log can be checked against the run that it came from.
 
-use std::fs;
 use std::io::{self, BufWriter, Read, Write};
 
 use unstuck_core::id::Seq;
 
+use crate::durable;
 use crate::event_store::EventStore as _;
 use crate::line;
 use crate::mirror::EventLines;
@@ -72,5 +72,5 @@ pub fn imported_up_to(folder: &RunFolder) -> Seq {
 
 /// Without the note what an export leaves out is taken for lost, which costs a word.
 fn note_imported(folder: &RunFolder, last: Seq) {
-    let _best_effort = fs::write(folder.imported(), format!("{last}\n"));
+    let _best_effort = durable::replace(&folder.imported(), format!("{last}\n").as_bytes());
 }

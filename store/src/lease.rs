@@ -12,10 +12,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use unstuck_core::id::{Epoch, Timestamp};
+use unstuck_core::id::{Epoch, RunId, Timestamp};
 
 use crate::event_store::AppendError;
 use crate::regular;
+use crate::run_folder::RunFolder;
 use crate::system::{self, Identity, process_start};
 
 /// Who holds a lease, or held it last.
@@ -33,6 +34,9 @@ pub struct Holder {
     pub epoch: Epoch,
     /// Whether the lease was given back.
     pub released: bool,
+    /// The run that the lease is for; `None` for the lease of a workspace, and in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
 }
 
 /// Whether a holder is still there.
@@ -116,10 +120,22 @@ struct Held {
 
 /// Length of the file: one write that readers see as a whole.
 const FILE_LEN: usize = 512;
+/// Maximum length of a name of a run that fits into the file.
+const RUN_LEN_MAX: usize = 64;
 
 impl Lease {
     /// Takes the lease with a new epoch. Also returns the holder it was taken from, if that one never gave it back.
     pub fn acquire(path: &Path) -> Result<(Self, Option<Holder>), AcquireError> {
+        Self::acquire_as(path, None)
+    }
+
+    /// Takes the lease of a run, which names the run. See [`acquire`](Self::acquire).
+    pub fn acquire_run(folder: &RunFolder) -> Result<(Self, Option<Holder>), AcquireError> {
+        let run = Some(folder.run().clone()).filter(|run| run.as_str().len() <= RUN_LEN_MAX);
+        Self::acquire_as(&folder.lease(), run)
+    }
+
+    fn acquire_as(path: &Path, run: Option<RunId>) -> Result<(Self, Option<Holder>), AcquireError> {
         let failed = |source| AcquireError::Io { path: path.to_owned(), source };
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -138,6 +154,7 @@ impl Lease {
             since: now(),
             epoch: before.as_ref().map_or(Epoch(0), |before| before.epoch).next(),
             released: false,
+            run,
         };
         let lease = Self {
             file,
@@ -293,6 +310,7 @@ mod tests {
             since: now(),
             epoch: Epoch(4),
             released: false,
+            run: None,
         };
         assert_eq!(dead.liveness(), Liveness::Gone);
         assert_eq!(Holder { host: "another".to_owned(), ..dead.clone() }.liveness(), Liveness::Elsewhere);

@@ -21,7 +21,7 @@
 //!
 //! Suggested reading order: [`event_store`], [`run_log`], [`opening`], [`envelope`], [`chain`], [`wire`],
 //! [`mirror`], [`blobs`], [`lease`], [`checkpoint`], [`exchange`], [`run_folder`], [`state_dir`],
-//! [`durable`], [`read`], [`regular`], [`system`]; behind them `sled_store`, `group`, `trouble`, `unmirrored`, `merged`, `before`, `engine` and `waker`.
+//! [`durable`], [`read`], [`regular`], [`system`]; behind them `beginning`, `sled_store`, `group`, `trouble`, `unmirrored`, `merged`, `before`, `engine` and `waker`.
 //!
 //! What is assumed of the disk: what `fdatasync` and `fsync` have returned for stays, a `rename` within a
 //! folder is atomic, and anything else may be lost or damaged. Damage is noticed by a hash chain over all
@@ -52,6 +52,7 @@ pub mod system;
 pub mod wire;
 
 mod before;
+mod beginning;
 mod cursor;
 mod engine;
 mod failpoint;

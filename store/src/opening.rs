@@ -8,7 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use unstuck_core::id::Seq;
+use unstuck_core::id::{RunId, Seq};
 
 use crate::blobs::{BlobStore, FolderBlobs};
 use crate::chain::Head;
@@ -159,6 +159,10 @@ pub enum OpenError {
         path.display()
     )]
     Gone { run: String, path: PathBuf, left: String },
+    #[error("run {run} never started: the creation of its log in {} was cut short", path.display())]
+    Unfinished { run: String, path: PathBuf },
+    #[error("{} is the folder of run {run}, and {what} names run {named}", path.display())]
+    OtherRun { run: String, path: PathBuf, what: &'static str, named: RunId },
     #[error("there is a run in {} already", path.display())]
     Exists { path: PathBuf },
     #[error("run {run} is here already, and its event {at} is another one")]
@@ -202,6 +206,17 @@ impl OpenError {
         Some(match self {
             Self::NotFound { .. } => "see what there is: unstuck runs".to_owned(),
             Self::Gone { .. } => PUT_BACK.to_owned(),
+            Self::Unfinished { run, .. } => {
+                format!(
+                    "remove it: unstuck gc {run} --yes    a child run is created again when its parent is resumed"
+                )
+            }
+            Self::OtherRun { path, run, named, .. } => match path.with_file_name(named.as_str()) {
+                own if fs::symlink_metadata(&own).is_err() => {
+                    format!("give the folder its name back: mv '{}' '{}'", path.display(), own.display())
+                }
+                _ => format!("restore the folder of run {run} from a backup, or move it away"),
+            },
             Self::Exists { .. } => return None,
             Self::Lines { .. } => "export it again where it comes from".to_owned(),
             Self::Differs { run, .. } => format!("see what is here: unstuck show {run}"),

@@ -1,5 +1,5 @@
-//! Opens the files of the state folder: regular files under their own names. A link is not followed, and what is a pipe,
-//! socket or device, which may keep whoever opens it waiting for ever, is refused.
+//! Opens the files of the state folder: regular files of the user, under their own names. A link is not followed, and a pipe,
+//! socket or device, which may block the process that opens it, is refused. Nothing else opens a file of that folder.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -27,13 +27,41 @@ pub fn open(path: &Path) -> io::Result<File> {
 pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let opened = system::without_waiting(options).open(path).and_then(|file| Ok((file.metadata()?, file)));
     match opened {
-        Ok((seen, file)) if seen.is_file() => Ok(file),
+        Ok((seen, file)) if seen.is_file() && system::is_own(&seen) => Ok(file),
         Ok((seen, _)) => Err(no_file(&seen)),
         Err(error) => match fs::symlink_metadata(path) {
             Ok(seen) if !seen.is_file() => Err(no_file(&seen)),
             _ => Err(error),
         },
     }
+}
+
+/// Creates a file for writing, or empties an existing one.
+///
+/// # Errors
+///
+/// The error of the system, or the kind of the entry at this place.
+pub fn create(path: &Path) -> io::Result<File> {
+    let file = open_with(OpenOptions::new().read(true).write(true).create(true).truncate(false), path)?;
+    file.set_len(0).map(|()| file)
+}
+
+/// Reads a file of any size.
+///
+/// # Errors
+///
+/// The error of the system, or the kind of the entry at this place.
+pub fn read_large(path: &Path) -> io::Result<Vec<u8>> {
+    rest_of(open(path)?, 0)
+}
+
+/// Reads a small file of text.
+///
+/// # Errors
+///
+/// As [`read`], or that it is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read(path)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// Reads a small file.
@@ -94,6 +122,7 @@ fn what(seen: &Metadata) -> &'static str {
     match seen.file_type() {
         kind if kind.is_symlink() => "a link",
         kind if kind.is_dir() => "a folder",
+        kind if kind.is_file() && !system::is_own(seen) => "a file of another user",
         kind if kind.is_file() => "a file",
         _ => "a pipe, socket or device",
     }

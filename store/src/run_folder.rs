@@ -22,6 +22,11 @@ impl RunFolder {
         Self { path: runs.join(run.as_str()), run }
     }
 
+    /// Names another folder of the same run, in which its log is made.
+    pub(crate) fn under(&self, path: PathBuf) -> Self {
+        Self { run: self.run.clone(), path }
+    }
+
     /// Returns the run.
     pub fn run(&self) -> &RunId {
         &self.run
@@ -100,12 +105,6 @@ impl RunFolder {
     /// Says whether the file that says how the rest is written is lost or damaged.
     pub fn lacks_format(&self) -> bool {
         matches!(Format::read(self), Ok(None))
-    }
-
-    /// Says whether a run was made here: the file that is written last is there, or there is a line of its log. A run
-    /// whose making was cut short is none.
-    pub(crate) fn is_made(&self) -> bool {
-        self.format().exists() || self.has_lines()
     }
 
     /// Says whether `events.jsonl` holds anything.

@@ -5,7 +5,7 @@
 //! [`opening`].
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::iter;
 use std::mem;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use unstuck_core::event::Event;
 use unstuck_core::id::Seq;
 
 use crate::before::Before;
+use crate::beginning;
 use crate::blobs::{BlobStore, FolderBlobs, MemoryBlobs};
 use crate::chain::{self, Head};
 use crate::checkpoint::Checkpoint;
@@ -28,9 +29,12 @@ use crate::memory::MemoryStore;
 use crate::merged::{self, Merged};
 use crate::mirror::{self, MirrorReader, Tail};
 use crate::opening::{self, Finding, NO_EVENT, OpenError, Opening, Reconciler};
+use crate::read::{Read, is_absence};
 use crate::regular::{self, InFile};
 use crate::run_folder::{FORMAT_VERSION, Format, RunFolder};
 use crate::sled_store::SledStore;
+use crate::state_dir::Project;
+use crate::system;
 use crate::unmirrored::{self, Beyond};
 use crate::wire::EventType;
 
@@ -43,26 +47,37 @@ pub struct RunLog {
 }
 
 impl RunLog {
-    /// Makes the log of a new run.
+    /// Creates the log of a new run, or creates it again where an earlier creation was cut short.
+    ///
+    /// # Errors
+    ///
+    /// The run has a log already, or may have one that cannot be read.
     pub fn create(folder: &RunFolder) -> Result<Self, OpenError> {
         let failed = OpenError::io(folder);
-        if Self::has_begun(folder) {
-            return Err(OpenError::Exists { path: folder.path().to_owned() });
-        }
+        Self::check_free(folder)?;
         durable::create_folder(folder.path()).map_err(&failed)?;
-        let (lease, _) =
-            Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+        let (lease, _) = Lease::acquire_run(folder).map_err(|error| OpenError::from_lease(folder, error))?;
+        // Another process may have begun the run until the lease was ours.
+        Self::check_free(folder)?;
+        remove_unfinished(folder).map_err(&failed)?;
         let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
         File::create_new(folder.mirror()).map_err(&failed)?;
-        // Last, so that a run whose making was cut short is none.
+        // Last, so that a run without it and without an event is one whose creation was cut short.
         Format::write(folder).map_err(&failed)?;
         let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
         Self::assemble(folder, Arc::new(engine), blobs, lease, Head::default()).map_err(failed)
     }
 
-    /// Says whether a run was made here, or left a record at least.
+    /// Returns whether there is a run, or may be one: anything but a missing folder and an unfinished creation.
     pub fn has_begun(folder: &RunFolder) -> bool {
-        folder.is_made() || has_records(folder)
+        !matches!(beginning::is_free(folder), Read::Found(true))
+    }
+
+    fn check_free(folder: &RunFolder) -> Result<(), OpenError> {
+        match Self::has_begun(folder) {
+            true => Err(OpenError::Exists { path: folder.path().to_owned() }),
+            false => Ok(()),
+        }
     }
 
     /// Makes a log that is gone with the process.
@@ -86,6 +101,7 @@ impl RunLog {
     /// Opens the log of a run to look at it. Works while somebody else writes it.
     pub fn open_for_reading(folder: &RunFolder) -> Result<ReadLog, OpenError> {
         check_there(folder)?;
+        check_names(folder)?;
         let path = folder.mirror();
         if !path.exists() {
             return Err(OpenError::NoMirror { run: folder.run().to_string(), path });
@@ -107,8 +123,8 @@ impl RunLog {
     pub fn rebuild_store(folder: &RunFolder) -> Result<(Self, Opening), OpenError> {
         let failed = OpenError::io(folder);
         check_there(folder)?;
-        let (lease, _) =
-            Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+        check_names(folder)?;
+        let (lease, _) = Lease::acquire_run(folder).map_err(|error| OpenError::from_lease(folder, error))?;
         let lines = durable::temporary_beside(&folder.mirror());
         let merged = merge_into(folder, &lines)?;
         let mut findings = Vec::new();
@@ -131,7 +147,7 @@ impl RunLog {
     /// Writes the mirror anew from the store, for a run whose mirror is damaged. The old mirror is kept aside.
     pub fn rebuild_mirror(folder: &RunFolder) -> Result<Opening, OpenError> {
         check_there(folder)?;
-        let _lease = Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+        let _lease = Lease::acquire_run(folder).map_err(|error| OpenError::from_lease(folder, error))?;
         let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
         let blobs = FolderBlobs::new(folder.blobs());
         let mut reconciler =
@@ -152,38 +168,62 @@ impl RunLog {
         Self::assemble(folder, Arc::new(engine), blobs, lease, head).map_err(failed)
     }
 
-    /// Makes a new run whose mirror is what `lines` says, byte for byte checked.
-    pub(crate) fn create_from(folder: &RunFolder, lines: &mut dyn Read) -> Result<Self, OpenError> {
+    /// Creates a run from the events in `lines`, each checked. Until all of it is written it has a name that no
+    /// command takes for a run.
+    pub(crate) fn create_from(folder: &RunFolder, lines: &mut dyn io::Read) -> Result<Self, OpenError> {
         let failed = OpenError::io(folder);
-        let is_new = !folder.path().exists();
         // What is left of a run whose log is gone stays.
-        if !is_new && !is_gone(folder) {
+        if Self::has_begun(folder) && !is_gone(folder) {
             return Err(OpenError::Exists { path: folder.path().to_owned() });
         }
-        durable::create_folder(folder.path()).map_err(&failed)?;
-        let (lease, _) =
-            Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
-        let aside = set_remains_aside(folder).map_err(&failed)?;
-        let made = File::create_new(folder.mirror())
-            .and_then(|mut file| io::copy(lines, &mut file))
-            .map_err(&failed)
-            .and_then(|_| Self::fill(folder, lease));
-        if made.is_err() {
-            let _best_effort = if is_new {
-                fs::remove_dir_all(folder.path())
-            } else {
-                let _may_not_be_there = fs::remove_dir_all(folder.store());
-                fs::remove_file(folder.mirror())
-                    .and_then(|()| aside.iter().try_for_each(|(was, is)| fs::rename(is, was)))
-            };
+        let parent = folder.path().parent().unwrap_or(Path::new(""));
+        durable::create_folder(parent).map_err(&failed)?;
+        let made = folder.under(durable::temporary_beside(folder.path()));
+        let filled = Self::fill_from(&made, lines).and_then(|()| Self::put_in_place(&made, folder));
+        let _moved_where_all_is_well = fs::remove_dir_all(made.path());
+        filled?;
+        Self::open_for_writing(folder).map(|(log, _)| log)
+    }
+
+    /// Writes a complete log of `lines` to a folder that nothing else uses.
+    fn fill_from(made: &RunFolder, lines: &mut dyn io::Read) -> Result<(), OpenError> {
+        let failed = OpenError::io(made);
+        durable::create_folder(made.path()).map_err(&failed)?;
+        let (lease, _) = Lease::acquire_run(made).map_err(|error| OpenError::from_lease(made, error))?;
+        let mut mirror = File::create_new(made.mirror()).map_err(&failed)?;
+        io::copy(lines, &mut mirror).and_then(|_| mirror.sync_all()).map_err(&failed)?;
+        let log = Self::fill(made, lease)?;
+        // A log that this version cannot read to its end is not let in.
+        log.verify().map_err(|error| OpenError::from_read(made, error))?;
+        drop(log);
+        Format::write(made).map_err(&failed)
+    }
+
+    /// Moves a complete log to its place, where remains of one that is gone may be.
+    fn put_in_place(made: &RunFolder, folder: &RunFolder) -> Result<(), OpenError> {
+        let failed = OpenError::io(folder);
+        if fs::symlink_metadata(folder.path()).is_err() {
+            fs::rename(made.path(), folder.path()).map_err(&failed)?;
+        } else {
+            let (_lease, _) =
+                Lease::acquire_run(folder).map_err(|error| OpenError::from_lease(folder, error))?;
+            set_remains_aside(folder).map_err(&failed)?;
+            if fs::symlink_metadata(made.blobs()).is_ok() {
+                move_files(&made.blobs(), &folder.blobs()).map_err(&failed)?;
+            }
+            Format::write(folder).map_err(&failed)?;
+            // The mirror last: a store without one is completed when it is opened.
+            fs::rename(made.store(), folder.store()).map_err(&failed)?;
+            fs::rename(made.mirror(), folder.mirror()).map_err(&failed)?;
         }
-        let log = made?;
-        Format::write(folder).map_err(failed)?;
-        Ok(log)
+        folder.path().parent().map_or(Ok(()), system::sync_folder).map_err(failed)
     }
 
     /// Adds to a run what `lines` hold beyond its last event. Returns that event, too.
-    pub(crate) fn extend_from(folder: &RunFolder, lines: &mut dyn Read) -> Result<(Self, Seq), OpenError> {
+    pub(crate) fn extend_from(
+        folder: &RunFolder,
+        lines: &mut dyn io::Read,
+    ) -> Result<(Self, Seq), OpenError> {
         let failed = OpenError::io(folder);
         let (Opened { lease, engine, blobs, head }, _) = Opened::mended(folder)?;
         let reconciler =
@@ -218,6 +258,7 @@ impl RunLog {
         lease: Lease,
         head: Head,
     ) -> io::Result<Self> {
+        Project::note_opened(folder);
         let store = SledStore::new(engine, blobs, folder, lease, head)?;
         let blobs = Arc::clone(store.blobs());
         Ok(Self { store: Box::new(store), blobs, folder: Some(folder.clone()) })
@@ -286,8 +327,9 @@ impl Opened {
     /// that is too large to be kept meanwhile.
     fn mended(folder: &RunFolder) -> Result<(Self, Vec<Finding>), OpenError> {
         check_there(folder)?;
+        check_names(folder)?;
         let (lease, from) =
-            Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+            Lease::acquire_run(folder).map_err(|error| OpenError::from_lease(folder, error))?;
         let failed = OpenError::io(folder);
         let store = folder.store();
         regular::check_folder(&store).map_err(&failed)?;
@@ -553,9 +595,14 @@ fn check_there(folder: &RunFolder) -> Result<(), OpenError> {
             return Err(OpenError::NewerVersion { run: run(), detail });
         }
         Some(_) => {}
-        None if RunLog::has_begun(folder) => {}
-        None if !folder.path().exists() || folder.data_file().exists() => {
-            return Err(OpenError::NotFound { path: folder.path().to_owned() });
+        None if !RunLog::has_begun(folder) => {
+            let there = fs::symlink_metadata(folder.path()).is_ok();
+            let (run, path) = (run(), folder.path().to_owned());
+            return Err(if there {
+                OpenError::Unfinished { run, path }
+            } else {
+                OpenError::NotFound { path }
+            });
         }
         None => {}
     }
@@ -584,8 +631,36 @@ fn set_remains_aside(folder: &RunFolder) -> io::Result<Vec<(PathBuf, PathBuf)>> 
     remains.map(|path| durable::set_aside(&path, "damaged").map(|aside| (path, aside))).collect()
 }
 
-fn has_records(folder: &RunFolder) -> bool {
-    unmirrored::after(folder, None).is_ok_and(|beyond| !beyond.records.is_empty() || beyond.known > Seq(0))
+/// Moves the files of a folder into another one, and replaces files of the same name.
+fn move_files(from: &Path, to: &Path) -> io::Result<()> {
+    durable::create_folder(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        fs::rename(entry.path(), to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+/// Removes the files of a log whose creation was cut short: `format` first, so that it stays unfinished until all are gone.
+fn remove_unfinished(folder: &RunFolder) -> io::Result<()> {
+    let gone = |removed: io::Result<()>| match removed {
+        Err(error) if !is_absence(&error) => Err(error),
+        _ => Ok(()),
+    };
+    gone(fs::remove_file(folder.format()))?;
+    gone(fs::remove_dir_all(folder.store()))?;
+    gone(fs::remove_file(folder.mirror()))
+}
+
+/// Makes sure that the folder, the first event and the lease name the same run.
+fn check_names(folder: &RunFolder) -> Result<(), OpenError> {
+    match beginning::other_run(folder) {
+        None => Ok(()),
+        Some((what, named)) => {
+            let (run, path) = (folder.run().to_string(), folder.path().to_owned());
+            Err(OpenError::OtherRun { run, path, what, named })
+        }
+    }
 }
 
 /// Names what is left of a run whose log is gone.

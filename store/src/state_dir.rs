@@ -8,17 +8,17 @@ use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::error::with_causes;
-use unstuck_core::event::{Event, Fact, Observation};
 use unstuck_core::id::{Digest, RunId, Timestamp};
 
+use crate::beginning;
 use crate::durable;
 use crate::hint;
-use crate::lease::now;
-use crate::line::Scratch;
-use crate::lines::FromLine as _;
+use crate::lease::{Lease, Liveness, now};
+use crate::read::Read;
 use crate::run_folder::RunFolder;
 use crate::{regular, system};
 
@@ -39,6 +39,42 @@ pub struct RunEntry {
     pub workflow: String,
     /// Its workspace.
     pub workspace: String,
+    /// The reason why its first event cannot be read; `None` if the entry is from that event or from the index.
+    #[serde(skip)]
+    pub trouble: Option<String>,
+}
+
+/// The folders below `runs`.
+#[derive(Debug, Default)]
+struct Folders {
+    /// Runs, the latest first.
+    runs: Vec<RunEntry>,
+    /// Folders in which the creation of a run was cut short, and on which no process works.
+    unfinished: Vec<RunEntry>,
+}
+
+/// State of what names the runs of a project: the index, and the folder of the runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// Bytes of the index.
+    index: u64,
+    /// Digest of the last of them, by which an index that was written again is known.
+    end: String,
+    /// Last change of the folder of the runs, in nanoseconds; 0 if another change may have the same moment.
+    folder: u64,
+}
+
+impl Changes {
+    /// Returns whether no folder of a run was made or removed in between.
+    pub fn has_same_runs(&self, other: &Self) -> bool {
+        self.folder == other.folder && self.folder > 0
+    }
+}
+
+/// A line of the index for a log that was opened for writing.
+#[derive(Serialize, Deserialize)]
+struct Opened {
+    opened: RunId,
 }
 
 /// Why the folder of the runs is not known.
@@ -106,7 +142,7 @@ const CANDIDATES_MAX: usize = 5;
 const LAST: &str = "@last";
 
 /// So many milliseconds may clocks differ that are right.
-const CLOCKS_DIFFER: u64 = 60_000;
+pub const CLOCKS_DIFFER: u64 = 60_000;
 
 impl Project {
     /// Returns the folder for `workspace`, below `$XDG_STATE_HOME` or `~/.local/state`.
@@ -159,7 +195,10 @@ impl Project {
 
     fn add(&self, entry: &RunEntry) -> io::Result<()> {
         durable::create_folder(&self.folder)?;
-        let mut line = serde_json::to_vec(entry)?;
+        self.append(serde_json::to_vec(entry)?)
+    }
+
+    fn append(&self, mut line: Vec<u8>) -> io::Result<()> {
         line.push(b'\n');
         let mut options = OpenOptions::new();
         let mut file = regular::open_with(options.read(true).append(true).create(true), &self.index())?;
@@ -169,29 +208,34 @@ impl Project {
         file.write_all(&line)
     }
 
-    /// Returns the runs, the latest first; one of a moment that is yet to come is of a clock that was wrong, and comes last.
+    /// Returns the runs, the latest first, also those that cannot be read. A run of a moment that is yet to come is from a
+    /// wrong clock and comes last.
     pub fn runs(&self) -> io::Result<Vec<RunEntry>> {
+        Ok(self.folders()?.runs)
+    }
+
+    /// Returns the runs whose creation was cut short before their first event. No process works on them.
+    pub fn unfinished(&self) -> io::Result<Vec<RunEntry>> {
+        Ok(self.folders()?.unfinished)
+    }
+
+    fn folders(&self) -> io::Result<Folders> {
         let mut indexed = self.indexed();
-        let mut runs = Vec::new();
-        let entries = match fs::read_dir(self.runs_folder()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(runs),
-            entries => entries?,
-        };
-        for entry in entries {
-            let name = entry?.file_name();
-            if durable::is_unfinished(&name) {
-                continue;
-            }
-            let run = RunId::new(name.to_string_lossy());
+        let Folders { mut runs, mut unfinished } = Folders::default();
+        for run in self.names()? {
             match indexed.remove(&run) {
                 Some(entry) => runs.push(entry),
-                None => runs.extend(first_event(&self.run(&run))?),
+                None => match look(&self.run(&run)) {
+                    Folder::Run(entry) => runs.push(entry),
+                    Folder::Unfinished(entry) => unfinished.push(entry),
+                    Folder::Beginning => {}
+                },
             }
         }
         let soon = Timestamp(now().0.saturating_add(CLOCKS_DIFFER));
         let rank = |it: &RunEntry| (it.started_at <= soon, it.started_at);
         runs.sort_by(|a, b| (rank(b), &b.run).cmp(&(rank(a), &a.run)));
-        Ok(runs)
+        Ok(Folders { runs, unfinished })
     }
 
     /// Removes what is left of runs whose removal was cut short.
@@ -211,7 +255,11 @@ impl Project {
         for entry in entries {
             let entry = entry?;
             if durable::is_unfinished(&entry.file_name()) {
-                // Another one may be at it, too.
+                // An import works in such a folder, under its lease.
+                let folder =
+                    RunFolder::new(&self.runs_folder(), RunId::new(entry.file_name().to_string_lossy()));
+                let Ok((_lease, _)) = Lease::acquire(&folder.lease()) else { continue };
+                // Another process may remove it, too.
                 gone(fs::remove_dir_all(entry.path()))?;
             }
         }
@@ -226,7 +274,7 @@ impl Project {
         }
         let runs = self.runs()?;
         let mut text = Vec::new();
-        for entry in runs.iter().rev() {
+        for entry in runs.iter().rev().filter(|entry| entry.trouble.is_none()) {
             serde_json::to_writer(&mut text, entry)?;
             text.push(b'\n');
         }
@@ -237,12 +285,15 @@ impl Project {
 
     /// Finds the run that `text` names: an id, the beginning of one, or `@last`.
     pub fn resolve(&self, text: &str) -> Result<RunEntry, ResolveError> {
-        let runs = self.runs().map_err(|source| ResolveError::Io { path: self.runs_folder(), source })?;
+        let folders =
+            self.folders().map_err(|source| ResolveError::Io { path: self.runs_folder(), source })?;
+        let Folders { mut runs, unfinished } = folders;
+        if text == LAST {
+            return runs.into_iter().next().ok_or(ResolveError::NoRuns);
+        }
+        runs.extend(unfinished);
         if runs.is_empty() {
             return Err(ResolveError::NoRuns);
-        }
-        if text == LAST {
-            return Ok(runs[0].clone());
         }
         let names = |runs: &[&RunEntry]| runs.iter().take(CANDIDATES_MAX).map(|it| it.run.clone()).collect();
         let fitting: Vec<&RunEntry> =
@@ -257,6 +308,87 @@ impl Project {
                 Some(exact) => Ok((*exact).clone()),
                 None => Err(ResolveError::Ambiguous { text: text.to_owned(), candidates: names(several) }),
             },
+        }
+    }
+
+    /// Returns the file in which commands keep the list of the runs.
+    pub fn listing(&self) -> PathBuf {
+        self.folder.join("listing")
+    }
+
+    /// Returns the state of what names the runs.
+    pub fn changes(&self) -> Changes {
+        /// Longer than a tick of any kernel.
+        const TICK: Duration = Duration::from_millis(50);
+        let (index, end) = self.index_end(u64::MAX).unwrap_or_default();
+        let changed = fs::symlink_metadata(self.runs_folder()).and_then(|it| it.modified()).ok();
+        let settled = changed.filter(|at| at.elapsed().is_ok_and(|age| age > TICK));
+        let since = settled.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let folder = since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
+        Changes { index, end, folder }
+    }
+
+    /// Returns the runs whose logs were opened for writing after a state; `None` if the index was written again since.
+    pub fn opened_since(&self, before: &Changes) -> Option<Vec<RunId>> {
+        let (index, end) = self.index_end(before.index).unwrap_or_default();
+        if (index, &end) != (before.index, &before.end) {
+            return None;
+        }
+        let rest = regular::open(&self.index()).and_then(|file| regular::rest_of(file, before.index));
+        let rest = rest.unwrap_or_default();
+        let lines = rest.split(|byte| *byte == b'\n');
+        let run = |line: &[u8]| {
+            let opened = serde_json::from_slice::<Opened>(line).map(|it| it.opened).ok();
+            opened.or_else(|| serde_json::from_slice::<RunEntry>(line).map(|it| it.run).ok())
+        };
+        Some(lines.filter_map(run).collect())
+    }
+
+    /// Returns the size of the index up to `most`, and a digest of its end there.
+    fn index_end(&self, most: u64) -> io::Result<(u64, String)> {
+        const END: u64 = 64;
+        let file = regular::open(&self.index())?;
+        let size = file.metadata()?.len().min(most);
+        let mut end = vec![0; usize::try_from(size.min(END)).unwrap_or(0)];
+        system::read_exact_at(&file, &mut end, size - size.min(END))?;
+        Ok((size, if size == 0 { String::new() } else { Digest::of(&end).to_string() }))
+    }
+
+    /// Returns the names of all folders of runs, whatever they hold.
+    pub fn names(&self) -> io::Result<Vec<RunId>> {
+        let entries = match fs::read_dir(self.runs_folder()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name();
+            // A file is no run, whatever its name.
+            if !durable::is_unfinished(&name) && !entry.file_type()?.is_file() {
+                names.push(RunId::new(name.to_string_lossy()));
+            }
+        }
+        Ok(names)
+    }
+
+    /// Looks at the folder of a run; `None` if there is none, or its creation was cut short.
+    pub fn entry(&self, run: &RunId) -> Option<RunEntry> {
+        let folder = self.run(run);
+        fs::symlink_metadata(folder.path()).ok()?;
+        match look(&folder) {
+            Folder::Run(entry) => Some(entry),
+            Folder::Unfinished(_) | Folder::Beginning => None,
+        }
+    }
+
+    /// Notes in the index that the log of a run was opened for writing, so that a list of runs looks at it again.
+    pub(crate) fn note_opened(folder: &RunFolder) {
+        let runs = folder.path().parent().filter(|runs| runs.ends_with("runs"));
+        let Some(project) = runs.and_then(Path::parent) else { return };
+        let noted = serde_json::to_vec(&Opened { opened: folder.run().clone() }).map_err(io::Error::from);
+        if let Err(error) = noted.and_then(|line| Self::at(project).append(line)) {
+            tracing::debug!("the index does not say that run {} was opened: {error}", folder.run());
         }
     }
 
@@ -301,30 +433,56 @@ fn ends_line(file: &fs::File) -> io::Result<bool> {
     Ok(last == [b'\n'])
 }
 
-/// Reads what the index would know of a run from the first line of its mirror; nothing if it never began.
-fn first_event(folder: &RunFolder) -> io::Result<Option<RunEntry>> {
-    use io::ErrorKind::{InvalidData, NotADirectory, NotFound, Other};
-    let first = match regular::first_line(&folder.mirror()) {
-        // What is no log is said by whoever opens the run; it keeps nobody from the others.
-        Err(error) if matches!(error.kind(), NotFound | NotADirectory | InvalidData | Other) => {
-            return Ok(None);
-        }
-        first => first?,
-    };
-    Ok(first.strip_suffix(b"\n").and_then(|line| how_it_began(folder, line)))
+/// The content of a folder below `runs`.
+enum Folder {
+    Run(RunEntry),
+    /// The creation of a run was cut short.
+    Unfinished(RunEntry),
+    /// A process creates a run in it now.
+    Beginning,
 }
 
-fn how_it_began(folder: &RunFolder, line: &[u8]) -> Option<RunEntry> {
-    let (_, event) = Event::from_line(line, &mut Scratch::default()).ok()?;
-    match event.fact {
-        Fact::Observed(Observation::RunStarted(started)) => Some(RunEntry {
-            run: folder.run().clone(),
-            started_at: event.at,
-            workflow: started.workflow.name,
-            workspace: started.workspace,
+/// Finds out what a folder holds that the index does not name.
+fn look(folder: &RunFolder) -> Folder {
+    let run = folder.run().clone();
+    let entry = |trouble| RunEntry {
+        run: run.clone(),
+        started_at: changed_at(folder),
+        workflow: UNKNOWN.to_owned(),
+        workspace: String::new(),
+        trouble,
+    };
+    match beginning::of_run(folder) {
+        Read::Found(first) => Folder::Run(RunEntry {
+            run: run.clone(),
+            started_at: first.at,
+            workflow: first.started.workflow.name,
+            workspace: first.started.workspace,
+            trouble: None,
         }),
-        _ => None,
+        Read::Unreadable(why) => Folder::Run(entry(Some(why))),
+        Read::Absent => match beginning::is_unfinished(folder) {
+            Read::Found(true) => {
+                let holder = Lease::holder(&folder.lease());
+                match holder.is_some_and(|holder| holder.liveness() == Liveness::Alive) {
+                    true => Folder::Beginning,
+                    false => Folder::Unfinished(entry(None)),
+                }
+            }
+            Read::Unreadable(why) => Folder::Run(entry(Some(why))),
+            _ => Folder::Run(entry(Some("its log is gone: no file has an event of it".to_owned()))),
+        },
     }
+}
+
+/// Stands for the name of a workflow that cannot be read.
+const UNKNOWN: &str = "?";
+
+/// Returns the last change of a folder: the only moment that is known of a run that cannot be read.
+fn changed_at(folder: &RunFolder) -> Timestamp {
+    let changed = fs::symlink_metadata(folder.path()).and_then(|it| it.modified());
+    let since = changed.ok().and_then(|it| it.duration_since(SystemTime::UNIX_EPOCH).ok());
+    Timestamp(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
 }
 
 #[cfg(test)]
@@ -337,6 +495,7 @@ mod tests {
             started_at: Timestamp(started_at),
             workflow: "fix".to_owned(),
             workspace: "/w".to_owned(),
+            trouble: None,
         }
     }
 

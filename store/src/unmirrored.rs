@@ -206,7 +206,7 @@ impl Found {
 }
 
 /// Returns the files of the store in which records lie: that of the database, and those in which it keeps large pages.
-fn files(folder: &RunFolder) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn files(folder: &RunFolder) -> io::Result<Vec<PathBuf>> {
     let pages = match fs::read_dir(folder.store().join("blobs")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         entries => entries?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?,

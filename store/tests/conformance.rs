@@ -8,7 +8,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::Barrier;
 
-use common::{answer, events, facts};
+use common::{RUN, answer, events, facts};
 use proptest::prelude::*;
 use unstuck_core::event::{Event, Fact, Observation};
 use unstuck_core::id::{Seq, Timestamp};
@@ -96,7 +96,7 @@ fn read_all(log: &dyn EventStore) -> Vec<Event> {
 }
 
 fn an_empty_store_has_no_events(backend: &dyn Backend) {
-    let log = backend.reopen(backend.create("a"));
+    let log = backend.reopen(backend.create(RUN));
     assert_eq!(log.head(), Head::default());
     assert_eq!(read_all(&log), []);
     assert_eq!(log.read(Seq(5)).unwrap().count(), 0);
@@ -104,7 +104,7 @@ fn an_empty_store_has_no_events(backend: &dyn Backend) {
 }
 
 fn every_fact_reads_back_also_after_reopening(backend: &dyn Backend) {
-    let log = backend.create("a");
+    let log = backend.create(RUN);
     let all = events(1, facts());
     for batch in all.chunks(3) {
         let head = log.append(batch, Expected::Exactly(Seq(batch[0].seq.0 - 1))).unwrap();
@@ -122,7 +122,7 @@ fn every_fact_reads_back_also_after_reopening(backend: &dyn Backend) {
 }
 
 fn reading_begins_where_it_is_told_to(backend: &dyn Backend) {
-    let log = backend.create("a");
+    let log = backend.create(RUN);
     let all = events(1, (0..10).map(|n| answer(&n.to_string())));
     log.append(&all, Expected::Exactly(Seq(0))).unwrap();
     for from in 0..13 {
@@ -133,7 +133,7 @@ fn reading_begins_where_it_is_told_to(backend: &dyn Backend) {
 }
 
 fn an_append_with_the_wrong_version_changes_nothing(backend: &dyn Backend) {
-    let log = backend.create("a");
+    let log = backend.create(RUN);
     log.append(&events(1, [answer("one")]), Expected::Exactly(Seq(0))).unwrap();
     for wrong in [0, 2, 7] {
         let error = log.append(&events(wrong + 1, [answer("x")]), Expected::Exactly(Seq(wrong))).unwrap_err();
@@ -149,7 +149,7 @@ fn an_append_with_the_wrong_version_changes_nothing(backend: &dyn Backend) {
 }
 
 fn a_batch_must_continue_the_stream(backend: &dyn Backend) {
-    let log = backend.create("a");
+    let log = backend.create(RUN);
     let mut gap = events(1, [answer("a"), answer("b")]);
     gap[1].seq = Seq(3);
     for batch in [events(2, [answer("x")]), gap] {
@@ -161,14 +161,14 @@ fn a_batch_must_continue_the_stream(backend: &dyn Backend) {
 }
 
 fn an_empty_batch_changes_nothing(backend: &dyn Backend) {
-    let log = backend.create("a");
+    let log = backend.create(RUN);
     let head = log.append(&events(1, [answer("one")]), Expected::Exactly(Seq(0))).unwrap();
     assert_eq!(log.append(&[], Expected::Exactly(Seq(1))).unwrap(), head);
     assert_eq!(log.append(&[], Expected::Any).unwrap(), head);
 }
 
 fn a_large_event_is_spilled_and_reads_back(backend: &dyn Backend) {
-    let log = backend.create("a");
+    let log = backend.create(RUN);
     // A text is stored with its length before it, and after it the number of steps that it is for.
     let sizes = [INLINE_MAX - 16, INLINE_MAX - 15, 300_000];
     let all = events(1, sizes.map(|size| answer(&"x".repeat(size))));
@@ -179,7 +179,7 @@ fn a_large_event_is_spilled_and_reads_back(backend: &dyn Backend) {
 }
 
 fn records_are_chained_and_say_how_many_follow(backend: &dyn Backend) {
-    let log = backend.create("a");
+    let log = backend.create(RUN);
     log.append(&events(1, [answer("a"), answer("b"), answer("c")]), Expected::Exactly(Seq(0))).unwrap();
     let head = log.append(&events(4, [answer("d")]), Expected::Exactly(Seq(3))).unwrap();
     let records: Vec<_> = log.records(Seq(1)).unwrap().map(Result::unwrap).collect();
@@ -195,7 +195,7 @@ fn records_are_chained_and_say_how_many_follow(backend: &dyn Backend) {
 }
 
 fn any_version_numbers_anew(backend: &dyn Backend) {
-    let log = backend.create("a");
+    let log = backend.create(RUN);
     log.append(&events(9, [answer("a"), answer("b")]), Expected::Any).unwrap();
     let head = log.append(&events(1, [answer("c")]), Expected::Any).unwrap();
     assert_eq!(head.seq, Seq(3));
@@ -206,7 +206,7 @@ fn any_version_numbers_anew(backend: &dyn Backend) {
 fn concurrent_producers_lose_nothing_and_stay_in_order(backend: &dyn Backend) {
     const PRODUCERS: u64 = 8;
     const EACH: u64 = 30;
-    let log = backend.create("a");
+    let log = backend.create(RUN);
     std::thread::scope(|scope| {
         for producer in 0..PRODUCERS {
             let log = &log;
@@ -231,7 +231,7 @@ fn concurrent_producers_lose_nothing_and_stay_in_order(backend: &dyn Backend) {
 }
 
 fn of_racing_writers_with_the_same_version_one_wins(backend: &dyn Backend) {
-    let log = backend.create("a");
+    let log = backend.create(RUN);
     for version in 0..20 {
         let barrier = Barrier::new(4);
         let winners: usize = std::thread::scope(|scope| {
@@ -252,7 +252,7 @@ fn of_racing_writers_with_the_same_version_one_wins(backend: &dyn Backend) {
 }
 
 fn a_reader_sees_what_was_there_when_it_began(backend: &dyn Backend) {
-    let log = backend.create("a");
+    let log = backend.create(RUN);
     log.append(&events(1, [answer("a"), answer("b")]), Expected::Exactly(Seq(0))).unwrap();
     let reader = log.read(Seq(1)).unwrap();
     log.append(&events(3, [answer("c")]), Expected::Exactly(Seq(2))).unwrap();
@@ -260,7 +260,7 @@ fn a_reader_sees_what_was_there_when_it_began(backend: &dyn Backend) {
 }
 
 fn an_export_is_read_back_with_the_same_hashes(backend: &dyn Backend) {
-    let log = backend.create("a");
+    let log = backend.create(RUN);
     let mut all = facts();
     all.push(answer(&"large ".repeat(20_000)));
     log.append(&events(1, all), Expected::Exactly(Seq(0))).unwrap();
@@ -276,7 +276,7 @@ fn an_export_is_read_back_with_the_same_hashes(backend: &dyn Backend) {
     let exported = export(folder);
 
     let target = tempfile::tempdir().unwrap();
-    let folder = RunFolder::new(target.path(), "copy".into());
+    let folder = RunFolder::new(target.path(), RUN.into());
     let copy = exchange::import(&mut exported.as_slice(), &folder).unwrap();
     assert_eq!(copy.head(), log.head());
     assert_eq!(read_all(&copy), read_all(&log));
@@ -299,20 +299,20 @@ fn an_export_is_read_back_with_the_same_hashes(backend: &dyn Backend) {
         })
         .collect();
     assert_ne!(reordered, exported);
-    let folder = RunFolder::new(target.path(), "reordered".into());
+    let folder = RunFolder::new(&target.path().join("reordered"), RUN.into());
     assert_eq!(exchange::import(&mut reordered.as_slice(), &folder).unwrap().head(), log.head());
 
     // A damaged export makes no run.
     let mut damaged = exported.clone();
     damaged[exported.len() / 2] ^= 1;
-    let folder = RunFolder::new(target.path(), "damaged".into());
+    let folder = RunFolder::new(&target.path().join("damaged"), RUN.into());
     assert!(exchange::import(&mut damaged.as_slice(), &folder).is_err());
     assert!(!folder.path().exists());
     copy.verify().unwrap();
 }
 
 fn verify_accepts_what_was_written(backend: &dyn Backend) {
-    let log = backend.create("a");
+    let log = backend.create(RUN);
     assert_eq!(log.verify().unwrap(), Head::default());
     let head = log.append(&events(1, facts()), Expected::Exactly(Seq(0))).unwrap();
     assert_eq!(log.verify().unwrap(), head);
@@ -433,7 +433,7 @@ proptest! {
     #[test]
     fn memory_and_sled_do_the_same(steps in any_steps()) {
         let sled = Sled::new();
-        let (mut one, two) = (sled.create("a"), Memory.create("a"));
+        let (mut one, two) = (sled.create(RUN), Memory.create("a"));
         for (facts, off_by, reopen) in steps {
             if reopen {
                 one = sled.reopen(one);
@@ -453,7 +453,7 @@ proptest! {
     #[test]
     fn memory_and_sled_have_the_same_hashes(batches in proptest::collection::vec(proptest::collection::vec(any_fact(), 1..4), 1..6)) {
         let sled = Sled::new();
-        let (one, two) = (sled.create("a"), Memory.create("a"));
+        let (one, two) = (sled.create(RUN), Memory.create("a"));
         for facts in batches {
             let batch = events(two.head().seq.0 + 1, facts);
             let head = one.append(&batch, Expected::Any).unwrap();

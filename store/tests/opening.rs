@@ -8,14 +8,14 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use common::{answer, events, facts};
+use common::{RUN, answer, events, facts, run_started};
 use unstuck_core::event::Event;
-use unstuck_core::id::{Epoch, Seq};
+use unstuck_core::id::{Epoch, RunId, Seq};
 use unstuck_store::envelope::{Record, RecordRef};
 use unstuck_store::wire::SchemaVersion;
 use unstuck_store::{
-    AppendError, EventStore, Expected, Finding, Head, Lease, OpenError, Opening, ReadError, RunFolder,
-    RunLog, exchange,
+    AppendError, EventStore, Expected, Finding, Head, Lease, OpenError, Opening, Project, ReadError,
+    RunFolder, RunLog, exchange,
 };
 
 struct Run {
@@ -26,7 +26,7 @@ struct Run {
 impl Run {
     fn new() -> Self {
         let keep = tempfile::tempdir().unwrap();
-        Self { folder: RunFolder::new(keep.path(), "0123456789ab".into()), _keep: keep }
+        Self { folder: RunFolder::new(keep.path(), RUN.into()), _keep: keep }
     }
 
     /// A closed run of `count` events in batches of one.
@@ -153,8 +153,60 @@ fn a_run_that_is_not_there_or_is_there_already_is_an_error() {
     let run = Run::new();
     assert!(matches!(run.open_error(), OpenError::NotFound { .. }));
     assert!(matches!(RunLog::open_for_reading(&run.folder), Err(OpenError::NotFound { .. })));
-    drop(RunLog::create(&run.folder).unwrap());
+    run.append(&RunLog::create(&run.folder).unwrap(), 1);
     assert!(matches!(RunLog::create(&run.folder), Err(OpenError::Exists { .. })));
+}
+
+#[test]
+fn a_creation_that_was_cut_short_at_any_file_is_done_again() {
+    let complete = Run::with(0);
+    let files = ["lease", "store", "events.jsonl", "format"];
+    for made in 0..=files.len() {
+        let run = Run::new();
+        fs::create_dir_all(run.folder.path()).unwrap();
+        for name in &files[..made] {
+            let (from, to) = (complete.folder.path().join(name), run.folder.path().join(name));
+            if from.is_dir() { copy_folder(&from, &to) } else { fs::copy(&from, &to).map(|_| ()).unwrap() }
+        }
+        if made < files.len() {
+            assert!(matches!(run.open_error(), OpenError::Unfinished { .. }), "after {made} files");
+        }
+        run.append(&RunLog::create(&run.folder).unwrap(), 3);
+        assert!(matches!(RunLog::create(&run.folder), Err(OpenError::Exists { .. })), "after {made} files");
+        run.expect(&[], 3);
+    }
+    // A store that the creation has left half-written.
+    let run = Run::with(0);
+    fs::remove_file(run.folder.format()).unwrap();
+    fs::write(run.folder.data_file(), "half").unwrap();
+    run.append(&RunLog::create(&run.folder).unwrap(), 1);
+    run.expect(&[], 1);
+}
+
+#[test]
+fn a_log_with_a_trace_of_an_event_is_never_created_again() {
+    let damage: [&dyn Fn(&Run); 4] = [
+        &|run| fs::write(run.folder.mirror(), "no event\n").unwrap(),
+        &|run| {
+            fs::write(run.folder.mirror(), "").unwrap();
+            let mut bytes = fs::read(run.folder.data_file()).unwrap();
+            let at = bytes.windows(4).position(|it| it == b"UNST").unwrap();
+            bytes[at + 40] ^= 1;
+            fs::write(run.folder.data_file(), bytes).unwrap();
+        },
+        &|run| fs::remove_file(run.folder.mirror()).unwrap(),
+        &|run| fs::remove_dir_all(run.folder.store()).unwrap(),
+    ];
+    for (case, damage) in damage.iter().enumerate() {
+        for has_format in [true, false] {
+            let run = Run::with(1);
+            damage(&run);
+            if !has_format {
+                fs::remove_file(run.folder.format()).unwrap();
+            }
+            assert!(matches!(RunLog::create(&run.folder), Err(OpenError::Exists { .. })), "case {case}");
+        }
+    }
 }
 
 #[test]
@@ -229,10 +281,115 @@ fn a_format_that_is_lost_or_damaged_keeps_nobody_from_the_records_and_is_written
     fs::remove_file(run.folder.format()).unwrap();
     fs::remove_file(run.folder.mirror()).unwrap();
     assert!(matches!(RunLog::create(&run.folder), Err(OpenError::Exists { .. })));
-    // One whose making was cut short is no run.
-    let run = Run::with(0);
-    fs::remove_file(run.folder.format()).unwrap();
-    assert!(matches!(run.open_error(), OpenError::NotFound { .. }));
+}
+
+/// A project with one run that has a first event, and no index.
+fn project_with_a_run(
+    facts: impl IntoIterator<Item = unstuck_core::event::Fact>,
+) -> (tempfile::TempDir, Project) {
+    let keep = tempfile::tempdir().unwrap();
+    let project = Project::at(keep.path());
+    let log = RunLog::create(&project.run(&RUN.into())).unwrap();
+    log.append(&events(1, facts), Expected::Exactly(Seq(0))).unwrap();
+    (keep, project)
+}
+
+#[test]
+fn a_run_is_listed_without_index_and_mirror_and_an_unreadable_one_with_the_reason() {
+    let check = |damage: &dyn Fn(&RunFolder), expected: Result<&str, &str>| {
+        let (_keep, project) = project_with_a_run([run_started()]);
+        damage(&project.run(&RUN.into()));
+        let runs = project.runs().unwrap();
+        let [entry] = &runs[..] else { panic!("{runs:?}, not {expected:?}") };
+        assert_eq!(entry.run, RunId::from(RUN));
+        match expected {
+            Ok(workflow) => assert_eq!((entry.workflow.as_str(), &entry.trouble), (workflow, &None)),
+            Err(why) => assert!(entry.trouble.as_ref().unwrap().contains(why), "{entry:?}, not {why}"),
+        }
+        assert_eq!(project.resolve(RUN).unwrap(), *entry);
+        assert_eq!(project.unfinished().unwrap(), []);
+    };
+    let no_store = |folder: &RunFolder| fs::remove_dir_all(folder.store()).unwrap();
+    let change = |folder: &RunFolder, from: &str, to: &str| {
+        let lines = fs::read_to_string(folder.mirror()).unwrap();
+        fs::write(folder.mirror(), lines.replacen(from, to, 1)).unwrap();
+    };
+    check(&|folder| fs::write(folder.mirror(), "").unwrap(), Ok("fix the tests"));
+    check(&|folder| fs::remove_file(folder.mirror()).unwrap(), Ok("fix the tests"));
+    check(&|folder| change(folder, "\"seq\":1", "\"seq\":X"), Ok("fix the tests"));
+    check(&no_store, Ok("fix the tests"));
+    check(&|folder| (no_store(folder), fs::remove_file(folder.mirror()).unwrap()).1, Err("log is gone"));
+    check(
+        &|folder| (no_store(folder), change(folder, "/home/me", "/home/us")).1,
+        Err("line 1 of events.jsonl is damaged"),
+    );
+    check(&|folder| (no_store(folder), change(folder, "run_started", "run_dreamt")).1, Err("newer version"));
+    #[cfg(unix)]
+    check(
+        &|folder| {
+            no_store(folder);
+            fs::remove_file(folder.mirror()).unwrap();
+            nix::unistd::mkfifo(&folder.mirror(), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        },
+        Err("a pipe, socket or device"),
+    );
+}
+
+#[test]
+fn a_run_whose_creation_was_cut_short_is_no_run_and_is_named_apart() {
+    let (_keep, project) = project_with_a_run([run_started()]);
+    fs::create_dir(project.run(&"half".into()).path()).unwrap();
+    let names = |runs: Vec<unstuck_store::RunEntry>| {
+        runs.into_iter().map(|it| it.run.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(project.runs().unwrap()), [RUN]);
+    assert_eq!(names(project.unfinished().unwrap()), ["half"]);
+    assert_eq!(project.resolve("@last").unwrap().run, RunId::from(RUN));
+    assert_eq!(project.resolve("half").unwrap().run, RunId::from("half"));
+}
+
+#[test]
+fn a_log_in_the_folder_of_another_run_is_refused() {
+    let check = |facts: Vec<unstuck_core::event::Fact>, what: &str| {
+        let (_keep, project) = project_with_a_run(facts);
+        let (own, other) = (project.run(&RUN.into()), project.run(&"other".into()));
+        fs::rename(own.path(), other.path()).unwrap();
+        for error in [
+            RunLog::open_for_reading(&other).err(),
+            RunLog::open_for_writing(&other).err(),
+            RunLog::rebuild_store(&other).err(),
+        ] {
+            let error = error.unwrap();
+            let sentence = format!("is the folder of run other, and {what} names run {RUN}");
+            assert!(error.to_string().ends_with(&sentence), "{error}");
+            assert!(error.hint().unwrap().starts_with("give the folder its name back: mv "));
+        }
+        assert!(RunLog::open_to_salvage(&other).is_ok(), "what it holds can be exported");
+        fs::rename(other.path(), own.path()).unwrap();
+        RunLog::open_for_writing(&own).unwrap();
+    };
+    check(vec![run_started()], "its first event");
+    check(vec![answer("x")], "its lease");
+}
+
+#[test]
+fn an_import_that_fails_leaves_nothing_and_the_next_one_succeeds() {
+    let (_keep, project) = project_with_a_run([run_started(), answer("x")]);
+    let lines = fs::read(project.run(&RUN.into()).mirror()).unwrap();
+    let target = tempfile::tempdir().unwrap();
+    let project = Project::at(target.path());
+    let folder = project.run(&RUN.into());
+    let newer = String::from_utf8(lines.clone()).unwrap().replace("answer_given", "telepathy_received");
+    for bad in [newer.as_bytes(), &lines[..100]] {
+        assert!(exchange::import(&mut &bad[..], &folder).is_err());
+        assert_eq!(fs::read_dir(target.path().join("runs")).unwrap().count(), 0);
+    }
+    // A killed import leaves such a folder.
+    fs::create_dir_all(target.path().join("runs/.tmp-1-0/store")).unwrap();
+    exchange::import(&mut &lines[..], &folder).unwrap();
+    assert_eq!(project.runs().unwrap().len(), 1);
+    project.remove_unfinished().unwrap();
+    assert_eq!(fs::read_dir(target.path().join("runs")).unwrap().count(), 1);
 }
 
 #[test]

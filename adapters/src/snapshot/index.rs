@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
 use unstuck_core::id::Digest;
+use unstuck_store::regular;
 
 use super::folder::{Seen, Stamp};
 use super::object::path_order;
@@ -40,13 +41,13 @@ pub(super) struct Index {
 impl Index {
     /// Reads the index; an empty one if there is none that can be believed.
     pub(super) fn read(path: &Path) -> Self {
-        fs::read(path).ok().and_then(|bytes| decode(&bytes)).unwrap_or_default()
+        regular::read_large(path).ok().and_then(|bytes| decode(&bytes)).unwrap_or_default()
     }
 
     /// Writes the index. It may be lost with the power; then the next snapshot takes longer.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let temporary = path.with_file_name(format!("{TEMPORARY_PREFIX}index"));
-        let mut file = fs::File::create(&temporary)?;
+        let mut file = regular::create(&temporary)?;
         file.write_all(&encode(self))?;
         fs::rename(&temporary, path)
     }

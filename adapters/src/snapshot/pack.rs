@@ -4,7 +4,7 @@
 //! A pack is durable before its index has a name, and a pack without an index does not count.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,7 @@ use flate2::write::ZlibEncoder;
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use sha2::{Digest as _, Sha256};
 use unstuck_core::id::Digest;
+use unstuck_store::regular;
 use unstuck_store::system::{read_at, read_exact_at, sync_folder, write_all_at};
 
 use super::object::{self, Kind};
@@ -43,10 +44,10 @@ impl Pack {
     ///
     /// The kind is `InvalidData` where one of the two is damaged.
     pub(super) fn open(index: &Path) -> io::Result<Self> {
-        let entries = read_index(&fs::read(index)?)
+        let entries = read_index(&regular::read_large(index)?)
             .ok_or_else(|| damaged("its index does not fit its own checksum"))?;
         let path = index.with_extension("pack");
-        let file = File::open(&path)?;
+        let file = regular::open(&path)?;
         let size = file.metadata()?.len();
         let mut header = [0; HEADER_SIZE as usize];
         read_exact_at(&file, &mut header, 0)?;
@@ -263,9 +264,9 @@ impl Writer {
         let finished = self.folder.join(format!("pack-{}.pack", Digest(checksum)));
         fs::rename(&path, &finished)?;
         // A git that cleans up here leaves packs alone that have such a file.
-        fs::write(finished.with_extension("keep"), "")?;
+        regular::create(&finished.with_extension("keep"))?;
         let temporary = path.with_extension("idx");
-        let mut index = File::create_new(&temporary)?;
+        let mut index = regular::create(&temporary)?;
         index.write_all(&write_index(&entries, &checksum))?;
         index.sync_all()?;
         let index = finished.with_extension("idx");
@@ -350,7 +351,7 @@ impl Write for Counted<'_> {
 
 fn create(path: &Path) -> io::Result<File> {
     // A process with the same number may have died here; the lock says that it is not at work.
-    OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)
+    regular::create(path)
 }
 
 fn digest_of(file: &mut File) -> io::Result<[u8; 32]> {

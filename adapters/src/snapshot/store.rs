@@ -68,7 +68,7 @@ impl Store {
         made.and_then(|()| fs::create_dir_all(store.packs_folder())).map_err(io("create", folder))?;
         let _lock = store.lock()?;
         let config = folder.join("config");
-        match fs::read_to_string(&config) {
+        match regular::read_text(&config) {
             Ok(text) if text.contains("objectFormat = sha256") => {}
             Ok(_) => {
                 let reason = "its objects have other names".to_owned();
@@ -430,7 +430,7 @@ fn read_refs(folder: &Path, prefix: &str, refs: &mut Vec<(String, Digest)>) -> R
         if path.is_dir() {
             read_refs(&path, &format!("{name}/"), refs)?;
         } else if !is_temporary(&path) {
-            let text = fs::read_to_string(&path).map_err(io("read", &path))?;
+            let text = regular::read_text(&path).map_err(io("read", &path))?;
             let reason = "it does not hold the name of an object".to_owned();
             let id = Digest::parse(text.trim_end()).ok_or(Error::Damaged { path, reason })?;
             refs.push((name, id));

@@ -3,7 +3,6 @@
 //! All that a person may be asked or told is done before. Then the program is started once more, with the same
 //! arguments, and reads on standard input how the run begins.
 
-use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -13,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use unstuck_adapters::own_output;
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
+use unstuck_store::regular;
 use unstuck_store::state_dir::Project as Runs;
 
 use crate::error::{Error, Result};
@@ -48,7 +48,7 @@ pub fn start(runs: Option<&Runs>, started: &RunStarted, short: &str) -> Result {
     let (ended, output) = begun.map_err(|error| Error::store(&error))?;
     match ended {
         Some(status) => {
-            let said = std::fs::read_to_string(&output).unwrap_or_default();
+            let said = regular::read_text(&output).unwrap_or_default();
             let _nothing_is_in_it = std::fs::remove_dir_all(folder.path());
             let _nobody_may_listen = io::stderr().write_all(said.as_bytes());
             Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::STORE))
@@ -65,7 +65,7 @@ pub fn start(runs: Option<&Runs>, started: &RunStarted, short: &str) -> Result {
 
 /// Starts the program again; returns how it ended if it did so without beginning the run.
 fn begin(output: &Path, started: &RunStarted, runs: &Runs) -> io::Result<Option<ExitStatus>> {
-    let file = File::create(output)?;
+    let file = regular::create(output)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(FLAG).args(std::env::args_os().skip(1));
     command.stdin(Stdio::piped()).stdout(file.try_clone()?).stderr(file);

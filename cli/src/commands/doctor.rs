@@ -205,6 +205,10 @@ fn of_project(global: &Global, project: &Project) -> Result<Vec<Finding>> {
             findings.extend(of_store(found));
         }
     }
+    findings.extend(project.unfinished()?.iter().map(|found| {
+        let what = format!("run {} never started: the creation of its log was cut short", found.short());
+        Finding::weak("run", what, format!("{UNSTUCK} gc {} --yes", found.short()))
+    }));
     findings.extend(
         worktrees::left(project.runs())
             .iter()

@@ -88,10 +88,8 @@ pub fn gc(global: &Global, args: &Args) -> Result {
 /// Returns the runs that nobody works on and that are so old. A child run is a part of its parent's work, and stays with it.
 fn at_rest(all: Vec<Found>, older_than: Duration) -> Vec<Found> {
     let there: BTreeSet<RunId> = all.iter().map(|found| found.entry.run.clone()).collect();
-    let mut rest: Vec<Found> = all
-        .into_iter()
-        .filter(|found| !found.is_live() && age(&found.folder.mirror()) >= older_than)
-        .collect();
+    let mut rest: Vec<Found> =
+        all.into_iter().filter(|found| !found.is_live() && age(&found.folder) >= older_than).collect();
     let parent = |found: &Found| Some((found.entry.run.clone(), project::parent(&found.folder)?));
     let mut parents: BTreeMap<RunId, RunId> = rest.iter().filter_map(parent).collect();
     // Who has forgotten its parent goes alone.
@@ -113,7 +111,8 @@ fn chosen(project: &Project, args: &Args) -> Result<(Vec<Found>, Vec<Found>)> {
         .iter()
         .map(|run| Ok(project.find(&RunArg { run: run.clone() })?.entry.run))
         .collect::<Result<_>>()?;
-    let all = project.every_run()?;
+    let mut all = project.every_run()?;
+    all.extend(project.unfinished()?);
     if named.is_empty() {
         let old = at_rest(all, Duration::from_millis(args.older_than.0));
         return Ok(old.into_iter().partition(|found| is_waiting(&found.folder)));
@@ -243,7 +242,7 @@ fn forget(snapshots: &Path, found: &Found) -> Result<bool> {
         let why = with_causes(error);
         Error::damaged(format!("cannot forget run {}: {why}", found.short())).hint("unstuck doctor")
     };
-    let lease = match Lease::acquire(&found.folder.lease()) {
+    let lease = match Lease::acquire_run(&found.folder) {
         Ok((lease, _)) => lease,
         Err(AcquireError::Held { .. }) => return Ok(false),
         Err(AcquireError::Io { path, source }) => {
@@ -267,8 +266,11 @@ fn age_of(text: &str) -> std::result::Result<Millis, String> {
     days.map_or_else(|| text.parse().map_err(|error| format!("{error} (such as 30d, 2w, 12h)")), Ok)
 }
 
-fn age(file: &Path) -> Duration {
-    let modified = fs::metadata(file).and_then(|metadata| metadata.modified());
+/// Returns the time since the last event of a run; where its events are lost, since the last change of its folder. A run of
+/// unknown age is new: it stays.
+fn age(folder: &RunFolder) -> Duration {
+    let modified = |path: &Path| fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
+    let modified = modified(&folder.mirror()).or_else(|_| modified(folder.path()));
     modified.ok().and_then(|at| SystemTime::now().duration_since(at).ok()).unwrap_or_default()
 }
 

@@ -108,10 +108,11 @@ fn a_run(global: &Global, args: &Args, run: &RunId, mut input: impl Read) -> Res
     if before == log.head().seq {
         return Err(Error::usage(format!("run {run} is here already")).hint(format!("unstuck show {run}")));
     }
-    let started = log.read(Seq(1)).ok().and_then(|mut events| events.next()?.ok());
-    if let Some(Event { at, fact: Fact::Observed(Observation::RunStarted(started)), .. }) = started {
+    let first = log.read(Seq(1)).and_then(|mut events| events.next().transpose());
+    let first = first.map_err(|error| Error::store(&error).hint_if(error.hint()))?;
+    if let Some(Event { at, fact: Fact::Observed(Observation::RunStarted(started)), .. }) = first {
         let (workflow, workspace) = (started.workflow.name.clone(), started.workspace.clone());
-        let entry = RunEntry { run: run.clone(), started_at: at, workflow, workspace };
+        let entry = RunEntry { run: run.clone(), started_at: at, workflow, workspace, trouble: None };
         project.runs().record(&entry);
     }
     if let Some((first, last)) = left_out(&args.file, log.head().seq) {

@@ -248,6 +248,7 @@ mod tests {
                 started_at: Timestamp(0),
                 workflow: workflow.to_owned(),
                 workspace: "/w".to_owned(),
+                trouble: None,
             };
             let mut story = Story::default();
             (story.outcome, story.took) = (outcome, Millis(minutes * 60_000));

@@ -13,8 +13,8 @@ use self::unix as platform;
 use self::windows as platform;
 
 pub use platform::{
-    free_bytes, host, is_stopped, look, look_by_name, open_to_sync, owner_only, process_start, read_at,
-    read_exact_at, scarcity, sync_folder, try_lock, unlock, without_waiting, write_all_at,
+    free_bytes, host, is_own, is_stopped, look, look_by_name, open_to_sync, owner_only, process_start,
+    read_at, read_exact_at, scarcity, sync_folder, try_lock, unlock, without_waiting, write_all_at,
 };
 
 /// Which file it is, whatever it is called: two open files with the same identity are one.

@@ -12,7 +12,9 @@ use super::{Identity, Scarce};
 
 /// Makes the names in `folder` durable.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
+    let mut options = OpenOptions::new();
+    // A pipe in the place of the folder would block.
+    options.read(true).custom_flags(libc::O_DIRECTORY).open(folder)?.sync_all()
 }
 
 /// Opens a file that others write, to make durable what they wrote.
@@ -23,6 +25,12 @@ pub fn open_to_sync(path: &Path) -> io::Result<File> {
 /// Neither follows a link at the name that is opened nor waits for whoever may be at the other end.
 pub fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY)
+}
+
+/// Returns whether a file is the user's. The superuser may use the files of all.
+pub fn is_own(seen: &Metadata) -> bool {
+    let user = nix::unistd::geteuid();
+    user.is_root() || seen.uid() == user.as_raw()
 }
 
 /// Makes folders that only their owner can look into.

@@ -42,6 +42,11 @@ pub fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
+/// Returns true: what is below the profile of a user is theirs by inheritance.
+pub fn is_own(_seen: &std::fs::Metadata) -> bool {
+    true
+}
+
 /// Changes nothing: what a folder inherits says who can look into it.
 pub fn owner_only(builder: &mut DirBuilder) -> &mut DirBuilder {
     builder

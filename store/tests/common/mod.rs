@@ -87,9 +87,12 @@ pub fn workflow() -> Workflow {
     }
 }
 
+/// The run that [`run_started`] names.
+pub const RUN: &str = "0123456789ab";
+
 pub fn run_started() -> Fact {
     Observation::RunStarted(Box::new(RunStarted {
-        run: "0123456789ab".into(),
+        run: RUN.into(),
         workflow: workflow(),
         workflow_digest: Some(Digest::of(b"workflow")),
         workflow_file: Some("fix.yaml".to_owned()),

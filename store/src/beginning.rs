@@ -1,0 +1,151 @@
+//! How a run began: its first event, wherever that is intact, and whether its creation was cut short.
+//!
+//! Neither the index nor `events.jsonl` is synced, so a loss of power can take both. The store has the event then, and its
+//! files are searched without the engine, which only one process may open.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use memchr::memmem;
+use unstuck_core::event::{Event, Fact, Observation, RunStarted};
+use unstuck_core::id::{RunId, Seq, Timestamp};
+
+use crate::blobs::FolderBlobs;
+use crate::chain::{self, Head};
+use crate::envelope::MAGIC;
+use crate::lease::Lease;
+use crate::line::{LineError, Scratch};
+use crate::lines::FromLine as _;
+use crate::read::{Read, is_absence};
+use crate::regular;
+use crate::run_folder::{FORMAT_VERSION, Format, RunFolder};
+use crate::unmirrored::{self, Found};
+
+/// The first event of a run.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    /// The moment of the event.
+    pub(crate) at: Timestamp,
+    /// What the event records.
+    pub(crate) started: Box<RunStarted>,
+}
+
+/// Reads the first event of a run from `events.jsonl` or, where that has none, from the files of the store.
+///
+/// Absent means that neither has a trace of an event.
+pub(crate) fn of_run(folder: &RunFolder) -> Read<Beginning> {
+    first_event(folder).and_then(beginning)
+}
+
+fn first_event(folder: &RunFolder) -> Read<Event> {
+    let in_mirror = match mirrored(folder) {
+        Read::Absent => None,
+        Read::Unreadable(why) => Some(why),
+        found => return found,
+    };
+    match (stored(folder), in_mirror) {
+        (found @ Read::Found(_), _) => found,
+        (_, Some(why)) => Read::Unreadable(why),
+        (Read::Unreadable(why), None) => Read::Unreadable(why),
+        (Read::Absent, None) => Read::Absent,
+    }
+}
+
+/// Returns the run that the first event or the lease names, where that is another one than the folder's.
+pub(crate) fn other_run(folder: &RunFolder) -> Option<(&'static str, RunId)> {
+    let in_log = of_run(folder).found().map(|first| ("its first event", first.started.run));
+    let in_lease = Lease::holder(&folder.lease()).and_then(|holder| holder.run);
+    let named = in_log.into_iter().chain(in_lease.map(|run| ("its lease", run)));
+    named.into_iter().find(|(_, run)| run != folder.run())
+}
+
+/// Returns whether a run may be created in a folder: it is missing, or an earlier creation was cut short.
+pub(crate) fn is_free(folder: &RunFolder) -> Read<bool> {
+    match Read::from_io(fs::symlink_metadata(folder.path())) {
+        Read::Absent => Read::Found(true),
+        Read::Unreadable(why) => Read::Unreadable(why),
+        Read::Found(_) => is_unfinished(folder),
+    }
+}
+
+/// Returns whether the creation of a run was cut short: its log has no trace of an event, and nothing was lost.
+///
+/// `format` is written last, so a run that has it and lacks another file of its log has lost that file.
+pub(crate) fn is_unfinished(folder: &RunFolder) -> Read<bool> {
+    let has = |path: PathBuf| match Read::from_io(fs::symlink_metadata(&path)) {
+        Read::Unreadable(why) => Err(format!("{}: {why}", path.display())),
+        read => Ok(!read.is_absent()),
+    };
+    let found = || -> Result<bool, String> {
+        if !has(folder.path().to_owned())? {
+            return Ok(false);
+        }
+        let is_complete = has(folder.data_file())? && has(folder.mirror())?;
+        if has(folder.checkpoint())? || has(folder.format())? && !is_complete {
+            return Ok(false);
+        }
+        if let Some(newer) = Format::read(folder).map_err(|error| error.to_string())?
+            && newer.format > FORMAT_VERSION
+        {
+            return Ok(false);
+        }
+        Ok(first_event(folder).known()?.is_none())
+    };
+    found().map_or_else(Read::Unreadable, Read::Found)
+}
+
+fn beginning(event: Event) -> Read<Beginning> {
+    match event.fact {
+        Fact::Observed(Observation::RunStarted(started)) => Read::Found(Beginning { at: event.at, started }),
+        _ => Read::Unreadable("its first event is not the start of a run".to_owned()),
+    }
+}
+
+fn mirrored(folder: &RunFolder) -> Read<Event> {
+    let line = match regular::first_line(&folder.mirror()) {
+        Err(error) if is_absence(&error) => return Read::Absent,
+        Err(error) => return Read::Unreadable(format!("events.jsonl: {error}")),
+        Ok(line) if line.trim_ascii().is_empty() => return Read::Absent,
+        Ok(line) => line,
+    };
+    match Event::from_line(line.trim_ascii_end(), &mut Scratch::default()) {
+        Ok((_, event)) => Read::Found(event),
+        Err(LineError::Newer(why)) => Read::Unreadable(format!("written by a newer version: {why}")),
+        Err(LineError::Damaged(why)) => Read::Unreadable(format!("line 1 of events.jsonl is damaged: {why}")),
+    }
+}
+
+fn stored(folder: &RunFolder) -> Read<Event> {
+    let found = match Found::read(folder, Seq(0), Head::default()) {
+        Err(error) if is_absence(&error.source) => return Read::Absent,
+        Err(error) => return Read::Unreadable(format!("{error}: {}", error.source)),
+        Ok(found) => found,
+    };
+    let Some(first) = found.continuing(Head::default()).into_iter().next() else {
+        return match has_mark(folder) {
+            Ok(false) => Read::Absent,
+            Ok(true) => Read::Unreadable("no file of the store has its first event intact".to_owned()),
+            Err(error) => Read::Unreadable(error.to_string()),
+        };
+    };
+    match chain::decode(&first.as_ref(), &FolderBlobs::new(folder.blobs())) {
+        Ok(event) => Read::Found(event),
+        Err(error) => Read::Unreadable(error.to_string()),
+    }
+}
+
+/// Returns whether the files of the store have the mark of a record, of whatever version and however damaged.
+fn has_mark(folder: &RunFolder) -> io::Result<bool> {
+    let mark = memmem::Finder::new(&MAGIC);
+    for path in unmirrored::files(folder)? {
+        let bytes = match regular::open(&path) {
+            Err(error) if is_absence(&error) => continue,
+            file => regular::rest_of(file?, 0)?,
+        };
+        if mark.find(&bytes).is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
