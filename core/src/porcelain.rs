@@ -15,6 +15,8 @@ pub struct Entry {
     pub from: Option<String>,
     /// How it stands.
     pub standing: Standing,
+    /// Whether it is deleted, staged or not; one in conflict is not.
+    pub is_deleted: bool,
 }
 
 /// How a path stands.
@@ -126,6 +128,14 @@ fn head_1(header: &str) -> Head {
     }
 }
 
+/// Says whether an output holds headers of the branch and nothing else: no path is changed.
+pub fn is_only_head(output: &[u8]) -> bool {
+    let clean = &without_colours(output)[..];
+    let mut lines =
+        clean.split(|byte| matches!(byte, 0 | b'\n')).filter(|line| !line.trim_ascii().is_empty());
+    head(clean).is_some() && lines.all(|line| line.starts_with(b"## ") || line.starts_with(b"# "))
+}
+
 /// Reads all entries, in their order; ignored paths and headers are left out.
 pub fn parse(output: &[u8]) -> Vec<Entry> {
     let output = &without_colours(output)[..];
@@ -142,11 +152,12 @@ pub fn parse(output: &[u8]) -> Vec<Entry> {
             if first { version_1(&whole, names) } else { None }
         });
         first = false;
-        let Some(Line { standing, path, from, renamed }) = read else { continue };
+        let Some(Line { standing, path, from, renamed, deleted }) = read else { continue };
         // With NUL the old path is a record of its own.
         let from = if has_nul && renamed { records.next().map(text) } else { from };
         if let Some(standing) = standing {
-            entries.push(Entry { path, from, standing });
+            let is_deleted = deleted && matches!(standing, Standing::Tracked { .. });
+            entries.push(Entry { path, from, standing, is_deleted });
         }
     }
     entries
@@ -187,6 +198,7 @@ struct Line {
     path: String,
     from: Option<String>,
     renamed: bool,
+    deleted: bool,
 }
 
 /// Reads `XY path` or `XY old -> new`.
@@ -194,14 +206,15 @@ fn version_1(record: &[u8], names: Names) -> Option<Line> {
     let [x, y, b' ', rest @ ..] = record else { return None };
     let standing = standing(*x, *y, b' ')?;
     let renamed = [*x, *y].iter().any(|side| matches!(side, b'R' | b'C'));
+    let deleted = [x, y].contains(&&b'D');
     if names == Names::Raw || !renamed {
         let (path, behind) = name(rest, names, None)?;
-        return behind.is_empty().then_some(Line { standing, path, from: None, renamed });
+        return behind.is_empty().then_some(Line { standing, path, from: None, renamed, deleted });
     }
     let (from, behind) = name(rest, names, Some(b" -> "))?;
     let behind = behind.strip_prefix(b" -> ")?;
     let (path, _) = name(behind, names, None)?;
-    Some(Line { standing, path, from: Some(from), renamed })
+    Some(Line { standing, path, from: Some(from), renamed, deleted })
 }
 
 /// Reads the lines that begin with `1`, `2`, `u`, `?` and `!`.
@@ -225,7 +238,7 @@ fn version_2(record: &[u8], names: Names) -> Option<Line> {
     let renamed = *kind == b'2';
     let (path, behind) = name(path, names, renamed.then_some(b"\t"))?;
     let from = behind.strip_prefix(b"\t").and_then(|from| name(from, names, None));
-    Some(Line { standing, path, from: from.map(|(from, _)| from), renamed })
+    Some(Line { standing, path, from: from.map(|(from, _)| from), renamed, deleted: sides.contains(&b'D') })
 }
 
 /// Says how a path stands whose sides are marked so; the outer `None` is for marks that git does not have.

@@ -1110,6 +1110,21 @@ fn check_told(extract: &[(&str, Extractor)], code: i32, stdout: &str, want: Expe
 }
 
 #[test]
+fn header_of_the_branch_is_not_a_change() {
+    for (output, is_only) in [
+        ("## work\n", true),
+        ("# branch.oid 1234\n# branch.head work\n", true),
+        ("## work...origin/work [ahead 1]\0", true),
+        ("## work\n M a\n", false),
+        ("## work\nnot of git\n", false),
+        ("", false),
+        (" M a\n", false),
+    ] {
+        assert_eq!(porcelain::is_only_head(output.as_bytes()), is_only, "{output:?}");
+    }
+}
+
+#[test]
 fn a_report_fits_what_failed() {
     let changes = [("changedFiles", Extractor::ChangedFiles)];
     check_told(
@@ -1123,6 +1138,20 @@ fn a_report_fits_what_failed() {
             ["a: in conflict", "b: in conflict", "c: modified", "d: untracked"]
             ["a", "b", "c"]
             ["in conflict Some(\"a\")", "in conflict Some(\"b\")", "changed Some(\"c\")", "untracked Some(\"d\")"]
+            unparsed: false
+        "#]],
+    );
+    check_told(
+        &changes,
+        0,
+        "## work\nD  a\n D b\nR  old -> new\n",
+        expect![[r#"
+            1 file modified, 2 files deleted
+            Error: Stage and commit the modified files
+            cause: "1 file modified"
+            ["a: deleted, not committed", "b: deleted", "old -> new: renamed, not committed"]
+            ["new", "a", "b"]
+            ["changed Some(\"a\")", "changed Some(\"b\")", "changed Some(\"new\")"]
             unparsed: false
         "#]],
     );

@@ -204,9 +204,15 @@ fn changes(entries: &[Entry]) -> Report {
         entries.iter().filter(|entry| wanted(entry)).map(|entry| entry.path.clone()).collect()
     };
     let conflicts = paths(&|entry| entry.standing == Standing::Conflict);
-    let modified = paths(&|entry| matches!(entry.standing, Standing::Tracked { .. }));
+    let modified = paths(&|entry| matches!(entry.standing, Standing::Tracked { .. }) && !entry.is_deleted);
+    let deleted = paths(&|entry| entry.is_deleted);
     let untracked = paths(&|entry| !entry.is_tracked());
-    let counted = [(&conflicts, "in conflict"), (&modified, "modified"), (&untracked, "untracked")];
+    let counted = [
+        (&conflicts, "in conflict"),
+        (&modified, "modified"),
+        (&deleted, "deleted"),
+        (&untracked, "untracked"),
+    ];
     let told: Vec<String> = counted
         .iter()
         .filter(|(paths, _)| !paths.is_empty())
@@ -217,17 +223,19 @@ fn changes(entries: &[Entry]) -> Report {
         format!("Resolve the merge conflict{all} in {}", conflicts.join(", "))
     } else if !modified.is_empty() {
         "Stage and commit the modified files".to_owned()
+    } else if !deleted.is_empty() {
+        "Commit the deletions, or restore the files".to_owned()
     } else if !untracked.is_empty() {
         // New files are work more often than not.
         "Commit the untracked files that belong to the work, and remove or ignore the others".to_owned()
     } else {
         "Clean untracked files".to_owned()
     };
-    let tracked: Vec<String> = conflicts.iter().chain(&modified).cloned().collect();
+    let tracked: Vec<String> = conflicts.iter().chain(&modified).chain(&deleted).cloned().collect();
     Report {
         summary: if told.is_empty() { "No changes detected".to_owned() } else { told.join(", ") },
-        details: entries.iter().map(|entry| format!("{}: {}", entry.path, word(entry))).collect(),
-        severity: match (conflicts.is_empty(), modified.is_empty()) {
+        details: entries.iter().map(|entry| format!("{}: {}", name(entry), word(entry))).collect(),
+        severity: match (conflicts.is_empty(), modified.is_empty() && deleted.is_empty()) {
             (false, _) => Severity::Critical,
             (true, false) => Severity::Error,
             (true, true) => Severity::Warning,
@@ -238,8 +246,19 @@ fn changes(entries: &[Entry]) -> Report {
     }
 }
 
+/// Returns the path, of a renamed one both.
+fn name(entry: &Entry) -> String {
+    match &entry.from {
+        Some(from) => format!("{from} -> {}", entry.path),
+        None => entry.path.clone(),
+    }
+}
+
 fn word(entry: &Entry) -> &'static str {
     match entry.standing {
+        Standing::Tracked { unstaged: false, .. } if entry.is_deleted => "deleted, not committed",
+        Standing::Tracked { .. } if entry.is_deleted => "deleted",
+        Standing::Tracked { .. } if entry.from.is_some() => "renamed, not committed",
         Standing::Conflict => "in conflict",
         Standing::Untracked => "untracked",
         Standing::Tracked { staged: true, unstaged: false } => "staged, not committed",

@@ -7,6 +7,7 @@ use crate::duration::spoken;
 use crate::event::Exit;
 use crate::failure;
 use crate::id::Millis;
+use crate::porcelain;
 
 /// When a command has passed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,7 +187,10 @@ pub fn judge(success_when: &SuccessWhen, exit_codes: &[i32], ended: &Ended<'_>) 
     let could_not = |why: String| ValidatorOutcome::CouldNotRun(why);
     match success_when {
         SuccessWhen::Empty if !ran => could_not(format!("it exited with {code}{}", last_words(stderr))),
-        SuccessWhen::Empty => told(failure::plain(stdout).trim().is_empty()),
+        // `git status -b` prints its header in a clean checkout, too.
+        SuccessWhen::Empty => {
+            told(failure::plain(stdout).trim().is_empty() || porcelain::is_only_head(stdout))
+        }
         SuccessWhen::ExitCode(codes) if codes.contains(&code) => ValidatorOutcome::Pass,
         // Codes that a shell makes of a signal mean that only where nobody says what failed.
         _ if !ran && !recognised && (129..160).contains(&code) => {
