@@ -10,6 +10,8 @@ use std::process::Output;
 use crate::folder::as_path;
 use crate::git::git;
 
+pub use crate::git::version as git_version;
+
 /// Protected branches where nothing else is said.
 pub const DEFAULT_PROTECTED: [&str; 3] = ["main", "master", "release/*"];
 
@@ -132,8 +134,7 @@ pub(crate) fn is_in_repository(folder: &Path) -> bool {
 
 /// Says why nothing is known of the repository of a workspace.
 pub fn unknown(workspace: &Path) -> &'static str {
-    let is_installed = || git(Path::new("."), ["--version"]).is_ok();
-    if is_in_repository(workspace) && !is_installed() {
+    if is_in_repository(workspace) && git_version().is_none() {
         "in a repository, but git is not installed"
     } else {
         "in no git repository"

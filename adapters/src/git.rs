@@ -1,7 +1,10 @@
 //! Runs git, for what only git knows, or only git may do.
 //!
-//! The one place where git is started. It runs no hook and no monitor of the repository, takes no lock that it can do
-//! without, asks nobody, and has an end, soon where a pipe is in the place of a file that git reads.
+//! The one place where git is started. Its environment is closed: of the variables for git it inherits a few that are
+//! listed, no transport to another repository starts, nothing that is missing of a partial clone is fetched, and no hook,
+//! monitor, editor, pager or signature program runs. Where git reads or writes files of a checkout, the settings of the
+//! repository count as far as they are known to run no program. Git takes no lock that it can do without, prompts for
+//! nothing, and has an end, soon where a pipe is in the place of a file that git reads.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -35,14 +38,46 @@ pub(crate) const MISLEADING: [&str; 7] = [
     "GIT_CEILING_DIRECTORIES",
 ];
 
+/// Variables for git that it inherits from us: where the configuration of the user is, and git itself.
+const INHERITED: [&str; 6] = [
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    COUNT,
+    "GIT_EXEC_PATH",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+];
+
+/// Settings that name a program, or let git start one. None of them is of use here.
+const OFF: [(&str, &str); 17] = [
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.sshCommand", "false"),
+    ("core.gitProxy", "false"),
+    ("core.askPass", "false"),
+    ("core.pager", "cat"),
+    ("core.editor", "false"),
+    ("core.alternateRefsCommand", "false"),
+    ("credential.helper", ""),
+    ("gpg.program", "false"),
+    ("gpg.openpgp.program", "false"),
+    ("gpg.x509.program", "false"),
+    ("gpg.ssh.program", "false"),
+    ("log.showSignature", "false"),
+    ("protocol.allow", "never"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+];
+
 /// Runs git in a folder as its user has configured it.
 pub(crate) fn git<const N: usize>(folder: &Path, arguments: [&str; N]) -> io::Result<Output> {
     ended(of_user(folder).args(arguments), folder, Vec::new(), PATIENCE)
 }
 
-/// As [`git`], where it looks at all files of a checkout, or writes them.
+/// As [`git`], where it looks at all files of a checkout, or writes them; of the filters only those run that the user has
+/// configured for all repositories, as in [`git_on_files_of_user`].
 pub(crate) fn git_on_files<const N: usize>(folder: &Path, arguments: [&str; N]) -> io::Result<Output> {
-    ended(of_user(folder).args(arguments), folder, Vec::new(), PATIENCE_ON_FILES)
+    git_on_files_of_user(folder, &arguments)
 }
 
 /// As [`git_on_files`], but without any filter that is configured: a worker may have planted one.
@@ -64,13 +99,51 @@ pub(crate) fn git_within_unfiltered(folder: &Path, arguments: &[&str]) -> io::Re
 /// them files may be useless, and one of the configuration of the repository may have been planted there by a worker.
 pub(crate) fn git_on_files_of_user(folder: &Path, arguments: &[&str]) -> io::Result<Output> {
     let mut command = of_user(folder);
-    let of_repository = filters(folder)?.into_iter().filter(|it| it.here.is_some());
-    set(&mut command, of_repository.map(|it| (it.name, it.users)));
+    closed_to_repository(&mut command, &settings(of_user(folder), folder)?);
     ended(command.args(arguments), folder, Vec::new(), PATIENCE_ON_FILES)
 }
 
-/// A setting of a filter.
-pub(crate) struct Filter {
+/// Clones a repository on this machine, which shares its objects with the clone.
+pub(crate) fn clone_shared(folder: &Path, from: &str, to: &str) -> io::Result<Output> {
+    let mut command = of_user(folder);
+    command.env("GIT_ALLOW_PROTOCOL", "file").args(["-c", "protocol.file.allow=always"]);
+    command.args(["clone", "--quiet", "--shared", "--no-checkout", "--template=", from, to]);
+    ended(&mut command, folder, Vec::new(), PATIENCE_ON_FILES)
+}
+
+/// Changes to an environment: variables that are set, or removed.
+pub(crate) type Environment = Vec<(OsString, Option<OsString>)>;
+
+/// Adds to the changes to the environment of a command line that is one call of git: no setting of the repository makes it
+/// run a program. The settings of the user count.
+///
+/// # Errors
+///
+/// Git does not read its settings.
+pub(crate) fn closed_environment(folder: &Path, given: &Environment) -> io::Result<Environment> {
+    let mut command = Command::new(GIT);
+    close(&mut command);
+    for (name, value) in given {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let settings = settings(of_user(folder), folder)?;
+    let off = OFF.map(|(name, value)| (name.into(), value.into()));
+    set(&mut command, off.into_iter().chain(of_repository(&settings)));
+    let changes = command.get_envs();
+    Ok(changes.map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect())
+}
+
+/// Returns the version of git that is installed, as it says it; `None` if there is none that runs.
+pub fn version() -> Option<String> {
+    let output = git(Path::new("."), ["--version"]).ok().filter(|output| output.status.success())?; // of no repository
+    String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
+}
+
+/// A setting that holds in a folder.
+pub(crate) struct Setting {
     /// In full: `filter.NAME.smudge`.
     pub(crate) name: OsString,
     /// What the configuration of the repository says, if it says something.
@@ -80,28 +153,102 @@ pub(crate) struct Filter {
 }
 
 /// Returns the settings of filters that hold in a folder.
-pub(crate) fn filters(folder: &Path) -> io::Result<Vec<Filter>> {
-    let [config, zero, _, regexp, filters] = FILTERS;
-    let listed = ended(
-        of_user(folder).args([config, zero, "--show-scope", regexp, filters]),
-        folder,
-        Vec::new(),
-        PATIENCE,
-    )?;
+pub(crate) fn filters(folder: &Path) -> io::Result<Vec<Setting>> {
+    let mut filters = settings(of_user(folder), folder)?;
+    filters.retain(Setting::is_of_filter);
+    Ok(filters)
+}
+
+/// Returns all settings that hold in a folder.
+fn settings(mut command: Command, folder: &Path) -> io::Result<Vec<Setting>> {
+    command.args(["config", "-z", "--show-scope", "--list"]);
+    let listed = ended(&mut command, folder, Vec::new(), PATIENCE)?;
     // Where the setting is from, a NUL, its name, a line feed and its value.
     let fields: Vec<&[u8]> = listed.stdout.split(|&byte| byte == 0).collect();
-    let mut found: BTreeMap<&[u8], Filter> = BTreeMap::new();
+    let mut found: BTreeMap<&[u8], Setting> = BTreeMap::new();
     for pair in fields.chunks_exact(2) {
         let mut parts = pair[1].splitn(2, |&byte| byte == b'\n');
-        let (name, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or(b"true").to_vec());
-        let new = || Filter { name: as_path(name).into_owned().into(), here: None, users: Vec::new() };
-        let filter = found.entry(name).or_insert_with(new);
+        let (Some(name), value) = (parts.next(), parts.next().unwrap_or(b"true").to_vec()) else { continue };
+        let new = || Setting { name: as_path(name).into_owned().into(), here: None, users: Vec::new() };
+        let setting = found.entry(name).or_insert_with(new);
         match pair[0] {
-            b"system" | b"global" | b"command" => filter.users = value,
-            _ => filter.here = Some(value),
+            // Our own settings are not the user's.
+            b"command" => {}
+            b"system" | b"global" => setting.users = value,
+            _ => setting.here = Some(value),
         }
     }
     Ok(found.into_values().collect())
+}
+
+impl Setting {
+    fn is_of_filter(&self) -> bool {
+        self.name.as_encoded_bytes().starts_with(b"filter.")
+    }
+
+    /// Says whether the repository says something that is not known to run no program.
+    fn may_run_a_program(&self) -> bool {
+        let Some(here) = &self.here else { return false };
+        self.name.to_str().is_none_or(|name| !is_harmless(name, here))
+    }
+}
+
+/// Says whether a setting is known to run no program: where its kind is not known, it is not.
+fn is_harmless(name: &str, value: &[u8]) -> bool {
+    const CORE: [&str; 26] = [
+        "abbrev",
+        "attributesfile",
+        "autocrlf",
+        "bare",
+        "bigfilethreshold",
+        "checkroundtripencoding",
+        "checkstat",
+        "eol",
+        "excludesfile",
+        "filemode",
+        "ignorecase",
+        "logallrefupdates",
+        "precomposeunicode",
+        "preferrefs",
+        "protecthfs",
+        "protectntfs",
+        "quotepath",
+        "repositoryformatversion",
+        "safecrlf",
+        "sharedrepository",
+        "sparsecheckout",
+        "sparsecheckoutcone",
+        "symlinks",
+        "trustctime",
+        "whitespace",
+        "worktree",
+    ];
+    const REMOTE: [&str; 8] =
+        ["url", "pushurl", "fetch", "push", "tagopt", "prune", "promisor", "partialclonefilter"];
+    let Some((section, rest)) = name.split_once('.') else { return false };
+    match (section, rest.rsplit_once('.')) {
+        // Included files are listed, too, and without a transport no address matters.
+        ("include" | "includeif" | "url" | "branch" | "extensions", _) => true,
+        ("remote", Some((_, key))) => REMOTE.contains(&key),
+        ("submodule", Some((_, key))) => key != "update",
+        (_, Some(_)) => false,
+        ("core", None) if CORE.contains(&rest) => true,
+        ("diff", None) if rest != "external" => true,
+        ("advice" | "color" | "column" | "i18n" | "index" | "init" | "merge" | "status" | "user", None) => {
+            true
+        }
+        _ => matches!(value, b"true" | b"false") || value.iter().all(u8::is_ascii_digit),
+    }
+}
+
+/// Returns what the user has configured in place of each setting of the repository that may run a program.
+fn of_repository(settings: &[Setting]) -> impl Iterator<Item = (OsString, Vec<u8>)> {
+    let open = settings.iter().filter(|it| it.may_run_a_program());
+    open.map(|it| (it.name.clone(), it.users.clone()))
+}
+
+fn closed_to_repository(command: &mut Command, settings: &[Setting]) {
+    set(command, of_repository(settings));
 }
 
 /// Runs git in a folder as its user has configured it, with another index and something to read; what it complains of is
@@ -113,6 +260,7 @@ pub(crate) fn git_with_index(
     input: Vec<u8>,
 ) -> io::Result<Vec<u8>> {
     let mut command = of_user(folder);
+    closed_to_repository(&mut command, &settings(of_user(folder), folder)?);
     command.env("GIT_INDEX_FILE", index).args(arguments);
     succeeded(ended(&mut command, folder, input, PATIENCE_ON_FILES)?)
 }
@@ -126,6 +274,15 @@ pub(crate) fn plain(folder: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {
 /// As [`plain`], with something to read.
 pub(crate) fn plain_with(folder: &Path, arguments: &[&str], input: Vec<u8>) -> io::Result<Vec<u8>> {
     succeeded(ended(of_nobody(folder).args(arguments), folder, input, PATIENCE)?)
+}
+
+/// As [`plain`]; `None` where git answers no, which it does with exit status 1 and no complaint.
+pub(crate) fn answer(folder: &Path, arguments: &[&str]) -> io::Result<Option<Vec<u8>>> {
+    let output = ended(of_nobody(folder).args(arguments), folder, Vec::new(), PATIENCE)?;
+    match output.status.code() {
+        Some(1) if output.stderr.is_empty() => Ok(None),
+        _ => succeeded(output).map(Some),
+    }
 }
 
 /// A repository that git is asked in, and no other: of one that is broken git would go on to that of a folder above.
@@ -157,31 +314,28 @@ pub(crate) fn plain_on_files(folder: &Path, arguments: &[&str]) -> io::Result<Ve
 
 /// Lets git look at files of a checkout without any filter.
 fn unfiltered(command: impl Fn() -> Command, folder: &Path, arguments: &[&str]) -> io::Result<Output> {
-    let named = ended(command().args(FILTERS), folder, Vec::new(), PATIENCE)?;
+    let settings = settings(command(), folder)?;
     let mut command = command();
-    let names = named.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty());
-    set(&mut command, names.map(|name| (as_path(name).into_owned().into(), Vec::new())));
+    let filters = settings.iter().filter(|it| it.is_of_filter()).map(|it| (it.name.clone(), Vec::new()));
+    set(&mut command, of_repository(&settings).chain(filters));
     ended(command.args(arguments), folder, Vec::new(), PATIENCE_ON_FILES)
 }
 
-/// Asks for the names of all settings of filters.
-const FILTERS: [&str; 5] =
-    ["config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$"];
+/// The number of the settings that the environment gives git.
+const COUNT: &str = "GIT_CONFIG_COUNT";
 
-/// Gives a command these settings, which go before all others.
+/// Gives a command these settings, which go before all others but those that are [`OFF`].
 fn set(command: &mut Command, settings: impl IntoIterator<Item = (OsString, Vec<u8>)>) {
-    const COUNT: &str = "GIT_CONFIG_COUNT";
-    let has_given = !command.get_envs().any(|(name, value)| name == COUNT && value.is_none());
-    let given = std::env::var(COUNT).ok().filter(|_| has_given);
-    let mut count = given.and_then(|count| count.parse::<usize>().ok()).unwrap_or_default();
+    let changed = command.get_envs().find(|(name, _)| *name == COUNT);
+    let given = changed.map_or_else(|| std::env::var_os(COUNT), |(_, value)| value.map(ToOwned::to_owned));
+    let mut count = given.and_then(|count| count.to_str()?.parse::<usize>().ok()).unwrap_or(0); // as git reads it
     // Not by `-c`, which would take a name with `=` in it for another one.
     for (name, value) in settings {
         command.env(format!("GIT_CONFIG_KEY_{count}"), name);
         command.env(format!("GIT_CONFIG_VALUE_{count}"), as_path(&value).as_os_str());
         count += 1;
     }
-    // Nor is what is missing of a partial clone fetched by a program of its choice.
-    command.env(COUNT, count.to_string()).env("GIT_NO_LAZY_FETCH", "1");
+    command.env(COUNT, count.to_string());
 }
 
 /// Returns what git has printed; what it complains of is the error.
@@ -194,43 +348,56 @@ fn succeeded(output: Output) -> io::Result<Vec<u8>> {
     Err(io::Error::other(line.chars().take(300).collect::<String>()))
 }
 
+/// Starts git with the configuration of its user, closed.
 fn of_user(folder: &Path) -> Command {
-    let mut command = anyones(folder);
-    for name in MISLEADING {
-        command.env_remove(name);
+    let mut command = Command::new(GIT);
+    close(&mut command);
+    command.arg("-C").arg(folder).args(["--no-optional-locks", "--no-pager"]);
+    for (name, value) in OFF {
+        command.arg("-c").arg(format!("{name}={value}"));
     }
-    command.env("GIT_OPTIONAL_LOCKS", "0");
     command
 }
 
+/// As [`of_user`], with the configuration of the repository only.
 fn of_nobody(folder: &Path) -> Command {
-    let mut command = anyones(folder);
-    command.args(["-c", "safe.directory=*"]);
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
-        command.env_remove(name);
-    }
+    let mut command = of_user(folder);
     command
+        .args(["-c", "safe.directory=*"])
+        .env_remove("GIT_CONFIG_SYSTEM")
+        .env_remove(COUNT)
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_NO_LAZY_FETCH", "1")
         .env("GIT_NO_REPLACE_OBJECTS", "1");
     command
 }
 
-fn anyones(folder: &Path) -> Command {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(folder).args(["--no-optional-locks", "--no-pager"]);
-    for setting in ["core.fsmonitor=false", "core.hooksPath=/dev/null"] {
-        command.args(["-c", setting]);
+const GIT: &str = "git";
+
+/// Closes the environment.
+fn close(command: &mut Command) {
+    let is_open = |name: &OsString| {
+        let name = name.to_string_lossy();
+        let is_setting = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"].iter().any(|it| name.starts_with(it));
+        name.starts_with("GIT_") && !is_setting && !INHERITED.contains(&&*name)
+    };
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_open(name)) {
+        command.env_remove(name);
     }
     command
+        .env_remove("SSH_ASKPASS")
+        .env("GIT_ASKPASS", "")
+        .env("GIT_ALLOW_PROTOCOL", "")
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_TERMINAL_PROMPT", "0");
 }
 
 /// Lets git come to its end, or ends it.
 fn ended(command: &mut Command, folder: &Path, input: Vec<u8>, patience: Duration) -> io::Result<Output> {
     let question = (folder.to_owned(), question(command));
     refuse_again(&question)?;
-    command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+    command.env("LC_ALL", "C");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut wait = Wait { folder, question, until: Instant::now() + patience, next_look: LOOK_AFTER };
     let mut child = command.spawn()?;

@@ -12,7 +12,8 @@ use std::process::Output;
 use crate::branch;
 use crate::folder::{Folder, as_path};
 use crate::git::{
-    Filter, filters, git, git_on_files, git_on_files_of_user, git_on_files_unfiltered, git_within_unfiltered,
+    Setting, clone_shared, filters, git, git_on_files, git_on_files_of_user, git_on_files_unfiltered,
+    git_within_unfiltered,
 };
 use crate::{folder, own_output};
 
@@ -60,7 +61,6 @@ pub fn add(workspace: &Path, root: &Path, branch: &str) -> Result<Worktree, Erro
         std::fs::create_dir_all(above)?;
     }
     let add = ["worktree", "add", "--quiet", "-b", branch, text(root)?, &commit];
-    // What is missing of a partial clone may be fetched: without it there is no checkout.
     said(git_on_files_of_user(workspace, &add)?).map_err(Error::Git)?;
     Ok(Worktree {
         root: root.to_owned(),
@@ -76,7 +76,7 @@ pub fn add(workspace: &Path, root: &Path, branch: &str) -> Result<Worktree, Erro
 fn unfiltered(root: &Path) -> io::Result<Vec<String>> {
     let differing =
         filters(root)?.into_iter().filter(|it| it.here.as_ref().is_some_and(|here| *here != it.users));
-    let name = |it: Filter| {
+    let name = |it: Setting| {
         let setting = it.name.into_string().ok()?;
         let (filter, what) = setting.strip_prefix("filter.")?.rsplit_once('.')?;
         matches!(what, "smudge" | "process").then(|| filter.to_owned())
@@ -112,7 +112,7 @@ pub fn borrow_commit(workspace: &Path, root: &Path, commit: &str) -> Result<Path
     let (toplevel, _) = commit_of(workspace)?;
     std::fs::create_dir_all(root)?;
     let (from, to) = (text(&toplevel)?, text(root)?);
-    run(root, ["clone", "--quiet", "--shared", "--no-checkout", "--template=", from, to])?;
+    said(clone_shared(root, from, to)?).map_err(Error::Git)?;
     // What is run there must not find the way back, for instance to push.
     run(root, ["remote", "remove", "origin"])?;
     run(root, ["checkout", "--quiet", "--detach", commit])?;

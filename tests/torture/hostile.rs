@@ -51,9 +51,17 @@ for hook in pre-commit post-commit post-checkout post-index-change post-rewrite 
 done
 for key in core.fsmonitor core.sshCommand core.pager core.editor core.askPass diff.external filter.planted.clean \
   filter.planted.smudge filter.planted.process diff.planted.textconv diff.planted.command merge.planted.driver \
-  gpg.program credential.helper uploadpack.packObjectsHook; do
+  gpg.program gpg.ssh.program credential.helper core.gitProxy core.alternateRefsCommand uploadpack.packObjectsHook \
+  remote.origin.uploadpack remote.origin.receivepack remote.origin.proxy submodule.sub.update trailer.x.command \
+  sequence.editor difftool.x.cmd mergetool.x.cmd alias.status core.unknownCommand interactive.diffFilter; do
   git config $key "$planted"
 done
+git config log.showSignature true
+# Git fetches an object that is missing of a partial clone by a program that the repository names.
+git config core.repositoryFormatVersion 1; git config extensions.partialClone origin
+git config remote.origin.promisor true; git config remote.origin.url "$PWD/nothing"
+echo 1234567890123456789012345678901234567890 > .git/refs/heads/lost
+mkdir -p .git/refs/heads/unstuck; cp .git/refs/heads/lost .git/refs/heads/unstuck/aaaaaaaaaaaa
 git config filter.planted.required true
 printf '* filter=planted diff=planted merge=planted\n' > .gitattributes
 cp .gitattributes .git/info/attributes
@@ -72,8 +80,10 @@ fn nothing_that_a_repository_names_is_run() {
     sh(&place, PLANTED);
     sh(&place, "touch kept");
     let copy = place.path().join("copy").display().to_string();
+    fs::write(place.work().join("clean.yaml"), CLEAN).expect("the workspace is ours");
     for command in [
         &["run", "flow.yaml"][..],
+        &["run", "clean.yaml", "--base-branch", "lost"],
         &["show"],
         &["diff"],
         &["checkout", "@last@last", "--to", &copy],
@@ -94,6 +104,21 @@ fn nothing_that_a_repository_names_is_run() {
     sh(&place, "git -c core.pager=cat diff >/dev/null 2>&1 || git status >/dev/null 2>&1 || :");
     assert!(place.path().join("ran").exists(), "nothing was planted");
 }
+
+/// A check that asks git for changes.
+const CLEAN: &str = r#"
+name: clean
+version: "1"
+timeout: 1m
+steps:
+  work:
+    worker: CUSTOM
+    instructions: "echo two > kept"
+    capabilities: [EDIT]
+    completion_conditions: [git-clean]
+    max_iterations: 1
+    on_iterations_exhausted: continue
+"#;
 
 /// How the workspace of a run may stand.
 const REPOSITORIES: [(&str, &str); 7] = [
@@ -202,7 +227,7 @@ fn files_that_are_made_to_be_read_for_ever_are_refused_at_once() {
 }
 
 /// Runs a script in the workspace, as a user of no configuration, and returns what it prints.
-fn sh(place: &Place, script: &str) -> String {
+pub fn sh(place: &Place, script: &str) -> String {
     let mut command = Command::new("bash");
     command.args(["-ec", script]).current_dir(place.work()).env("GIT_CONFIG_GLOBAL", "/dev/null");
     for name in ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"] {

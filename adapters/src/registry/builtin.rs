@@ -107,7 +107,7 @@ struct Kind {
 /// gofmt exits with 0 where it would change something, and with 2 where it cannot read it.
 const GOFMT: &str = "files=$(gofmt -l .) || exit; test -z \"$files\" || { echo \"$files\"; exit 1; }";
 /// Whatever the repository is configured to: what is not committed is shown.
-const GIT_STATUS: &str = "git -c core.fsmonitor=false status --porcelain --untracked-files=normal";
+pub(crate) const GIT_STATUS: &str = "git -c core.fsmonitor=false status --porcelain --untracked-files=normal";
 
 const KINDS: &[Kind] = &[
     Kind {

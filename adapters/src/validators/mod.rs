@@ -31,9 +31,10 @@ use unstuck_store::blobs::BlobStore;
 use crate::checks::whole;
 use crate::environment::PREFIXES;
 use crate::folder;
-use crate::git::MISLEADING;
+use crate::git::{self, MISLEADING};
 use crate::process::{self, Patience, Spec, Stop, StopSignal};
 use crate::redact::Redactor;
+use crate::registry::builtin::GIT_STATUS;
 
 use self::hiding::Hiding;
 use self::unlooked::Looking;
@@ -202,6 +203,12 @@ impl Bench<'_> {
             Err(why) => return unrun(&condition.validator, &why),
         };
         let mut spec = self.spec(condition, command, limit, hiding);
+        if command == GIT_STATUS {
+            spec.env = match git::closed_environment(&self.place.workspace, &spec.env) {
+                Ok(environment) => environment,
+                Err(error) => return unrun(&condition.validator, &format!("git does not run: {error}")),
+            };
+        }
         spec.env.extend(looking.as_ref().map(Looking::environment));
         let outcome = process::run(spec, self.blobs, self.redactor, stop.clone(), show).await;
         let mut result = self.read(condition, command, limit, outcome);

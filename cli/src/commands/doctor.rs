@@ -6,6 +6,7 @@ use std::process::Command;
 use std::{fs, io};
 
 use serde::Serialize;
+use unstuck_adapters::branch;
 use unstuck_adapters::process;
 use unstuck_adapters::shell::quoted;
 use unstuck_adapters::snapshot::{self, Options, Snapshots};
@@ -118,7 +119,7 @@ fn print(findings: &[Finding]) {
 
 /// Programs that are started.
 fn programs() -> Vec<Finding> {
-    let git = match version("git") {
+    let git = match branch::git_version() {
         Some(version) => Finding::ok("git", version),
         None => Finding::weak(
             "git",
