@@ -58,6 +58,6 @@ fn leads_to(file: &Path) -> Option<PathBuf> {
 
 fn line(path: &Path) -> Option<String> {
     const SIZE_MAX: u64 = 4096;
-    let bytes = folder::read_small(folder::open_file(path).ok()?, SIZE_MAX)?;
+    let bytes = folder::read_small(folder::open_file(path).ok()?, SIZE_MAX).found()?;
     Some(String::from_utf8_lossy(&bytes).trim().to_owned())
 }

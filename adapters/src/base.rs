@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use unstuck_core::workflow::Convergence;
+use unstuck_store::Read;
 
 use crate::branch;
 use crate::folder::{self, Folder};
@@ -21,7 +22,11 @@ pub fn name(workspace: &Path, policy: &Convergence) -> Result<Option<String>, St
         return Ok(policy.diff_base_ref.clone());
     };
     let wrong = |why: &str| format!("diff_base_ref_file {file} {why}; its first line has to name a commit");
-    let text = read(workspace, Path::new(file)).ok_or_else(|| wrong("is not there or cannot be read"))?;
+    let text = match read(workspace, Path::new(file)) {
+        Read::Found(text) => text,
+        Read::Absent => return Err(wrong("does not exist, or is not a file")),
+        Read::Unreadable(why) => return Err(wrong(&format!("cannot be read ({why})"))),
+    };
     let text = String::from_utf8_lossy(&text);
     match text.lines().next().map(str::trim) {
         None | Some("") => Err(wrong("is empty")),
@@ -76,11 +81,11 @@ fn before_a_commit(name: &str) -> Option<String> {
 }
 
 /// Reads a small file of the workspace without following links.
-fn read(workspace: &Path, file: &Path) -> Option<Vec<u8>> {
+fn read(workspace: &Path, file: &Path) -> Read<Vec<u8>> {
     let path = folder::as_bytes(file);
     let (folders, name) = folder::split(&path);
-    let folder = Folder::root(&workspace.canonicalize().ok()?).ok()?.open_below(folders).ok()?;
-    folder.read_small(name, FILE_MAX)
+    let folder = workspace.canonicalize().and_then(|root| Folder::root(&root)?.open_below(folders));
+    Read::from_io(folder).and_then(|folder| folder.read_small(name, FILE_MAX))
 }
 
 #[cfg(test)]

@@ -70,7 +70,8 @@ impl Recorded {
                 }
                 _ => continue,
             };
-            let Some(standing) = snapshot.and_then(|it| it.repository.as_ref()) else { continue };
+            let standing = snapshot.and_then(|it| it.repository.as_ref()).filter(|it| it.is_known());
+            let Some(standing) = standing else { continue };
             began.get_or_insert_with(|| standing.clone());
             if step.is_some() && step == rules.transition_step.as_ref() {
                 moved = Some(standing.branch.clone());

@@ -11,6 +11,7 @@ use crate::findings;
 use crate::id::{CheckId, Stage};
 use crate::interpolate;
 use crate::plural::count;
+use crate::snapshot::on_one_line;
 use crate::state::{Feedback, RunState, StepState};
 use crate::template;
 use crate::verdict::Decision;
@@ -148,12 +149,16 @@ fn from_person(feedback: &Feedback) -> String {
 
 fn position(state: &RunState, step: &Step, at: &StepState) -> String {
     let max = state.iterations_told(step, at);
-    format!(
+    let mut text = format!(
         "Iteration {} of at most {max} of step {}, stage {}.",
         at.iteration,
         step.id,
         at.convergence.stage()
-    )
+    );
+    for what in state.last_snapshot().iter().flat_map(|it| it.unfinished()) {
+        let _infallible = write!(text, "\nGit in the workspace: {}", on_one_line(what));
+    }
+    text
 }
 
 fn findings(at: &StepState) -> String {

@@ -41,8 +41,16 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// Says whether it is known where HEAD is. Nothing follows from one that could not be read, or holds garbage.
+    pub fn is_known(&self) -> bool {
+        self.branch.is_some() || self.commit.is_some()
+    }
+
     /// Says where HEAD is: `main, at 1a2b3c4d5e6f`.
     pub fn head(&self) -> String {
+        if !self.is_known() {
+            return "an unknown commit".to_owned();
+        }
         let branch = self.branch.as_deref().unwrap_or("no branch");
         match &self.commit {
             Some(commit) => format!("{branch}, at {}", short_name(commit)),
@@ -79,6 +87,12 @@ impl LeftOut {
 }
 
 impl Snapshot {
+    /// How a note begins about what git has begun and not ended, and about its lock files.
+    pub const UNFINISHED: &str = "git: ";
+
+    /// How a note ends about what of the repository could not be read.
+    pub const UNREAD: &str = "so nothing is concluded from it";
+
     /// Returns a sentence about the files that it does not hold, so that they cannot be put back; `None` if there are
     /// none. Ignored folders are made again by whoever has made them, our own output is nobody's work, and `undo --git` has
     /// repositories; none of these is told.
@@ -107,6 +121,16 @@ impl Snapshot {
         let parts: Vec<String> = parts.collect();
         (!parts.is_empty())
             .then(|| format!("no snapshot holds these, so no undo brings them back: {}", parts.join("; ")))
+    }
+
+    /// Returns the notes about what of the repository could not be read, and is not known therefore.
+    pub fn unread(&self) -> impl Iterator<Item = &String> {
+        self.notes.iter().filter(|note| note.contains(Self::UNREAD))
+    }
+
+    /// Returns a sentence for each operation of git that is in progress, and each lock file.
+    pub fn unfinished(&self) -> impl Iterator<Item = &str> {
+        self.notes.iter().filter_map(|note| note.strip_prefix(Self::UNFINISHED))
     }
 
     /// Says whether the work is the same: the files that are not ignored, the commit and the branch.

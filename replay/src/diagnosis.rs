@@ -11,6 +11,7 @@ use unstuck_core::event::{Conclusion, StageRaised, StallCause, StepEnd};
 use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
 use unstuck_core::plural::{count, first};
 use unstuck_core::prompt::fenced;
+use unstuck_core::snapshot::on_one_line;
 use unstuck_core::{Event, Fact, view};
 
 use crate::story::{CommandStory, FailureStory, IterationStory, StepStory, Story};
@@ -88,6 +89,9 @@ fn page(story: &Story, step: &StepStory, raised: &[Raised<'_>], short: &str) -> 
     let mut text = format!("# Run {run}, step {}\n\n", step.id);
     let end = step.end_sentence.as_deref().unwrap_or("not ended");
     let _infallible = writeln!(text, "{end}, after {}.", count(step.iterations.len(), "iteration"));
+    for what in story.state().last_snapshot().iter().flat_map(|it| it.unfinished()) {
+        let _infallible = writeln!(text, "\nGit in the workspace: {}", on_one_line(what));
+    }
     let failures = current(step);
     fails(&mut text, step, &failures);
     tried(&mut text, step, raised);

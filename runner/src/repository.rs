@@ -38,11 +38,21 @@ pub fn moved(before: &Snapshot, after: &Snapshot, branch: Branch, undo: &str) ->
     let Some(is) = &after.repository else {
         return vec![format!("removed .git; put it back: {undo} --git")];
     };
+    if !is.is_known() {
+        let known = was.is_known();
+        return known.then(|| unknown(after, undo)).into_iter().collect();
+    }
+    if !was.is_known() {
+        return Vec::new();
+    }
     let mut said = Vec::new();
     let is_meant = branch == Branch::Changes && is.branch.is_some();
     if was.branch != is.branch && !is_meant {
         let name = |branch: &Option<String>| branch.clone().unwrap_or_else(|| "no branch".to_owned());
-        let back = was.branch.as_deref().map(|name| format!("; go back: git switch {}", quoted(name)));
+        // Git switches no branch while an operation is in progress; how that is ended is in another note.
+        let is_free = after.unfinished().all(|it| in_progress(it).is_none());
+        let back = was.branch.as_deref().filter(|_| is_free);
+        let back = back.map(|name| format!("; go back: git switch {}", quoted(name)));
         let back = back.unwrap_or_default();
         said.push(format!("went from {} to {}{back}", name(&was.branch), name(&is.branch)));
     }
@@ -60,6 +70,29 @@ pub fn moved(before: &Snapshot, after: &Snapshot, branch: Branch, undo: &str) ->
         }
     }
     said
+}
+
+/// Says which operations of git the worker left unfinished and which it ended, and which lock files are new.
+pub fn unfinished(before: &Snapshot, after: &Snapshot, undo: &str) -> Vec<String> {
+    let new = after.unfinished().filter(|it| before.unfinished().all(|was| was != *it));
+    let new = new.map(|it| format!("left git unfinished: {it}"));
+    let gone = before.unfinished().filter(|it| after.unfinished().all(|is| is != *it));
+    let ended = gone.filter_map(in_progress);
+    new.chain(ended.map(|what| format!("ended {what} that was in progress; put it back: {undo} --git")))
+        .collect()
+}
+
+/// Returns the operation that a sentence says is in progress.
+fn in_progress(sentence: &str) -> Option<&str> {
+    Some(sentence.split_once(" is in progress")?.0)
+}
+
+/// Says that HEAD could not be read after the work, or holds no ref.
+fn unknown(after: &Snapshot, undo: &str) -> String {
+    let why = after.unread().next().map_or("its HEAD holds no ref", |note| note.as_str());
+    format!(
+        "left a repository of which HEAD is not known ({why}); look: git status; put it back: {undo} --git"
+    )
 }
 
 /// Says that the repository has not the commit any more that it was at: it was made anew, or that was pruned. `has_object`

@@ -105,6 +105,7 @@ pub(crate) fn before(
             return Ok(None);
         }
     };
+    notes.extend(before.unread().cloned());
     let is_here = |snapshot: &Snapshot| world.snapshots.as_ref().is_some_and(|keeper| keeper.has(snapshot));
     let or_now = |earlier: Option<&Snapshot>| {
         let earlier = earlier.filter(|it| is_here(it));

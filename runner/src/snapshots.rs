@@ -495,6 +495,7 @@ impl Keeper {
         // Of what git does not know any more there is nothing that git could put back.
         if is_known {
             said.extend(repository::moved(before, after, branch, undo));
+            said.extend(repository::unfinished(before, after, undo));
             said.extend(repository::commits(has_commit, first, before, after, undo));
             said.extend(self.unstaged(before, after, undo));
         }

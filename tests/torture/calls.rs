@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use nix::errno::Errno;
 use serde_json::Value;
 
+use crate::hostile::sh;
 use crate::place::Place;
 use crate::sample;
 use crate::tracer::{self, Calls, Fault, Plan, Traced};
@@ -79,6 +80,43 @@ fn trace(place: &Place, arguments: &[&str], plan: Plan) -> Traced {
     let folder = if plan.calls == Calls::Reading { place.state() } else { place.path().to_owned() };
     tracer::run(&place.command(arguments), &folder, plan)
 }
+
+/// A repository with a branch, a hook, a configuration and an exclude list.
+const REPOSITORY: &str = "git init -q -b work . && git config user.name a && git config user.email a@b \
+    && echo '#!/bin/sh' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit && echo secret > .git/info/exclude \
+    && git add . && git commit -qm one && git branch other && git tag v1";
+
+#[test]
+fn a_failed_read_of_the_repository_takes_nothing_of_it_away() {
+    if let Some(why) = tracer::unavailable() {
+        println!("skipped: {why}");
+        return;
+    }
+    let run = |plan: Plan| {
+        let place = Place::new();
+        sh(&place, REPOSITORY);
+        let before = sh(&place, FILES_OF_GIT);
+        let traced = tracer::run(&place.command(&["run", "flow.yaml"]), &place.work().join(".git"), plan);
+        (place, before, traced)
+    };
+    for errno in [Errno::EIO, Errno::EMFILE] {
+        let plan = |at| Plan { fault: Fault::Once(errno), calls: Calls::Reading, at };
+        let count = run(plan(0)).2.counted;
+        assert!(count > 20, "only {count} reads");
+        for at in sample::of(&format!("{errno:?} at a read of .git"), count, 4 * SAMPLES) {
+            let (place, before, traced) = run(plan(at));
+            let hit = traced.hit.unwrap_or_default();
+            for undo in [&["undo", "@last@first"][..], &["undo", "--git", "@last@first"]] {
+                let undone = place.unstuck(undo);
+                assert_ne!(undone.status.code(), Some(101), "read {at}, {hit}: {undone:?}");
+                assert_eq!(sh(&place, FILES_OF_GIT), before, "read {at}, {hit}, {undo:?}: {undone:?}");
+            }
+        }
+    }
+}
+
+/// Lists what is in `.git`, byte for byte.
+const FILES_OF_GIT: &str = "find .git -type f | sort | xargs sha256sum";
 
 /// Says what is wrong with how a disturbed program ended.
 fn understood(traced: &Traced, fault: Fault) -> Result<(), String> {

@@ -12,6 +12,8 @@ mod windows;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
+use unstuck_store::Read;
+
 #[cfg(unix)]
 use self::unix as platform;
 #[cfg(windows)]
@@ -19,8 +21,8 @@ use self::windows as platform;
 
 pub use platform::is_reached_without_links;
 pub(crate) use platform::{
-    Folder, as_bytes, as_path, is_awaited, let_owner_read, look_at, next_content, open_file, own_output,
-    own_output_paths, set_permissions, share_content,
+    Folder, as_bytes, as_path, has_another_name, is_awaited, let_owner_read, look_at, next_content,
+    open_file, own_output, own_output_paths, set_permissions, share_content,
 };
 
 /// What a file is, in the part of a mode that says so; the numbers are those of git and of Unix.
@@ -98,21 +100,26 @@ impl Folder {
         Ok(at)
     }
 
-    /// Returns the content of a regular file of at most `size_max` bytes; `None` if there is none such.
-    pub(crate) fn read_small(&self, name: &[u8], size_max: u64) -> Option<Vec<u8>> {
-        read_small(self.open_file(name).ok()?, size_max)
+    /// Reads a regular file of at most `size_max` bytes. A link or a folder with its name is no such file.
+    pub(crate) fn read_small(&self, name: &[u8], size_max: u64) -> Read<Vec<u8>> {
+        let seen = Read::from_io(self.look(name));
+        seen.and_then(|seen| if seen.is(FILE) { Read::from_io(self.open_file(name)) } else { Read::Absent })
+            .and_then(|file| read_small(file, size_max))
     }
 }
 
-/// Returns the content of a regular file of at most `size_max` bytes; `None` if it is none such.
-pub(crate) fn read_small(file: File, size_max: u64) -> Option<Vec<u8>> {
-    let seen = look_at(&file).ok()?;
-    if !seen.is(FILE) || seen.stamp.size > size_max {
-        return None;
-    }
-    let mut content = Vec::new();
-    file.take(size_max).read_to_end(&mut content).ok()?;
-    Some(content)
+/// Reads a file if it is a regular one, and of at most `size_max` bytes.
+pub(crate) fn read_small(mut file: File, size_max: u64) -> Read<Vec<u8>> {
+    Read::from_io(look_at(&file)).and_then(|seen| {
+        if !seen.is(FILE) {
+            return Read::Absent;
+        }
+        if seen.stamp.size > size_max {
+            return Read::Unreadable(format!("it is larger than {size_max} bytes"));
+        }
+        let mut content = Vec::new();
+        Read::from_io((&mut file).take(size_max).read_to_end(&mut content).map(|_| content))
+    })
 }
 
 /// Says that there is content from a place to the end of a file, where nobody knows of its holes.
@@ -187,9 +194,16 @@ mod tests {
             }
         }
         let folder = root.open(b"a").unwrap();
-        assert_eq!(folder.read_small(b"file", 4), Some(b"text".to_vec()));
-        assert_eq!(folder.read_small(b"file", 3), None);
-        assert_eq!(folder.read_small(b"link", 9), None);
+        let found = Read::Found(b"text".to_vec());
+        for (name, size_max, expected) in [
+            (&b"file"[..], 4, found),
+            (b"file", 3, Read::Unreadable("it is larger than 3 bytes".to_owned())),
+            (b"link", 9, Read::Absent),
+            (b"absent", 9, Read::Absent),
+            (b"file/below", 9, Read::Absent),
+        ] {
+            assert_eq!(folder.read_small(name, size_max), expected, "{}", name.escape_ascii());
+        }
         assert_eq!(folder.read_link(b"link").unwrap(), b"file");
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 #[cfg(not(target_vendor = "apple"))]
 use std::fs;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 #[cfg(not(target_vendor = "apple"))]
 use std::os::fd::AsRawFd as _;
@@ -310,6 +310,11 @@ fn change_mode(folder: BorrowedFd<'_>, name: &[u8], mode: u32) -> io::Result<()>
 /// Opens a file for reading, which may be reached through links but is none.
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     Ok(File::from(openat(CWD, path, FILE_FLAGS, Mode::empty())?))
+}
+
+/// Says whether a file has another name, so that it stays when this one is removed.
+pub(crate) fn has_another_name(metadata: &Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(metadata) > 1
 }
 
 /// Says whether somebody waits at a pipe for another one to write into it. Whoever does finds the end of the pipe then.

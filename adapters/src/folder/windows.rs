@@ -204,6 +204,11 @@ pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     if look_at(&file)?.is(LINK) { Err(leads_out()) } else { Ok(file) }
 }
 
+/// Says whether a file has another name, which this system does not report in the metadata.
+pub(crate) fn has_another_name(_metadata: &fs::Metadata) -> bool {
+    false
+}
+
 /// Files that are pipes are not there.
 pub(crate) fn is_awaited(_path: &Path) -> bool {
     false

@@ -2,8 +2,8 @@
 //!
 //! Git never changes a file of objects, it only adds and deletes them; so a second name (a hard link,
 //! as `git clone` of a local repository makes them) keeps one for nothing. On another file system they
-//! are copied, up to a bound. The second names stay until the last snapshot is forgotten; until then a
-//! `git gc` of the user frees less space.
+//! are copied, up to a bound. What newer packs hold as well is dropped (`superseded`); the other second names stay until
+//! the last snapshot is forgotten, and until then a `git gc` of the user frees less space.
 //!
 //! What is assumed: a worker may delete these files, but does not rewrite them in place. If it does,
 //! git notices when it reads them; the files of the workspace are not among them.
@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
+
+use unstuck_store::read::is_absence;
 
 use super::folder::{self, Folder, Stamp};
 use super::index::{is_settled, now};
@@ -83,7 +85,9 @@ impl Copier<'_> {
         let seen = match from.look(name) {
             Ok(seen) if seen.is(FILE) => seen,
             // Git has packed it this moment, or it is nothing of git's.
-            _ => return Ok(()),
+            Ok(_) => return Ok(()),
+            Err(error) if is_absence(&error) => return Ok(()),
+            Err(error) => return Err(error),
         };
         if from.share(name, to).is_ok() {
             return Ok(());

@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
 use unstuck_core::id::Digest;
-use unstuck_store::regular;
+use unstuck_store::{Read, regular};
 
 use super::folder::{Seen, Stamp};
 use super::object::path_order;
@@ -41,7 +41,8 @@ pub(super) struct Index {
 impl Index {
     /// Reads the index; an empty one if there is none that can be believed.
     pub(super) fn read(path: &Path) -> Self {
-        regular::read_large(path).ok().and_then(|bytes| decode(&bytes)).unwrap_or_default()
+        let bytes = Read::from_io(regular::read_large(path)).found();
+        bytes.and_then(|bytes| decode(&bytes)).unwrap_or_default() // a cache: without it all files are read
     }
 
     /// Writes the index. It may be lost with the power; then the next snapshot takes longer.
@@ -52,10 +53,18 @@ impl Index {
         fs::rename(&temporary, path)
     }
 
-    /// Reads which snapshot an index comes from, and nothing else.
-    pub(super) fn root(path: &Path) -> Option<Digest> {
-        let index = Self::read(path);
-        (!index.known.is_empty() || index.root != Digest::default()).then_some(index.root)
+    /// Reads which snapshot an index comes from, and nothing else; `None` if there is no index, or a damaged one.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read: a snapshot that nothing else names may depend on it.
+    pub(super) fn root(path: &Path) -> io::Result<Option<Digest>> {
+        let index = match Read::from_io(fs::read(path)) {
+            Read::Found(bytes) => decode(&bytes),
+            Read::Absent => None,
+            Read::Unreadable(why) => return Err(io::Error::other(why)),
+        };
+        Ok(index.filter(|it| !it.known.is_empty() || it.root != Digest::default()).map(|it| it.root))
     }
 
     /// Returns what is known of a file, if nothing about it has changed. To be asked in the order of paths.

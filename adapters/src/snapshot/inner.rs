@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use unstuck_core::id::Digest;
+use unstuck_store::Read;
 
 use super::error::Error;
 use super::folder::{self, Folder, as_path};
+use super::left_out::Uncovered;
 use super::object::Item;
 use super::parts::Parts;
+use super::refs::Held;
 use super::store::Store;
 use super::{OBJECTS, WITHIN, history, refs, tree};
 
@@ -66,6 +69,14 @@ fn add(
 pub(super) fn goes_on(store: &Store, before: &Parts, after: &Parts, path: &[u8]) -> Result<bool, Error> {
     let at = |parts: &Parts| parts.inner().map_or(Ok(None), |inner| tree::find(store, inner, path));
     let (Some(was), Some(is)) = (at(before)?, at(after)?) else { return Ok(false) };
+    // It may be the same one.
+    let unknown = [before.uncovered(store)?.below(path), after.uncovered(store)?.below(path)];
+    if [(was.id, &unknown[0]), (is.id, &unknown[1])]
+        .into_iter()
+        .any(|(tree, unknown)| Held { tree, unknown }.hidden().is_some())
+    {
+        return Ok(true);
+    }
     let mut known: BTreeSet<String> = refs::branches(store, is.id)?.into_values().collect();
     if let Some(log) = tree::find(store, is.id, b"logs/HEAD")?.filter(|it| !it.is_folder()) {
         let text = store.blob(&log.id)?;
@@ -104,7 +115,7 @@ pub(super) fn with_objects<'a>(
 ) -> impl Iterator<Item = &'a [u8]> {
     let owns = files.filter_map(|path| path.strip_suffix(b"/HEAD"));
     // The log of HEAD has this name, too, and so has what a remote is at.
-    owns.filter(|own| root.open_below(&objects(own)).is_ok())
+    owns.filter(|own| !Read::from_io(root.open_below(&objects(own))).is_absent())
 }
 
 /// Keeps the objects of the repository whose own folder is `own`. Returns how many could not be kept.
@@ -147,10 +158,17 @@ pub struct InnerBranch {
 }
 
 /// Returns the branches of repositories within that are gone, where the repository is there.
-pub(super) fn gone_branches(store: &Store, before: &Inner, after: &Inner) -> Result<Vec<InnerBranch>, Error> {
+pub(super) fn gone_branches(
+    store: &Store,
+    before: &Inner,
+    (after, unknown): (&Inner, &Uncovered),
+) -> Result<Vec<InnerBranch>, Error> {
     let mut gone = Vec::new();
     for (path, was) in before {
         let Some(is) = after.get(path).filter(|is| *is != was) else { continue };
+        if (Held { tree: *is, unknown: &unknown.below(path) }).hidden().is_some() {
+            continue;
+        }
         let now = refs::branches(store, *is)?;
         for (name, from) in refs::branches(store, *was)? {
             if !now.contains_key(&name) {

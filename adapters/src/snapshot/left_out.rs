@@ -14,6 +14,7 @@ use unstuck_core::snapshot::LeftOut;
 use super::folder::{self, Folder, Seen};
 use super::inner;
 use super::object::{FOLDER, TYPE};
+use super::rules;
 use super::tree::Place;
 
 /// Why something is not covered.
@@ -74,6 +75,11 @@ impl Reason {
     /// Says whether it is of what git would call the work.
     fn is_of_work(self) -> bool {
         matches!(self, Self::TooLarge | Self::TooMuch | Self::TooDeep | Self::Unreadable)
+    }
+
+    /// Says whether something may be there that the snapshot has not: a file of a repository, say.
+    fn may_hide(self) -> bool {
+        matches!(self, Self::TooLarge | Self::TooMuch | Self::TooMany | Self::TooDeep | Self::Unreadable)
     }
 
     /// A letter for the stored list.
@@ -275,7 +281,7 @@ pub(super) fn encode_marks(left: &[Left]) -> Vec<u8> {
 }
 
 /// The list of a snapshot, to be asked.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Uncovered(BTreeMap<Vec<u8>, (Reason, Option<Mark>)>);
 
 impl Uncovered {
@@ -350,6 +356,35 @@ impl Uncovered {
     /// Says whether our own output was written to a path.
     pub(super) fn is_own_output(&self, path: &[u8]) -> bool {
         self.0.get(path).is_some_and(|(reason, _)| *reason == Reason::OwnOutput)
+    }
+
+    /// Returns the same of the own folder of a repository, with paths from there.
+    pub(super) fn below(&self, own: &[u8]) -> Self {
+        let above = std::iter::successors(Some(own), |at| (!at.is_empty()).then(|| folder::split(at).0));
+        let mut above =
+            above.filter_map(|at| self.0.get(at)).filter(|(reason, _)| *reason != Reason::Repository);
+        let of_all = above.next().map(|(reason, _)| (Vec::new(), (*reason, None)));
+        let below = self.0.iter().filter_map(|(path, what)| {
+            let path = path.strip_prefix(own)?.strip_prefix(b"/")?;
+            Some((path.to_vec(), *what))
+        });
+        Self(of_all.into_iter().chain(below).collect())
+    }
+
+    /// Returns something at, above or below a path that may be there although the snapshot has it not.
+    pub(super) fn unknown_at(&self, path: &[u8]) -> Option<(&Vec<u8>, Reason)> {
+        let is_met = |left: &[u8]| folder::is_within(left, path) || folder::is_within(path, left);
+        let unknown = self.0.iter().filter(|(_, (reason, _))| reason.may_hide());
+        unknown.map(|(left, (reason, _))| (left, *reason)).find(|(left, _)| is_met(left))
+    }
+
+    /// Says whether rules of the folder of a path, or of one above it, could not be read, so that it may be ignored.
+    pub(super) fn may_be_ignored(&self, path: &[u8]) -> bool {
+        let mut above = std::iter::successors(Some(path), |at| (!at.is_empty()).then(|| folder::split(at).0));
+        above.any(|at| {
+            let rules = folder::join(folder::split(at).0, rules::FILE_NAME);
+            self.0.get(&rules).is_some_and(|(reason, _)| *reason == Reason::Unreadable)
+        })
     }
 
     /// Returns where pipes, sockets and devices are.

@@ -45,7 +45,7 @@
 //! does so. Owners and extended attributes are not kept.
 //!
 //! Suggested reading order: `take`, `walk`, `rules`, `cover`, `index`, `content`; `object`, `pack`,
-//! `store`, `tree`, `permissions`, `readable`, `parts`; `change`, `diff`, `words`, `restore`; `repository`, `tables`, `refs`, `history`, `tracked`,
+//! `store`, `tree`, `permissions`, `readable`, `parts`; `change`, `diff`, `words`, `restore`; `repository`, `progress`, `tables`, `refs`, `history`, `tracked`,
 //! `rewind`.
 
 mod change;
@@ -61,6 +61,7 @@ mod object;
 mod pack;
 mod parts;
 mod permissions;
+mod progress;
 mod readable;
 mod refs;
 mod repository;
@@ -91,7 +92,7 @@ use change::differences;
 use error::io;
 use folder::Folder;
 use index::Index;
-use left_out::Left;
+use left_out::{Left, Uncovered};
 use parts::Parts;
 use restore::Sides;
 use rules::Rules;
@@ -376,7 +377,7 @@ impl Snapshots {
     ///
     /// The store cannot be read.
     pub fn would_free(folder: &Path, prefixes: &[&str]) -> Result<u64, Error> {
-        if !folder.exists() {
+        if !is_there(folder)? {
             return Ok(0);
         }
         let store = Store::open(folder)?;
@@ -395,7 +396,7 @@ impl Snapshots {
     /// As [`Self::forget`].
     pub fn forget_names(folder: &Path, prefix: &str) -> Result<usize, Error> {
         check_name(prefix)?;
-        if !folder.exists() {
+        if !is_there(folder)? {
             return Ok(0);
         }
         let store = Store::open(folder)?;
@@ -419,28 +420,30 @@ impl Snapshots {
     ///
     /// The store cannot be read or written, or there is no room for what has to be put together anew.
     pub fn free(folder: &Path, is_quiet: bool) -> Result<(), Error> {
-        if !folder.exists() {
+        if !is_there(folder)? {
             return Ok(());
         }
         let store = Store::open(folder)?;
         let _lock = store.lock()?;
-        let (kept, owns) = (store.refs()?, store.own_folders());
+        let (kept, owns) = (store.refs()?, store.own_folders()?);
         if kept.is_empty() && is_quiet {
             // They name the files of workspaces of which nothing else is known here any more.
-            for own in owns.iter().filter(|own| own.exists()) {
-                fs::remove_dir_all(own).map_err(io("remove", own))?;
+            for own in &owns {
+                remove_folder(own)?;
             }
             return store.sweep(&[]);
         }
         if kept.is_empty() {
             let objects = owns.iter().flat_map(|own| [own.join(OBJECTS), own.join(WITHIN)]);
-            for objects in objects.filter(|objects| objects.exists()) {
-                fs::remove_dir_all(&objects).map_err(io("remove", &objects))?;
+            for objects in objects {
+                remove_folder(&objects)?;
             }
         }
-        let latest = owns.iter().filter(|_| !is_quiet);
-        let latest = latest.filter_map(|own| Index::root(&own.join(INDEX))).filter(|id| store.has(id));
-        let roots: Vec<Digest> = kept.iter().map(|(_, id)| *id).chain(latest).collect();
+        let mut roots: Vec<Digest> = kept.iter().map(|(_, id)| *id).collect();
+        for index in owns.iter().filter(|_| !is_quiet).map(|own| own.join(INDEX)) {
+            let latest = Index::root(&index).map_err(io("read", &index))?;
+            roots.extend(latest.filter(|id| store.has(id)));
+        }
         store.sweep(&roots)
     }
 
@@ -548,19 +551,25 @@ impl Snapshots {
         if before.id == after.id {
             return Ok(Vec::new());
         }
-        let folder = |of: &Snapshot| Ok(Parts::of(&self.store, of)?.repository_folder());
-        let (Some(before), Some(after)) = (folder(before)?, folder(after)?) else { return Ok(Vec::new()) };
-        Ok(self.settings(before, after)?.map(|path| folder::as_path(&path).into_owned()).collect())
+        let (before, after) = (Parts::of(&self.store, before)?, Parts::of(&self.store, after)?);
+        let folders = before.repository_folder().zip(after.repository_folder());
+        let Some(folders) = folders else { return Ok(Vec::new()) };
+        let unknown = [&before, &after].map(|of| of.uncovered(&self.store));
+        let [before, after] = unknown;
+        let settings = self.settings(folders, (&before?.below(inner::GIT), &after?.below(inner::GIT)))?;
+        Ok(settings.map(|path| folder::as_path(&path).into_owned()).collect())
     }
 
     /// Returns what differs of the settings of a repository, but what is configured of a branch.
     fn settings(
         &self,
-        before: Digest,
-        after: Digest,
+        (before, after): (Digest, Digest),
+        (unknown_before, unknown_after): (&Uncovered, &Uncovered),
     ) -> Result<impl Iterator<Item = Vec<u8>> + use<>, Error> {
         let mut pairs = tree::compare(&self.store, Some(before), Some(after))?;
-        pairs.retain(|path, _| rewind::is_setting(path));
+        pairs.retain(|path, pair| {
+            rewind::is_setting(path) && !change::is_unknown(path, pair, unknown_before, unknown_after)
+        });
         if let Some(pair) = pairs.get(&b"config"[..])
             && rewind::without_branches(&self.store, pair.before)?
                 == rewind::without_branches(&self.store, pair.after)?
@@ -584,11 +593,15 @@ impl Snapshots {
         if before.id == after.id {
             return Ok(Vec::new());
         }
+        let unknown = [before, after].map(|of| Parts::of(&self.store, of)?.uncovered(&self.store));
+        let [unknown_before, unknown_after] = unknown;
+        let (unknown_before, unknown_after) = (unknown_before?, unknown_after?);
         let (before, after) = (self.inner(before)?, self.inner(after)?);
         let mut changed = Vec::new();
         for (path, was) in before {
-            let Some(is) = after.get(&path) else { continue };
-            let settings = self.settings(was, *is)?;
+            let Some(is) = after.get(&path).filter(|is| **is != was) else { continue };
+            let unknown = (&unknown_before.below(&path), &unknown_after.below(&path));
+            let settings = self.settings((was, *is), unknown)?;
             changed.extend(settings.map(|it| folder::as_path(&path).join(folder::as_path(&it))));
         }
         Ok(changed)
@@ -607,7 +620,8 @@ impl Snapshots {
         if before.id == after.id {
             return Ok(Vec::new());
         }
-        inner::gone_branches(&self.store, &self.inner(before)?, &self.inner(after)?)
+        let unknown = Parts::of(&self.store, after)?.uncovered(&self.store)?;
+        inner::gone_branches(&self.store, &self.inner(before)?, (&self.inner(after)?, &unknown))
     }
 
     fn inner(&self, snapshot: &Snapshot) -> Result<inner::Inner, Error> {
@@ -874,6 +888,31 @@ impl Snapshots {
         let rules = Arc::new(Parts::of(&self.store, first)?.rules(&self.store)?);
         *kept = Some((first.id, Arc::clone(&rules)));
         Ok(rules)
+    }
+}
+
+/// Returns a sentence for each operation of git in progress in the repository of a folder, and each lock file.
+///
+/// # Errors
+///
+/// The repository cannot be read; the text says what.
+pub fn unfinished(workspace: &Path) -> Result<Vec<String>, String> {
+    let found = repository::Repository::find(workspace).and_then(|it| match it {
+        Some(repository) => repository.unfinished(),
+        None => Ok(Vec::new()),
+    });
+    found.map_err(|why| why.to_string())
+}
+
+fn is_there(folder: &Path) -> Result<bool, Error> {
+    folder.try_exists().map_err(io("look at", folder))
+}
+
+/// Removes a folder with all in it, if there is one.
+fn remove_folder(folder: &Path) -> Result<(), Error> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        removed => removed.map_err(io("remove", folder)),
     }
 }
 

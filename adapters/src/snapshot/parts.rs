@@ -97,6 +97,11 @@ impl Parts {
         Ok(Some(pairs.map(|(name, target)| (name.to_owned(), target.to_owned())).collect()))
     }
 
+    /// Says whether it is known which branches there are.
+    pub(super) fn has_branches(&self) -> bool {
+        self.0.contains_key(BRANCHES)
+    }
+
     /// Says whether the branches are those of another snapshot.
     pub(super) fn same_branches(&self, other: &Self) -> bool {
         self.id(BRANCHES) == other.id(BRANCHES)

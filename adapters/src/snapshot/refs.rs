@@ -6,6 +6,8 @@ use unstuck_core::id::Digest;
 use unstuck_core::snapshot::short_name;
 
 use super::error::Error;
+use super::folder::as_path;
+use super::left_out::Uncovered;
 use super::repository::{is_object_name, is_ref_name, packed_refs};
 use super::store::Store;
 use super::tree;
@@ -52,7 +54,23 @@ impl Changed {
     }
 }
 
-/// Returns the branches of a `.git` that a snapshot holds, and their commits.
+/// A `.git` that a snapshot holds, and what it does not cover of it.
+#[derive(Clone, Copy)]
+pub(super) struct Held<'a> {
+    pub(super) tree: Digest,
+    pub(super) unknown: &'a Uncovered,
+}
+
+impl Held<'_> {
+    /// Says which of its refs may be there although the snapshot does not have them, and why.
+    pub(super) fn hidden(&self) -> Option<String> {
+        let mut hidden =
+            [&b"refs"[..], b"packed-refs"].into_iter().filter_map(|it| self.unknown.unknown_at(it));
+        hidden.next().map(|(path, reason)| format!("{} is {reason}", as_path(path).display()))
+    }
+}
+
+/// Returns the branches of a `.git` that a snapshot holds, and their commits; absence means something where none is hidden.
 pub(super) fn branches(store: &Store, git: Digest) -> Result<BTreeMap<String, String>, Error> {
     let branches = named(store, git)?.into_iter().filter_map(|(name, to)| {
         let name = name.strip_prefix("refs/heads/").filter(|_| is_object_name(&to) && is_ref_name(&name))?;
@@ -63,9 +81,14 @@ pub(super) fn branches(store: &Store, git: Digest) -> Result<BTreeMap<String, St
 
 /// Returns the refs that are gone, and the tags that name something else. What changed otherwise is what git was used for:
 /// another stash on top, a branch of a remote that was fetched.
-pub(super) fn changed(store: &Store, is: Digest, was: Digest) -> Result<Vec<Changed>, Error> {
-    let mut now = all(store, is)?;
-    let then = all(store, was)?.into_iter();
+///
+/// None where refs may be there now that are not seen.
+pub(super) fn changed(store: &Store, is: Held<'_>, was: Held<'_>) -> Result<Vec<Changed>, Error> {
+    if is.hidden().is_some() {
+        return Ok(Vec::new());
+    }
+    let mut now = all(store, is.tree)?;
+    let then = all(store, was.tree)?.into_iter();
     let pairs = then.map(|(name, was)| (now.remove(&name), name, was));
     let lost = pairs.filter(|(is, name, was)| match is {
         Some(is) => is != was && name.starts_with(TAGS) && is_object_name(is),

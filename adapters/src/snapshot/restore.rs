@@ -7,6 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use unstuck_store::Read;
+
 use super::change::Difference;
 use super::error::Error;
 use super::folder::{self, Folder, as_path};
@@ -151,7 +153,8 @@ pub(super) fn bring_repository_back(
 
 /// Removes what somebody who was killed had begun to bring back.
 fn forget_unfinished(folder: &Folder) {
-    for name in folder.names().unwrap_or_default() {
+    for name in folder.names().into_iter().flatten() {
+        // best effort
         if own_folder::is_temporary(&name) && folder.look(&name).is_ok_and(|seen| seen.is(FOLDER)) {
             let _best_effort = own_folder::remove(folder, &name);
         }
@@ -224,6 +227,11 @@ fn remove(
         None => {
             if let Some(reason) = sides.after.reason(path) {
                 return applied.leave(path, format!("is not covered by the snapshot, where it was {reason}"));
+            }
+            if sides.after.may_be_ignored(path) {
+                let why =
+                    "is new, and may be ignored: the rules could not be read when the snapshot was taken";
+                return applied.leave(path, why.to_owned());
             }
         }
         Some(after) if before.is_folder() == after.is_folder() => return,
@@ -302,7 +310,10 @@ fn write(
         };
     }
     let folder = root.make_below_as(parent, &known)?;
-    if before.is_none() && folder.look(name).is_ok() && !is_empty(&folder) {
+    if before.is_none()
+        && Read::from_io(folder.look(name)).known().map_err(io::Error::other)?.is_some()
+        && !is_empty(&folder)
+    {
         let what = sides.before.reason(path).map_or("new".to_owned(), |reason| reason.to_string());
         applied.leave(path, format!("would be lost: what is there now is {what}"));
         return Ok(());

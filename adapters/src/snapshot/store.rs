@@ -118,9 +118,13 @@ impl Store {
     }
 
     /// Returns the folders of all workspaces.
-    pub(super) fn own_folders(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.folder.join("unstuck")).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).collect()
+    pub(super) fn own_folders(&self) -> Result<Vec<PathBuf>, Error> {
+        let folder = self.folder.join("unstuck");
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(io("read", &folder))?,
+        };
+        entries.map(|entry| Ok(entry.map_err(io("read", &folder))?.path())).collect()
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -151,11 +155,12 @@ impl Store {
 
     /// Writes the content of an object; it has been checked against its name when this returns.
     pub(super) fn copy(&self, id: &Digest, to: &mut dyn Write) -> Result<Kind, Error> {
-        let found = self.find(id).or_else(|| {
+        let mut found = self.find(id);
+        if found.is_none() {
             // Another process may have put packs together.
-            self.refresh().ok()?;
-            self.find(id)
-        });
+            self.refresh()?;
+            found = self.find(id);
+        }
         let Some((pack, offset)) = found else {
             return Err(Error::Missing { id: *id, folder: self.folder.clone() });
         };
@@ -361,9 +366,10 @@ impl Store {
         let folder = self.packs_folder();
         for entry in fs::read_dir(&folder).map_err(io("read", &folder))? {
             let path = entry.map_err(io("read", &folder))?.path();
-            let is_orphan =
-                path.extension().is_some_and(|extension| extension == "pack" || extension == "keep")
-                    && !path.with_extension("idx").exists();
+            let of_pack =
+                path.extension().is_some_and(|extension| extension == "pack" || extension == "keep");
+            let index = path.with_extension("idx");
+            let is_orphan = of_pack && !index.try_exists().map_err(io("look at", &index))?;
             if is_temporary(&path) || is_orphan {
                 fs::remove_file(&path).map_err(io("remove", &path))?;
             }
@@ -419,6 +425,10 @@ fn is_temporary(path: &Path) -> bool {
         .is_some_and(|name| is_unfinished(name) || name.to_string_lossy().starts_with(pack::TEMPORARY_PREFIX))
 }
 
+fn entry_is_folder(path: &Path) -> Result<bool, Error> {
+    Ok(path.metadata().map_err(io("look at", path))?.is_dir())
+}
+
 fn read_refs(folder: &Path, prefix: &str, refs: &mut Vec<(String, Digest)>) -> Result<(), Error> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -426,8 +436,8 @@ fn read_refs(folder: &Path, prefix: &str, refs: &mut Vec<(String, Digest)>) -> R
     };
     for entry in entries {
         let path = entry.map_err(io("read", folder))?.path();
-        let name = format!("{prefix}{}", path.file_name().unwrap_or_default().to_string_lossy());
-        if path.is_dir() {
+        let name = format!("{prefix}{}", path.file_name().unwrap_or_default().to_string_lossy()); // no read
+        if entry_is_folder(&path)? {
             read_refs(&path, &format!("{name}/"), refs)?;
         } else if !is_temporary(&path) {
             let text = regular::read_text(&path).map_err(io("read", &path))?;

@@ -19,11 +19,19 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Asks git; `None` where it cannot tell, for instance because it is too old.
-    pub(super) fn read(root: &Path) -> Option<Self> {
+    /// Asks git.
+    ///
+    /// # Errors
+    ///
+    /// Git cannot tell, for instance because it is too old. The text is what it says.
+    pub(super) fn read(root: &Path) -> Result<Self, String> {
         const FORM: &str = "--format=%(refname)%00%(objectname)%00%(symref)";
-        let list = git::plain(root, &["for-each-ref", FORM, "refs/heads", "refs/stash"]).ok()?;
-        let list = String::from_utf8(list).ok()?;
+        let ask = |question: &[&str]| {
+            let answer = git::answer(root, question).map_err(|error| error.to_string())?;
+            answer.map(String::from_utf8).transpose().map_err(|_| "its names are not UTF-8".to_owned())
+        };
+        let list = ask(&["for-each-ref", FORM, "refs/heads", "refs/stash"])?;
+        let list = list.ok_or("git for-each-ref failed")?;
         let refs = list.lines().filter_map(|line| {
             let mut fields = line.split('\0');
             let (name, target, symbolic) = (fields.next()?, fields.next()?, fields.next()?);
@@ -31,10 +39,10 @@ impl Tables {
             Some((name.to_owned(), target))
         });
         let line = |question: &[&str]| {
-            let answer = String::from_utf8(git::plain(root, question).ok()?).ok()?;
-            Some(answer.trim().to_owned()).filter(|answer| !answer.is_empty())
+            let answer = ask(question)?.map(|answer| answer.trim().to_owned());
+            Ok::<_, String>(answer.filter(|answer| !answer.is_empty()))
         };
-        let commit = line(&["rev-parse", "--quiet", "--verify", "HEAD"]).filter(|it| is_object_name(it));
-        Some(Self { head: line(&["symbolic-ref", "--quiet", "HEAD"]), commit, refs: refs.collect() })
+        let commit = line(&["rev-parse", "--quiet", "--verify", "HEAD"])?.filter(|it| is_object_name(it));
+        Ok(Self { head: line(&["symbolic-ref", "--quiet", "HEAD"])?, commit, refs: refs.collect() })
     }
 }

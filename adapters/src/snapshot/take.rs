@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use unstuck_core::id::Digest;
 use unstuck_core::plural::count;
+use unstuck_store::Read;
 
 use super::content::{self, Content};
 use super::cover::cover;
@@ -16,11 +17,11 @@ use super::object::TYPE;
 use super::pack::Writer;
 use super::parts::Root;
 use super::permissions::Permissions;
-use super::repository::Repository;
+use super::repository::{Known as Reading, Repository, Unreadable};
 use super::rules::{self, Rules};
 use super::tree::Node;
 use super::walk::{Area, Found, Walk};
-use super::{Branches, INDEX, Snapshot, Snapshots, inner, tracked};
+use super::{Branches, INDEX, Snapshot, Snapshots, Standing, inner, tracked};
 
 pub(super) fn take(
     of: &Snapshots,
@@ -33,9 +34,11 @@ pub(super) fn take(
     let repository = Repository::find(&of.workspace);
     let mut notes = Vec::new();
 
-    let rules = match first {
-        Some(first) => of.rules_of(first)?,
-        None => Arc::new(rules_above(of, repository.as_ref(), &mut notes)),
+    let rules = match (first, &repository) {
+        (Some(first), _) => of.rules_of(first)?,
+        (None, Ok(repository)) => Arc::new(rules_above(of, repository.as_ref(), &mut notes)?),
+        // Without it the rules are not known, by which all snapshots of the run are taken.
+        (None, Err(why)) => return Err(refused(io::Error::other(why.clone()))),
     };
     let own_output = of.own_output(&[first, last])?;
     let walk = Walk {
@@ -60,15 +63,10 @@ pub(super) fn take(
     let mut writer = of.store.writer();
     let index = Index::read(&of.own.join(INDEX));
     let files = read(of, &root, &index, &mut writer, found, &mut left)?;
-    if first.is_none() {
-        notes.extend(
-            repository.as_ref().and_then(Repository::unseen).map(|what| format!("of the repository: {what}")),
-        );
-    }
-    let standing = repository.as_ref().map(Repository::standing);
-    let branches = repository.as_ref().and_then(Repository::branches);
+    let (standing, branches) = stands(of, repository, first.is_none(), &mut notes, &mut left);
     keep_history(of, &root, &files, &mut notes);
     left.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    left.dedup_by(|a, b| a.path == b.path);
     left_out::note_births(&root, &mut left);
     of.remember_own_output(own_output, &left);
 
@@ -93,6 +91,55 @@ pub(super) fn take(
     })
 }
 
+/// Returns how the repository stands, and its branches. What cannot be read is noted, and left out.
+fn stands(
+    of: &Snapshots,
+    repository: Reading<Option<Repository>>,
+    is_first: bool,
+    notes: &mut Vec<String>,
+    left: &mut Vec<Left>,
+) -> (Option<Standing>, Option<Branches>) {
+    let mut unread = Vec::new();
+    let (standing, branches) = match repository {
+        Ok(None) => (None, None),
+        Err(why) => {
+            unread.push(why);
+            (Some(Standing::default()), None)
+        }
+        Ok(Some(repository)) => {
+            let mut known = Noted { unread: &mut unread };
+            let standing = known.or_note(repository.standing());
+            let branches = known.or_note(repository.branches());
+            let unfinished = known.or_note(repository.unfinished()).into_iter().flatten(); // noted
+            notes.extend(unfinished.map(|what| format!("{}{what}", Snapshot::UNFINISHED)));
+            let unseen = repository.unseen().filter(|_| is_first);
+            notes.extend(unseen.map(|what| format!("of the repository: {what}")));
+            (Some(standing.unwrap_or_default()), branches) // the default is an unknown one
+        }
+    };
+    for why in unread {
+        let note = format!("of the repository: {why}, {}", Snapshot::UNREAD);
+        if let Ok(path) = why.path.strip_prefix(&of.workspace) {
+            left.push(Left::new(super::plain(path), Reason::Unreadable, None));
+        }
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    (standing, branches)
+}
+
+/// Keeps what could not be read.
+struct Noted<'a> {
+    unread: &'a mut Vec<Unreadable>,
+}
+
+impl Noted<'_> {
+    fn or_note<T>(&mut self, value: Reading<T>) -> Option<T> {
+        value.map_err(|why| self.unread.push(why)).ok() // noted
+    }
+}
+
 /// A file, link or folder that the snapshot takes.
 struct Taken {
     path: Vec<u8>,
@@ -102,13 +149,24 @@ struct Taken {
 }
 
 /// Returns the rules that come from outside of the workspace.
-fn rules_above(of: &Snapshots, repository: Option<&Repository>, notes: &mut Vec<String>) -> Rules {
-    let Some(repository) = repository else { return Rules::default() };
+///
+/// # Errors
+///
+/// Rules cannot be read, so that what is ignored is not known.
+fn rules_above(
+    of: &Snapshots,
+    repository: Option<&Repository>,
+    notes: &mut Vec<String>,
+) -> Result<Rules, Error> {
+    let Some(repository) = repository else { return Ok(Rules::default()) };
     let prefix = of.workspace.strip_prefix(&repository.root).map(super::plain).unwrap_or_default();
     let mut rules = Rules { prefix, ..Rules::default() };
     for above in of.workspace.ancestors().skip(1).take_while(|above| above.starts_with(&repository.root)) {
-        let text = Folder::root(above).ok();
-        let text = text.and_then(|above| above.read_small(rules::FILE_NAME, rules::SIZE_MAX));
+        let text = Read::from_io(Folder::root(above))
+            .and_then(|above| above.read_small(rules::FILE_NAME, rules::SIZE_MAX));
+        let text = text
+            .known()
+            .map_err(|why| error::io("read the ignore rules in", above)(io::Error::other(why)))?;
         let place = above.strip_prefix(&repository.root).map(super::plain);
         if let (Some(text), Ok(place)) = (text, place) {
             rules.texts.insert(place, text);
@@ -120,7 +178,7 @@ fn rules_above(of: &Snapshots, repository: Option<&Repository>, notes: &mut Vec<
             "which files git tracks is not known ({reason}): those that .gitignore names count as ignored"
         )),
     }
-    rules
+    Ok(rules)
 }
 
 /// Reads what has changed since the index was written. What cannot be read is left out, and what is

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{io, thread};
 
+use unstuck_store::Read;
+
 use super::folder::{self, Folder, Seen, Stamp};
 use super::left_out::{Left, Reason};
 use super::object::{FILE, FOLDER, LINK, TYPE, path_order};
@@ -292,7 +294,7 @@ impl Worker<'_> {
             return;
         }
         let is_store = job.area.is_of_git() && seen.is(FOLDER) && inner::is_store(&name);
-        if is_store && inner::is_repository(&job.path, |name| folder.look(name).is_ok()) {
+        if is_store && inner::is_repository(&job.path, |name| !Read::from_io(folder.look(name)).is_absent()) {
             if name != b"objects" {
                 self.leave(path, Reason::Store, Some(seen));
             }
@@ -371,8 +373,18 @@ impl Worker<'_> {
             };
         }
         let has_rules = names.iter().any(|name| name == rules::FILE_NAME);
-        let text = has_rules.then(|| folder.read_small(rules::FILE_NAME, rules::SIZE_MAX)).flatten();
-        let Some(text) = text else { return above };
+        if !has_rules {
+            return above;
+        }
+        let text = match folder.read_small(rules::FILE_NAME, rules::SIZE_MAX) {
+            Read::Found(text) => text,
+            Read::Absent => return above,
+            // So an undo removes nothing here: it may be ignored.
+            Read::Unreadable(_) => {
+                self.leave(folder::join(&job.path, rules::FILE_NAME), Reason::Unreadable, None);
+                return above;
+            }
+        };
         let level = Level::below(above, &place, &text);
         self.listing.texts.insert(place.into_owned(), text);
         Some(level)

@@ -100,5 +100,5 @@ fn users_list(workspace: &Path) -> Option<Vec<u8>> {
     };
     const BYTES_MAX: u64 = 1 << 20;
     let file = folder::open_file(&workspace.join(configured.or_else(usual)?)).ok()?;
-    folder::read_small(file, BYTES_MAX)
+    folder::read_small(file, BYTES_MAX).found()
 }

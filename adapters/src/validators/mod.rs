@@ -26,6 +26,7 @@ use unstuck_core::validator::{
     self, Ended, Extractor, Facts, Raw, Repository, SuccessWhen, Told, ValidatorOutcome, ValidatorResult,
     checklist, custom,
 };
+use unstuck_store::Read;
 use unstuck_store::blobs::BlobStore;
 
 use crate::checks::whole;
@@ -334,10 +335,12 @@ impl Bench<'_> {
         let path = self.place.workspace.join(&list.path);
         let bytes = match path.canonicalize().and_then(|path| folder::open_file(&path)) {
             Ok(file) => match folder::read_small(file, BYTES_MAX) {
-                Some(bytes) => Some(self.redactor.redact_bytes(&bytes).0.into_owned()),
-                None => {
-                    let why = format!("the checklist {} is no file of at most 8 MiB", list.path);
-                    return unrun(validator, &why);
+                Read::Found(bytes) => Some(self.redactor.redact_bytes(&bytes).0.into_owned()),
+                Read::Absent => {
+                    return unrun(validator, &format!("the checklist {} is not a file", list.path));
+                }
+                Read::Unreadable(why) => {
+                    return unrun(validator, &format!("the checklist {} cannot be read: {why}", list.path));
                 }
             },
             Err(error) if is_absent(&error) => None,

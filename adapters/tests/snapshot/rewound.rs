@@ -182,6 +182,34 @@ fn a_repository_that_is_another_or_none_is_named_and_not_touched() {
 }
 
 #[test]
+fn unreadable_ref_is_noted_and_never_counts_as_absent() {
+    const FILES: &str = "find .git -type f | sort | xargs sha256sum";
+    for (file, breaks) in [
+        ("HEAD", "ln -s HEAD .git/HEAD"),
+        ("packed-refs", "mkfifo .git/packed-refs"),
+        ("packed-refs", "ln -s kept .git/packed-refs"),
+        ("refs/heads", "ln -s heads .git/refs/heads"),
+    ] {
+        let world = World::new(&format!("{DIRTY}; git pack-refs --all; git branch loose"));
+        let (snapshots, first) = (world.snapshots(), world.first());
+        let before = world.sh(FILES);
+        world.sh(&format!("mv .git/{file} ../kept; {breaks}"));
+        let now = snapshots.take(Some(&first)).unwrap();
+        assert_eq!(now.repository.as_ref().map(|it| it.is_known()), Some(false), "{breaks}: {now:?}");
+        assert!(now.unread().count() > 0, "{breaks}: {:?}", now.notes);
+        assert_eq!(snapshots.moved_branches(&first, &now).unwrap(), [], "{breaks}");
+        // That snapshot is no reason to take anything away.
+        world.sh(&format!("rm .git/{file}; mv ../kept .git/{file}"));
+        let restored = put_back(&world, &now);
+        assert!(
+            restored.files.left.iter().any(|it| it.why.contains("is not known (")),
+            "{breaks}: {restored:?}"
+        );
+        assert_eq!(world.sh(FILES), before, "{breaks}");
+    }
+}
+
+#[test]
 fn no_branch_is_moved_through_a_symbolic_one() {
     let world = World::new(DIRTY);
     let first = world.first();

@@ -85,7 +85,9 @@ const RUNS_MAX: usize = 50;
 /// Looks at everything that a run needs.
 pub fn doctor(global: &Global, args: &Args) -> Result {
     let mut findings = programs();
-    findings.push(agents(&project::directory(global)?));
+    let workspace = project::directory(global)?;
+    findings.extend(unfinished(&workspace));
+    findings.push(agents(&workspace));
     findings.push(limits());
     findings.extend(file_size());
     match Project::open(global) {
@@ -136,6 +138,14 @@ fn programs() -> Vec<Finding> {
         ),
     };
     vec![git, bash]
+}
+
+/// Says what git has begun in the workspace and not ended.
+fn unfinished(workspace: &Path) -> Vec<Finding> {
+    match snapshot::unfinished(workspace) {
+        Err(why) => vec![Finding::weak("git", format!("the repository: {why}"), "git status")],
+        Ok(found) => found.into_iter().map(|what| Finding::weak("git", what, "git status")).collect(),
+    }
 }
 
 /// Says who can work here, as a run finds it.

@@ -106,6 +106,15 @@ pub fn undo(global: &Global, args: &Args) -> Result {
             was.head()
         );
     }
+    let (is, was) = (&undone.restored.before, seen.snapshot);
+    let is_noted = |of: &Snapshot, what: &str| of.unfinished().any(|it| it == what);
+    let differ = [(was, is, "was so, and is not now"), (is, was, "was not so")];
+    for (of, other, how) in differ.into_iter().filter(|_| !args.git) {
+        for what in of.unfinished().filter(|what| !is_noted(other, what)) {
+            let what = on_one_line(what.split("; ").next().unwrap_or(what));
+            println!("  .git     {what}: this {how}; with --git it goes back, too");
+        }
+    }
     if let Some(lacks) = seen.snapshot.lacks() {
         println!("  {}", text::wrap(&lacks, text::width(), 11));
     }

@@ -110,7 +110,7 @@ fn s63_a_base_is_a_commit_and_what_was_uncommitted_before_is_not_the_workers() {
         ("allowed_paths: [\"src/**\"], diff_base_ref: nowhere", "there is no commit \"nowhere\""),
         (
             "allowed_paths: [\"src/**\"], diff_base_ref_file: nope.txt",
-            "nope.txt is not there or cannot be read",
+            "nope.txt does not exist, or is not a file",
         ),
     ] {
         let stage = repository();

@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 
 use unstuck_core::id::Digest;
+use unstuck_store::Read;
 
-use super::Rewound;
+use super::{Rewound, Unknown};
 use crate::snapshot::Snapshots;
 use crate::snapshot::change::Difference;
 use crate::snapshot::error::{Error, io};
 use crate::snapshot::folder::as_path;
 use crate::snapshot::inner::GIT;
+use crate::snapshot::progress::is_of_operation;
 use crate::snapshot::repository::first_part;
 use crate::snapshot::restore::{self, Applied, Sides};
 use crate::snapshot::store::Store;
@@ -21,6 +23,7 @@ pub(super) fn put_back(
     of: &Snapshots,
     own: &[u8],
     (is, was): (Digest, Digest),
+    unknown: &Unknown,
     is_meant: impl Fn(&[u8], &Difference) -> bool,
     rewound: &mut Rewound,
 ) -> Result<(), Error> {
@@ -31,7 +34,7 @@ pub(super) fn put_back(
     }
     let place = as_path(own).display().to_string();
     let git = of.root()?.open_below(own).map_err(io("open", &of.workspace.join(&place)))?;
-    if git.look(b"index.lock").is_ok() {
+    if !Read::from_io(git.look(b"index.lock")).is_absent() {
         let all = differences.len();
         differences.retain(|path, _| !is_staged(first_part(path)));
         if differences.len() < all {
@@ -41,28 +44,15 @@ pub(super) fn put_back(
             rewound.leave(&format!("{place}/index"), why);
         }
     }
-    let applied = restore::apply(&of.store, &git, &differences, &Sides::default())?;
+    let sides = Sides { before: unknown.now.clone(), after: unknown.then.clone(), ..Sides::default() };
+    let applied = restore::apply(&of.store, &git, &differences, &sides)?;
     rewound.files(own, &differences, applied);
     Ok(())
 }
 
 /// Says whether a path below `.git` is of what is staged, or of what git is in the midst of.
 pub(super) fn is_in_progress(path: &[u8]) -> bool {
-    let first = first_part(path);
-    is_staged(first)
-        || first.starts_with(b"MERGE_")
-        || first.starts_with(b"BISECT_")
-        || matches!(
-            first,
-            b"AUTO_MERGE"
-                | b"SQUASH_MSG"
-                | b"CHERRY_PICK_HEAD"
-                | b"REVERT_HEAD"
-                | b"REBASE_HEAD"
-                | b"rebase-merge"
-                | b"rebase-apply"
-                | b"sequencer"
-        )
+    is_staged(first_part(path)) || is_of_operation(path)
 }
 
 /// Says whether a path below `.git` is of what tells git how to work, and which programs to run.

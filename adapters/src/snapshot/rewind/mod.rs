@@ -13,11 +13,12 @@ pub(super) use self::files::{is_setting, without_branches};
 use super::error::Error;
 use super::folder::{self, Folder, as_path};
 use super::inner::{self, GIT, Inner};
+use super::left_out::Uncovered;
 use super::object::FOLDER;
 use super::parts::Parts;
 use super::permissions::Permissions;
 use super::refs::Changed;
-use super::repository::{Repository, is_object_name};
+use super::repository::{Known as Reading, Repository, is_folder, is_object_name};
 use super::restore::{self, NotRestored};
 use super::tree::Place;
 use super::{Branches, Snapshot, Snapshots};
@@ -39,12 +40,13 @@ pub(super) fn rewind(of: &Snapshots, now: &Snapshot, then: &Snapshot) -> Result<
     let (is, was) = (Parts::of(&of.store, now)?, Parts::of(&of.store, then)?);
     let (inner_is, inner_was) = (inner::all(&of.store, &is)?, inner::all(&of.store, &was)?);
     let permissions = was.permissions(&of.store)?;
-    let mut undo = Undo { of, inner: &inner_was, permissions, rewound: Rewound::default() };
+    let unknown = Unknown { now: is.uncovered(&of.store)?, then: was.uncovered(&of.store)? };
+    let mut undo = Undo { of, inner: &inner_was, permissions, unknown, rewound: Rewound::default() };
     let is_known = undo.own((now, &is), (then, &was));
     let touched = undo.within(&inner_is, is_known);
     let mut rewound = undo.rewound;
     if let Some(stood) = then.repository.as_ref().filter(|_| !rewound.is_left(GIT))
-        && let Some(at) = bound(of)
+        && let Ok(Some(at)) = bound(of)
     {
         rewound.look(GIT, &at, stood.commit.as_deref());
     }
@@ -61,7 +63,30 @@ struct Undo<'a> {
     /// Those within, as they were.
     inner: &'a Inner,
     permissions: Permissions,
+    unknown: Unknown,
     rewound: Rewound,
+}
+
+/// Paths that the snapshots of now and then do not cover. An undo concludes nothing from them, and leaves them.
+struct Unknown {
+    now: Uncovered,
+    then: Uncovered,
+}
+
+impl Unknown {
+    /// Returns the same of the own folder of a repository.
+    fn below(&self, own: &[u8]) -> Self {
+        Self { now: self.now.below(own), then: self.then.below(own) }
+    }
+
+    fn at(&self, path: &[u8]) -> Option<String> {
+        let sides = [(&self.now, "is"), (&self.then, "was")];
+        let mut found = sides.into_iter().filter_map(|(side, word)| Some((side.unknown_at(path)?, word)));
+        found.next().map(|((path, reason), word)| {
+            let path = if path.is_empty() { "it".into() } else { as_path(path).display().to_string() };
+            format!("{path} {word} {reason}")
+        })
+    }
 }
 
 impl<'a> Undo<'a> {
@@ -71,10 +96,19 @@ impl<'a> Undo<'a> {
         let is_back = place.map_or(Ok(false), |place| self.bring_back(GIT, place));
         let is_back = is_back.unwrap_or_else(|error| self.rewound.refused(GIT, &error));
         self.rewound.done.extend(is_back.then(|| "is back".to_owned()));
-        if is_back || self.rewound.is_left(GIT) {
+        let is_whole = place.is_none_or(|place| place.is_folder());
+        if is_back && is_whole || self.rewound.is_left(GIT) {
             return false;
         }
-        let known = own::put_back(self.of, now, then, &mut self.rewound);
+        let unknown = &self.unknown;
+        let known = match is_back {
+            false => own::put_back(self.of, now, then, unknown, &mut self.rewound),
+            // It leads to a repository that was there all the time.
+            true => self.of.take(Some(then.0)).and_then(|now| {
+                let is = Parts::of(&self.of.store, &now)?;
+                own::put_back(self.of, (&now, &is), then, unknown, &mut self.rewound)
+            }),
+        };
         known.unwrap_or_else(|error| self.rewound.refused(GIT, &error))
     }
 
@@ -88,8 +122,13 @@ impl<'a> Undo<'a> {
                 continue;
             }
             let is = now.get(path);
+            let unknown = self.unknown.below(path);
+            if let Some(why) = is.is_none().then(|| unknown.at(b"HEAD")).flatten() {
+                self.rewound.leave_at(path, &unknown_state(&why));
+                continue;
+            }
             let result = match is {
-                Some(is) => within::put_back(self.of, path, (*is, *was), &mut self.rewound),
+                Some(is) => within::put_back(self.of, path, (*is, *was), &unknown, &mut self.rewound),
                 None => self.bring_back(path, Place { mode: FOLDER, id: *was }),
             };
             match result {
@@ -121,17 +160,27 @@ impl<'a> Undo<'a> {
         let applied = restore::bring_repository_back(&of.store, &root, place, &self.permissions, fill)?;
         let Some(applied) = applied else { return Ok(false) };
         self.rewound.left.extend(applied.left);
+        let unread = self.unknown.then.unreadable().into_iter().filter(|it| folder::is_within(it, path));
+        for path in unread {
+            self.rewound.leave_at(&path, "is not back: it could not be read when the snapshot was taken");
+        }
         Ok(true)
     }
 }
 
 /// Returns the repository of the workspace, which is in it, or which it is a part of.
-fn bound(of: &Snapshots) -> Option<Bound> {
-    let own = of.workspace.join(".git");
-    match own.symlink_metadata() {
-        Ok(it) if it.is_dir() => Some(bound_within(of, GIT)),
-        _ => Repository::find(&of.workspace).map(|it| it.bound()),
+fn bound(of: &Snapshots) -> Reading<Option<Bound>> {
+    if is_folder(&of.workspace.join(".git"))? {
+        return Ok(Some(bound_within(of, GIT)));
     }
+    Ok(Repository::find(&of.workspace)?.map(|it| it.bound()))
+}
+
+/// Returns the reason why an undo leaves a repository that is not fully known.
+fn unknown_state(why: &str) -> String {
+    format!(
+        "stays as it is: where HEAD and the branches are, or were, is not known ({why}); where they were: git reflog --all"
+    )
 }
 
 fn bound_within(of: &Snapshots, path: &[u8]) -> Bound {

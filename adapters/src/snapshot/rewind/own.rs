@@ -5,14 +5,15 @@ use unstuck_core::id::Digest;
 use unstuck_core::snapshot::Standing;
 
 use super::files::{self, is_in_progress, is_setting};
-use super::{NO_REPOSITORY, Rewound, bound, gone, has_objects, told};
+use super::{NO_REPOSITORY, Rewound, Unknown, bound, gone, has_objects, told, unknown_state};
 use crate::git::Bound;
+use crate::shell::quoted;
 use crate::snapshot::error::Error;
 use crate::snapshot::folder::{self, as_path};
 use crate::snapshot::inner::{self, GIT};
 use crate::snapshot::object::{LINK, TYPE};
 use crate::snapshot::parts::Parts;
-use crate::snapshot::refs::{self, Changed};
+use crate::snapshot::refs::{self, Changed, Held};
 use crate::snapshot::repository::is_object_name;
 use crate::snapshot::store::Store;
 use crate::snapshot::tree::{self, Place};
@@ -25,10 +26,10 @@ struct State {
 }
 
 impl State {
-    /// `None` where it is not known: of refs in tables, of names that are no Unicode, of too many branches.
+    /// `None` where it is not known: of names that are not Unicode.
     fn of(store: &Store, parts: &Parts, standing: &Standing) -> Result<Option<Self>, Error> {
-        let is_known = standing.branch.as_ref().or(standing.commit.as_ref());
-        let is_known = is_known.is_some_and(|name| !name.contains('\u{fffd}'));
+        let name = standing.branch.as_ref().or(standing.commit.as_ref());
+        let is_known = name.is_none_or(|name| !name.contains('\u{fffd}'));
         let branches = parts.branches(store)?.filter(|_| is_known);
         Ok(branches.map(|branches| Self { standing: standing.clone(), branches }))
     }
@@ -39,6 +40,7 @@ pub(super) fn put_back(
     of: &Snapshots,
     (now, is): (&Snapshot, &Parts),
     (then, was): (&Snapshot, &Parts),
+    unknown: &Unknown,
     rewound: &mut Rewound,
 ) -> Result<bool, Error> {
     let Some(stood) = &then.repository else { return Ok(false) };
@@ -46,27 +48,59 @@ pub(super) fn put_back(
         rewound.leave_at(GIT, NO_REPOSITORY);
         return Ok(false);
     };
+    if let Some(why) = unread(now, is).or_else(|| unread(then, was)) {
+        rewound.leave_at(GIT, &unknown_state(&why));
+        return Ok(false);
+    }
     if !is.same_repository(was) {
         rewound
             .leave(".git", "leads to another repository than it did, in which nothing is changed".to_owned());
         return Ok(false);
     }
-    let states = State::of(&of.store, is, stands)?.zip(State::of(&of.store, was, stood)?);
-    let folders = is.repository_folder().zip(was.repository_folder());
-    let (Some((is, was)), Some(at)) = (states, bound(of)) else {
-        let why = "stays as it is: where HEAD and the branches are, or were, is not known";
-        rewound.leave(".git", why.to_owned());
-        return Ok(false);
-    };
-    if let Some(folders) = folders {
-        if let Some((path, why)) = in_the_way(of, now, folders)? {
-            rewound.leave(&path, why.to_owned());
+    let at = match bound(of) {
+        Ok(Some(at)) => at,
+        Ok(None) => {
+            rewound.leave_at(GIT, NO_REPOSITORY);
             return Ok(false);
         }
-        files::put_back(of, GIT, folders, |path, _| is_in_progress(path) || is_setting(path), rewound)?;
+        Err(why) => {
+            rewound.leave_at(GIT, &unknown_state(&why.to_string()));
+            return Ok(false);
+        }
+    };
+    let folders = is.repository_folder().zip(was.repository_folder());
+    let unknown = &unknown.below(GIT);
+    if let Some(folders) = folders {
+        if let Some((path, why)) = in_the_way(of, now, folders, unknown)? {
+            rewound.leave(&path, why);
+            return Ok(false);
+        }
+        let is_head = |path: &[u8]| path == b"HEAD" && !stands.is_known();
+        let is_meant = |path: &[u8]| is_in_progress(path) || is_setting(path) || is_head(path);
+        files::put_back(of, GIT, folders, unknown, |path, _| is_meant(path), rewound)?;
+    }
+    let states = State::of(&of.store, is, stands)?.zip(State::of(&of.store, was, stood)?);
+    let Some((mut is, was)) = states.filter(|(_, was)| was.standing.is_known()) else {
+        let why = "the names of branches are not UTF-8, or HEAD held no ref";
+        rewound.leave_at(GIT, &unknown_state(why));
+        return Ok(false);
+    };
+    if !stands.is_known() {
+        if folders.is_none() {
+            rewound.leave_at(GIT, &no_ref(&at, &was));
+            return Ok(false);
+        }
+        // Its HEAD held garbage, and is by now the one that was.
+        rewound.done.push(format!("has a HEAD again that can be read, on {}", was.standing.head()));
+        is.standing = was.standing.clone();
+        if let Some(name) = &is.standing.branch {
+            is.standing.commit = is.branches.get(name).cloned();
+        }
     }
     let branches = gone(&is.branches, &was.branches);
-    let others = folders.map_or(Ok(Vec::new()), |(is, was)| refs::changed(&of.store, is, was))?;
+    let held =
+        |(is, was)| (Held { tree: is, unknown: &unknown.now }, Held { tree: was, unknown: &unknown.then });
+    let others = folders.map(held).map_or(Ok(Vec::new()), |(is, was)| refs::changed(&of.store, is, was))?;
     let wanted = branches.iter().chain(&others).map(|it| it.was.as_str());
     if folders.is_some() && !has_objects(&at, wanted.chain(was.standing.commit.as_deref())) {
         rewound.give_objects_back(of)?;
@@ -76,7 +110,7 @@ pub(super) fn put_back(
     rewound.head(&at, &is, &was);
     if let Some(folders) = folders {
         if others.iter().any(|it| it.name == refs::STASH) {
-            files::put_back(of, GIT, folders, |path, _| path == b"logs/refs/stash", rewound)?;
+            files::put_back(of, GIT, folders, unknown, |path, _| path == b"logs/refs/stash", rewound)?;
         }
     } else if is.standing.commit != was.standing.commit {
         let why = "stays as it is: what is staged is in no snapshot here; git reset makes it as HEAD is";
@@ -85,27 +119,54 @@ pub(super) fn put_back(
     Ok(true)
 }
 
+/// Returns what of the repository could not be read for a snapshot.
+fn unread(snapshot: &Snapshot, parts: &Parts) -> Option<String> {
+    let noted = || {
+        let note = snapshot.unread().next()?.trim_start_matches("of the repository: ");
+        Some(note.trim_end_matches(Snapshot::UNREAD).trim_end_matches(", ").to_owned())
+    };
+    let unknown = || Some("its refs are in tables, or there are too many".to_owned());
+    noted().or_else(|| if parts.has_branches() { None } else { unknown() })
+}
+
+/// Says that HEAD holds garbage where no snapshot has it, and what to do.
+fn no_ref(at: &Bound, was: &State) -> String {
+    let head = at.own.join("HEAD");
+    let was = match (&was.standing.branch, &was.standing.commit) {
+        (Some(name), _) => format!("ref: refs/heads/{name}"),
+        (None, commit) => commit.iter().cloned().collect(),
+    };
+    let (head, was) = (quoted(&head.to_string_lossy()), quoted(&was));
+    format!(
+        "stays as it is: its HEAD holds no ref; write one: echo {was} > {head}; then undo again with --git"
+    )
+}
+
 /// Returns what keeps git from being asked to move refs, and why: it would write where a link or a pipe leads that was none.
 fn in_the_way(
     of: &Snapshots,
     now: &Snapshot,
     (is, was): (Digest, Digest),
-) -> Result<Option<(String, &'static str)>, Error> {
+    unknown: &Unknown,
+) -> Result<Option<(String, String)>, Error> {
     const KEPT: [&[u8]; 5] = [b"HEAD", b"packed-refs", b"refs", b"logs", b"reftable"];
     const LED_ELSEWHERE: &str = "is a link or a pipe where git writes: remove it, and undo again with --git";
+    if let Some(why) = unknown.at(b"HEAD") {
+        return Ok(Some((".git".to_owned(), unknown_state(&why))));
+    }
     if tree::find(&of.store, is, b"HEAD")?.is_none_or(|it| it.is_folder()) {
-        return Ok(Some((".git".to_owned(), NO_REPOSITORY)));
+        return Ok(Some((".git".to_owned(), NO_REPOSITORY.to_owned())));
     }
     let is_kept = |path: &[u8]| KEPT.iter().any(|kept| folder::is_within(path, kept));
     let changed = tree::compare(&of.store, Some(was), Some(is))?;
     let is_link = |place: &Place| place.mode & TYPE == LINK;
     let link = changed.iter().find(|(path, pair)| is_kept(path) && pair.after.as_ref().is_some_and(is_link));
     if let Some((path, _)) = link {
-        return Ok(Some((format!(".git/{}", as_path(path).display()), LED_ELSEWHERE)));
+        return Ok(Some((format!(".git/{}", as_path(path).display()), LED_ELSEWHERE.to_owned())));
     }
     let uncovered = Parts::of(&of.store, now)?.uncovered(&of.store)?;
     let pipe = uncovered.no_files().find(|path| path.strip_prefix(b".git/").is_some_and(is_kept));
-    Ok(pipe.map(|path| (as_path(path).display().to_string(), LED_ELSEWHERE)))
+    Ok(pipe.map(|path| (as_path(path).display().to_string(), LED_ELSEWHERE.to_owned())))
 }
 
 fn head_of(state: &State) -> (Option<&String>, Option<&String>) {

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use unstuck_core::id::Digest;
 
 use super::files::{self, is_in_progress, is_setting};
-use super::{Rewound, bound_within, gone, has_objects, told};
+use super::{Rewound, Unknown, bound_within, gone, has_objects, told, unknown_state};
 use crate::own_folder;
 use crate::snapshot::change::Difference;
 use crate::snapshot::error::{Error, io};
 use crate::snapshot::folder::{self, Folder, as_path};
-use crate::snapshot::refs::{self, Changed};
+use crate::snapshot::refs::{self, Changed, Held};
 use crate::snapshot::repository::{HEAD_IN_TABLES, first_part};
 use crate::snapshot::{Snapshots, inner, tree};
 
@@ -22,12 +22,21 @@ pub(super) fn put_back(
     of: &Snapshots,
     path: &[u8],
     (is, was): (Digest, Digest),
+    unknown: &Unknown,
     rewound: &mut Rewound,
 ) -> Result<bool, Error> {
     let place = as_path(path).display().to_string();
     let own = of.root()?.open_below(path).map_err(io("open", &of.workspace.join(&place)))?;
+    let held = (Held { tree: is, unknown: &unknown.now }, Held { tree: was, unknown: &unknown.then });
+    let hidden = || held.0.hidden().or_else(|| held.1.hidden());
+    if is != was
+        && let Some(why) = unknown.at(b"HEAD").or_else(hidden)
+    {
+        rewound.leave_at(path, &unknown_state(&why));
+        return Ok(false);
+    }
     let (now, then) = (refs::branches(&of.store, is)?, refs::branches(&of.store, was)?);
-    let (branches, others) = (gone(&now, &then), refs::changed(&of.store, is, was)?);
+    let (branches, others) = (gone(&now, &then), refs::changed(&of.store, held.0, held.1)?);
     let (inside, stood) = (Inside::of(of, is, now)?, Inside::of(of, was, then)?);
     let is_in_tables = stood.head == HEAD_IN_TABLES;
     if is != was && !is_in_tables {
@@ -36,6 +45,7 @@ pub(super) fn put_back(
             of,
             path,
             (is, was),
+            unknown,
             |path, it| {
                 let is_elsewhere = matches!(first_part(path), b"refs" | b"packed-refs" | b"modules");
                 path == b"HEAD" || is_setting(path) || is_in_progress(path) || is_missing(it) && !is_elsewhere
