@@ -13,19 +13,28 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use unstuck_store::Read;
 use unstuck_store::read::is_absence;
 
 use super::folder::{self, Folder, Stamp};
 use super::index::{is_settled, now};
 use super::object::{FILE, FOLDER};
 use super::pack::TEMPORARY_PREFIX;
+use super::superseded;
 
 /// Adds the objects in the folder `objects` below `root` to those in `kept`. Returns how many could not be kept.
 pub(super) fn keep(root: &Folder, objects: &[u8], kept: &Path, copied_bytes_max: u64) -> io::Result<u64> {
     let objects = root.open_below(objects)?;
     fs::create_dir_all(kept)?;
-    Copier { kept, copied_bytes_max, budget: None, missed: 0, remembers: true }
-        .objects(&objects, &Folder::root(kept)?)
+    let to = Folder::root(kept)?;
+    let was = Read::from_io(to.look(b"pack")).map(|seen| seen.stamp.modified);
+    let copier = Copier { kept, copied_bytes_max, budget: None, missed: 0, remembers: true };
+    let missed = copier.objects(&objects, &to)?;
+    // Only where the packs are others than when they were last looked at.
+    if Read::from_io(to.look(b"pack")).map(|seen| seen.stamp.modified) != was {
+        superseded::drop_from(&to, &objects, copied_bytes_max)?;
+    }
+    Ok(missed)
 }
 
 /// Adds the objects that were kept to `objects`, an open folder.

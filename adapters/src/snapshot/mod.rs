@@ -45,7 +45,7 @@
 //! does so. Owners and extended attributes are not kept.
 //!
 //! Suggested reading order: `take`, `walk`, `rules`, `cover`, `index`, `content`; `object`, `pack`,
-//! `store`, `tree`, `permissions`, `readable`, `parts`; `change`, `diff`, `words`, `restore`; `repository`, `progress`, `tables`, `refs`, `history`, `tracked`,
+//! `store`, `tree`, `permissions`, `readable`, `parts`; `change`, `diff`, `words`, `restore`; `repository`, `progress`, `tables`, `refs`, `history`, `superseded`, `tracked`,
 //! `rewind`.
 
 mod change;
@@ -69,6 +69,7 @@ mod restore;
 mod rewind;
 mod rules;
 mod store;
+mod superseded;
 mod tables;
 mod take;
 mod tracked;
@@ -386,7 +387,14 @@ impl Snapshots {
             rest.into_iter().any(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         let kept = store.refs()?.into_iter().filter(|(name, _)| !is_meant(name));
-        store.size_without(&kept.map(|(_, id)| id).collect::<Vec<_>>())
+        let kept: Vec<Digest> = kept.map(|(_, id)| id).collect();
+        let mut bytes = store.size_without(&kept)?;
+        if kept.is_empty() {
+            for own in store.own_folders()? {
+                bytes += size_alone(&own).map_err(io("look at", &own))?;
+            }
+        }
+        Ok(bytes)
     }
 
     /// Forgets the names only, which needs no room on the disk.
@@ -902,6 +910,28 @@ pub fn unfinished(workspace: &Path) -> Result<Vec<String>, String> {
         None => Ok(Vec::new()),
     });
     found.map_err(|why| why.to_string())
+}
+
+/// Returns how large the files in a folder are that have no second name elsewhere: removing the others frees nothing.
+///
+/// # Errors
+///
+/// The folder cannot be read.
+pub fn size_alone(folder: &Path) -> std::io::Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = match entry.metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            metadata => metadata?,
+        };
+        bytes += match metadata.is_dir() {
+            true => size_alone(&entry.path())?,
+            false if folder::has_another_name(&metadata) => 0,
+            false => metadata.len(),
+        };
+    }
+    Ok(bytes)
 }
 
 fn is_there(folder: &Path) -> Result<bool, Error> {
