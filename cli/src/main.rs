@@ -25,6 +25,7 @@ mod error;
 mod exit;
 mod explained;
 mod half_typed;
+mod listing;
 mod logins;
 mod missing;
 mod moment;

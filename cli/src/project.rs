@@ -21,8 +21,10 @@ use unstuck_store::state_dir::{Project as Runs, ResolveError, RunEntry};
 use unstuck_store::store_url::StoreUrl;
 
 use crate::args::Global;
+use crate::commands::runs;
 use crate::error::{Error, Result};
 use crate::half_typed;
+use crate::listing;
 use crate::typed::UNSTUCK;
 
 /// The run that a command is about.
@@ -138,6 +140,9 @@ impl Project {
 
     /// Finds the run that is meant.
     pub fn find(&self, arg: &RunArg) -> Result<Found> {
+        if let Some(found) = self.find_in_list(&arg.run) {
+            return Ok(found);
+        }
         let entry = self.runs.resolve(&arg.run).map_err(|error| {
             let hint = self.of_another(&arg.run).or_else(|| error.hint());
             unresolved(&error).hint_if(hint)
@@ -146,6 +151,30 @@ impl Project {
             Some(last) if arg.run == "@last" => self.found(last),
             _ => self.found(entry),
         }
+    }
+
+    /// Finds a run without a look at the others, where the list that commands keep is at hand; `None` if it is not, or the text
+    /// fits none or several.
+    fn find_in_list(&self, text: &str) -> Option<Found> {
+        if text == "@last" {
+            return self.found_with(runs::last(self)?, &listing::known_ids(&self.runs)?);
+        }
+        let ids = listing::known_ids(&self.runs).or_else(|| {
+            let mut ids: Vec<String> = self.runs.names().ok()?.iter().map(ToString::to_string).collect();
+            ids.sort_unstable();
+            Some(ids)
+        })?;
+        let first = ids.partition_point(|id| id.as_str() < text);
+        let mut fitting = ids[first..].iter().take_while(|id| !text.is_empty() && id.starts_with(text));
+        let one = fitting.next()?;
+        let is_meant = one == text || fitting.next().is_none();
+        if is_meant { self.found_with(RunId::from(one.as_str()), &ids) } else { None }
+    }
+
+    /// Returns a run by its full id, with the short one among others, which are sorted.
+    fn found_with(&self, run: RunId, ids: &[String]) -> Option<Found> {
+        let (short, entry) = (listing::short_among(&run, ids), self.runs.entry(&run)?);
+        Some(Found { folder: self.runs.run(&run), short, entry, noted: OnceLock::new() })
     }
 
     /// Returns where a run is that is one of another project.

@@ -1,12 +1,13 @@
 //! How a run stands, in a word.
 
+use serde::{Deserialize, Serialize};
 use unstuck_core::event::RunOutcome;
 use unstuck_replay::Story;
 
 use crate::text;
 
 /// What a run is doing, those that need a person first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Standing {
     /// Its log is of a newer version, or cannot be opened.
     Unreadable,

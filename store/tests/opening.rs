@@ -323,7 +323,14 @@ fn a_run_is_listed_without_index_and_mirror_and_an_unreadable_one_with_the_reaso
         &|folder| (no_store(folder), change(folder, "/home/me", "/home/us")).1,
         Err("line 1 of events.jsonl is damaged"),
     );
-    check(&|folder| (no_store(folder), change(folder, "run_started", "run_dreamt")).1, Err("newer version"));
+    check(
+        &|folder| {
+            no_store(folder);
+            change(folder, "run_started", "run_dreamt");
+            change(folder, "\"workspace\":", "\"dream\":");
+        },
+        Err("newer version"),
+    );
     #[cfg(unix)]
     check(
         &|folder| {

@@ -1,13 +1,13 @@
 //! `unstuck` and `unstuck runs`: what ran, and what needs a person first.
 
-use unstuck_core::id::Millis;
-use unstuck_core::id::Timestamp;
+use unstuck_core::error::with_causes;
+use unstuck_core::id::{Millis, RunId, Timestamp};
 use unstuck_core::money::Spent;
 use unstuck_replay::Story;
-use unstuck_store::state_dir::RunEntry;
 
 use crate::args::Global;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::listing::{self, Examined, Listing, Stamp, Summary, Total};
 use crate::project::{Found, Project};
 use crate::standing::Standing;
 use crate::typed::UNSTUCK;
@@ -22,75 +22,94 @@ pub struct Args {
     /// Show so many runs at most.
     #[arg(short, long, value_name = "N", default_value_t = LISTED, value_parser = clap::value_parser!(u32).range(1..))]
     number: u32,
+    /// Page of the list to show.
+    #[arg(long, value_name = "PAGE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    page: u32,
 }
 
 /// How many runs are listed, if nothing else is said.
 const LISTED: u32 = 50;
 
 /// How many runs the overview shows.
-const OVERVIEW: usize = 10;
+const OVERVIEW: u32 = 10;
 
+/// A run on the screen.
 struct Row {
-    entry: RunEntry,
+    of: Summary,
     short: String,
-    story: Story,
-    spent: Spent,
-    standing: Standing,
     /// Its supervisor, if that is stopped.
     stopped: Option<u32>,
-    /// What can be typed about it.
-    next: String,
+}
+
+/// A part of the list.
+struct Page {
+    rows: Vec<Row>,
+    total: Total,
+    /// How many runs come after it, and the command that shows them.
+    more: Option<(usize, String)>,
 }
 
 impl Row {
-    fn word(&self) -> &'static str {
-        self.standing.word(self.story.outcome)
-    }
-
     /// Returns how long it has worked, until now where it still does.
     fn took(&self, now: Timestamp) -> Millis {
-        match self.standing {
-            Standing::Running | Standing::Waiting => so_far(&self.story, now),
-            _ => self.story.took,
+        match self.of.standing {
+            Standing::Running | Standing::Waiting => self.of.took.plus(now.since(self.of.last_at)),
+            _ => self.of.took,
+        }
+    }
+
+    /// Returns what can be typed about it.
+    fn next(&self) -> String {
+        match self.stopped {
+            Some(pid) => format!("kill -CONT {pid}"),
+            None => self.of.next.replace(self.of.run.as_str(), &self.short),
         }
     }
 }
 
 /// What a person sees who types `unstuck` and nothing else.
 pub fn overview(global: &Global, json: bool) -> Result {
-    let rows = rows(global)?;
+    let number = if json { LISTED } else { OVERVIEW };
+    let page = page(global, number, 1, |_| format!("{UNSTUCK} runs"))?;
     if json {
-        print_json(&rows, LISTED as usize);
+        print_json(&page);
         return Ok(exit::OK);
     }
-    if rows.is_empty() {
+    if page.total.runs == 0 {
         nothing(global);
         println!(
             "next: unstuck run FILE    or: unstuck run \"the goal\" --check \"cargo test\" --with 'sh ./agent.sh'"
         );
         return Ok(exit::OK);
     }
-    println!("{}", table(&rows, OVERVIEW, text::now(), text::width()));
+    println!("{}", table(&page, text::now(), text::width()));
     println!("\nmore: {UNSTUCK} show RUN    {UNSTUCK} why RUN    unstuck --help");
     Ok(exit::OK)
 }
 
 /// Lists runs.
 pub fn runs(global: &Global, args: &Args) -> Result {
-    let rows = rows(global)?;
-    let most = usize::try_from(args.number).unwrap_or(usize::MAX);
+    let (number, next) = (args.number, args.page.saturating_add(1));
+    let page = page(global, number, args.page, |_| match number {
+        LISTED => format!("{UNSTUCK} runs --page {next}"),
+        number => format!("{UNSTUCK} runs -n {number} --page {next}"),
+    })?;
     if args.json {
-        print_json(&rows, most);
-    } else if rows.is_empty() {
+        print_json(&page);
+    } else if page.total.runs == 0 {
         nothing(global);
+    } else if page.rows.is_empty() {
+        let runs = text::count(page.total.runs, "run");
+        return Err(Error::usage(format!("there is no page {}: the list has {runs}", args.page))
+            .hint(format!("{UNSTUCK} runs")));
     } else {
-        println!("{}", table(&rows, most, text::now(), text::width()));
+        println!("{}", table(&page, text::now(), text::width()));
     }
     Ok(exit::OK)
 }
 
-fn print_json(rows: &[Row], most: usize) {
-    let list: Vec<serde_json::Value> = rows.iter().take(most).map(as_json).collect();
+fn print_json(page: &Page) {
+    let list: Vec<serde_json::Value> = page.rows.iter().map(as_json).collect();
     crate::print_json(&list);
 }
 
@@ -102,65 +121,115 @@ fn nothing(global: &Global) {
     }
 }
 
-/// Returns all runs. One that needs a person may be old.
-fn rows(global: &Global) -> Result<Vec<Row>> {
+/// Returns a page of the list of all runs. One that needs a person may be old.
+fn page(global: &Global, number: u32, page: u32, more: impl Fn(usize) -> String) -> Result<Page> {
     let project = Project::open(global)?;
-    let mut rows: Vec<Row> = project.latest(usize::MAX)?.into_iter().map(row).collect();
-    rows.sort_by_key(|row| row.standing);
-    Ok(rows)
+    let number = usize::try_from(number).unwrap_or(usize::MAX);
+    let begin = number.saturating_mul(usize::try_from(page).unwrap_or(usize::MAX).saturating_sub(1));
+    let examine = |run: &RunId| examine(&project, run);
+    let mut listing = Listing::open(project.runs(), &examine).map_err(|error| project.unlisted(&error))?;
+    let end = begin.saturating_add(number);
+    let rows = listing.page(begin..end).map_err(|error| project.unlisted(&error))?;
+    let rows = rows.into_iter().map(|of| {
+        let is_at_work = matches!(of.standing, Standing::Running | Standing::Waiting);
+        let stopped = is_at_work.then(|| project.plain(&of.run).stopped_supervisor()).flatten();
+        Row { short: listing.short(&of.run), of, stopped }
+    });
+    let (rows, total) = (rows.collect(), listing.total());
+    let rest = total.runs.saturating_sub(end);
+    Ok(Page { rows, total, more: (rest > 0).then(|| (rest, more(rest))) })
 }
 
-fn row(found: Found) -> Row {
-    let read = found.good_events();
-    let is_unreadable = read.is_err();
-    let (events, error) = read.unwrap_or_default();
-    let story = Story::of(&events);
-    let standing = match error {
-        _ if is_unreadable => Standing::Unreadable,
-        Some(_) => Standing::Damaged,
-        None => Standing::of(&story, found.is_live()),
-    };
-    let short = found.short().to_owned();
-    let stopped = found.stopped_supervisor();
-    let next = match standing {
-        Standing::Running | Standing::Waiting if stopped.is_some() => {
-            format!("kill -CONT {}", stopped.unwrap_or_default())
-        }
-        Standing::Unreadable => format!("{UNSTUCK} show {short}"),
-        Standing::Damaged => format!("{UNSTUCK} verify {short}"),
-        Standing::Waiting => format!("{UNSTUCK} kick {short}"),
-        Standing::Running => format!("{UNSTUCK} events {short} -f"),
-        _ => {
-            let first = screen::next(&story, &short).into_iter().next();
-            first.map_or_else(|| format!("{UNSTUCK} resume {short}"), |(command, _)| command)
-        }
-    };
-    Row { entry: found.entry, short, spent: story.spent(), story, standing, stopped, next }
-}
-
-/// Returns until when a run waits, and for what.
-fn waits(row: &Row) -> Option<(Timestamp, String)> {
-    row.story.waits().filter(|_| row.standing == Standing::Waiting)
-}
-
-/// Returns what these runs have spent, as short as it can be said; nothing where no call was paid for.
-fn spent<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Option<String> {
-    let all = rows.into_iter().fold(Spent::default(), |sum, row| sum.plus(&row.spent));
-    screen::brief(&all)
-}
-
-/// So many runs at most, each in a few lines, and what all have come to together.
-fn table(rows: &[Row], most: usize, now: Timestamp, width: usize) -> String {
-    let mut lines: Vec<String> = rows.iter().take(most).flat_map(|row| lines(row, now, width)).collect();
-    if rows.len() > most {
-        let more = format!("and {} more: {UNSTUCK} runs -n {}", rows.len() - most, rows.len());
-        lines.push(text::wrap(&more, width, 2));
+/// Returns the run that was started last, if a list is kept that says so.
+pub fn last(project: &Project) -> Option<RunId> {
+    if !listing::is_kept(project.runs()) {
+        return None;
     }
-    if rows.len() > 1 {
-        let iterations: usize = rows.iter().map(|row| row.story.iterations().count()).sum();
-        let parts = spent(rows).into_iter().chain([text::count(iterations, "iteration")]);
+    let examine = |run: &RunId| examine(project, run);
+    Listing::open(project.runs(), &examine).and_then(|mut listing| listing.last()).ok()?
+}
+
+/// Reads the log of a run.
+fn examine(project: &Project, run: &RunId) -> Examined {
+    let found = project.plain(run);
+    // Before the log is read: a supervisor that begins meanwhile says so in the index.
+    let is_live = found.is_live();
+    match summary(found, is_live) {
+        row if is_live => Examined::Live(row.map(Box::new)),
+        Some(row) => Examined::Closed(Box::new(row)),
+        None => Examined::Nothing,
+    }
+}
+
+fn summary(found: Found, is_live: bool) -> Option<Summary> {
+    let stamp = Stamp::of(&found.folder.mirror());
+    let read = found.good_events();
+    let (events, trouble, is_readable) = match read {
+        Ok((events, error)) => (events, error.map(|error| with_causes(&error)), true),
+        Err(error) => (Vec::new(), Some(error.message().to_owned()), false),
+    };
+    let story = Story::of(&events);
+    let started = found.started(&events).ok();
+    let is_child = started.is_some_and(|started| started.parent.is_some());
+    let entry = if started.is_none() { Some(found.look()?) } else { None };
+    let standing = match &trouble {
+        _ if !is_readable => Standing::Unreadable,
+        Some(_) => Standing::Damaged,
+        None if started.is_none() => Standing::Damaged,
+        None => Standing::of(&story, is_live),
+    };
+    let run = found.entry.run;
+    let next = match standing {
+        Standing::Unreadable => format!("{UNSTUCK} show {run}"),
+        Standing::Damaged => format!("{UNSTUCK} verify {run}"),
+        Standing::Waiting => format!("{UNSTUCK} kick {run}"),
+        Standing::Running => format!("{UNSTUCK} events {run} -f"),
+        _ => {
+            let first = screen::next(&story, run.as_str()).into_iter().next();
+            first.map_or_else(|| format!("{UNSTUCK} resume {run}"), |(command, _)| command)
+        }
+    };
+    let trouble = trouble.or_else(|| entry.as_ref()?.trouble.clone());
+    let (started_at, workflow, workspace) = match entry {
+        Some(entry) => (entry.started_at, entry.workflow, entry.workspace),
+        None => (story.started_at, story.workflow.clone(), story.workspace.clone()),
+    };
+    Some(Summary {
+        run,
+        started_at,
+        last_at: story.last_at,
+        workflow,
+        workspace,
+        standing,
+        word: standing.word(story.outcome).to_owned(),
+        iterations: story.iterations().count(),
+        took: story.took,
+        spent: story.spent(),
+        needs: story.needs(),
+        waits: story.waits().filter(|_| standing == Standing::Waiting),
+        next,
+        trouble,
+        is_child,
+        stamp,
+    })
+}
+
+/// Returns what is spent, as short as it can be said; nothing where no call was paid for.
+fn spent(all: &Spent) -> Option<String> {
+    screen::brief(all)
+}
+
+/// The runs of a page, each in a few lines, and the sums over all runs.
+fn table(page: &Page, now: Timestamp, width: usize) -> String {
+    let mut lines: Vec<String> = page.rows.iter().flat_map(|row| lines(row, now, width)).collect();
+    if let Some((rest, command)) = &page.more {
+        lines.push(text::wrap(&format!("and {rest} more: {command}"), width, 2));
+    }
+    let total = &page.total;
+    if total.runs > 1 {
+        let parts = spent(&total.spent).into_iter().chain([text::count(total.iterations, "iteration")]);
         let parts = parts.collect::<Vec<_>>().join(" · ");
-        let total = format!("total of {}: {parts}", text::count(rows.len(), "run"));
+        let total = format!("total of {}: {parts}", text::count(total.runs, "run"));
         lines.push(text::wrap(&total, width, 2));
     }
     lines.join("\n")
@@ -172,26 +241,27 @@ const NARROW: usize = 80;
 const WIDE: usize = 130;
 
 fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
-    let iterations = row.story.iterations().count();
+    let iterations = row.of.iterations;
     let took = text::span(row.took(now));
-    let when = text::ago(row.entry.started_at, now);
-    let (cost, name) = (spent([row]).unwrap_or_default(), text::cut(&row.entry.workflow, 24));
-    let head = format!("  {:<6} {}", row.short, row.word());
+    let when = text::ago(row.of.started_at, now);
+    let (cost, name) = (spent(&row.of.spent).unwrap_or_default(), text::cut(&row.of.workflow, 24));
+    let (head, next) = (format!("  {:<6} {}", row.short, row.of.word), row.next());
     let numbers = || format!("{iterations:>3} it  {took:>9}  {cost:<14}  {when:<12}");
     let below = |said: &str| below(said, width);
     let mut lines = match width {
-        WIDE.. => vec![format!("{head:<26} {}  {name:<24}  {}", numbers(), row.next)],
-        NARROW.. => vec![format!("{head:<26} {}", numbers()), format!("         {name:<24}  {}", row.next)],
+        WIDE.. => vec![format!("{head:<26} {}  {name:<24}  {next}", numbers())],
+        NARROW.. => vec![format!("{head:<26} {}", numbers()), format!("         {name:<24}  {next}")],
         _ => {
             let numbers = [format!("{iterations} it"), took, cost, when];
             let numbers: Vec<String> = numbers.into_iter().filter(|it| !it.is_empty()).collect();
-            let command = format!("         {}", row.next);
+            let command = format!("         {next}");
             vec![head, below(&numbers.join(" · ")), below(&name), command]
         }
     };
     lines.extend(row.stopped.map(|pid| below(&text::stopped(pid))));
-    lines.extend(waits(row).map(|waits| below(&waiting(&waits, now))));
-    lines.extend(row.story.needs().map(|needs| below(&format!("needs: {needs}"))));
+    lines.extend(row.of.waits.iter().map(|waits| below(&waiting(waits, now))));
+    lines.extend(row.of.needs.iter().map(|needs| below(&format!("needs: {needs}"))));
+    lines.extend(row.of.trouble.as_ref().map(|why| below(why)));
     lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
@@ -212,18 +282,20 @@ fn below(said: &str, width: usize) -> String {
 }
 
 fn as_json(row: &Row) -> serde_json::Value {
+    let Row { of, .. } = row;
     serde_json::json!({
-        "run": row.entry.run,
-        "status": row.word(),
-        "workflow": row.entry.workflow,
-        "workspace": row.entry.workspace,
-        "started_at": row.entry.started_at,
-        "last_at": row.story.last_at,
-        "iterations": row.story.iterations().count(),
-        "needs": row.story.needs(),
-        "waits_until": waits(row).map(|(until, _)| until),
-        "spent": screen::spent_json(row.spent),
-        "next": row.next,
+        "run": of.run,
+        "status": of.word,
+        "workflow": of.workflow,
+        "workspace": of.workspace,
+        "started_at": of.started_at,
+        "last_at": of.last_at,
+        "iterations": of.iterations,
+        "needs": of.needs,
+        "waits_until": of.waits.as_ref().map(|(until, _)| until),
+        "spent": screen::spent_json(of.spent),
+        "trouble": of.trouble,
+        "next": row.next(),
     })
 }
 
@@ -243,33 +315,39 @@ mod tests {
             ("7c1f", "fix parser", Some(RunOutcome::Complete), Standing::Complete, 7, Some(980_000)),
         ];
         let rows = runs.into_iter().map(|(short, workflow, outcome, standing, minutes, micro_usd)| {
-            let entry = RunEntry {
+            let reported = micro_usd.map_or_else(Sum::default, |micro_usd| Sum { micro_usd, calls: 1 });
+            let of = Summary {
                 run: short.into(),
                 started_at: Timestamp(0),
+                last_at: Timestamp(8 * 3_600_000),
                 workflow: workflow.to_owned(),
                 workspace: "/w".to_owned(),
-                trouble: None,
-            };
-            let mut story = Story::default();
-            (story.outcome, story.took) = (outcome, Millis(minutes * 60_000));
-            story.last_at = Timestamp(8 * 3_600_000);
-            let reported = micro_usd.map_or_else(Sum::default, |micro_usd| Sum { micro_usd, calls: 1 });
-            let spent = Spent { calls: 1, reported, tokens_unknown: 1, ..Spent::default() };
-            Row {
-                entry,
-                short: short.to_owned(),
-                story,
-                spent,
                 standing,
-                stopped: None,
+                word: standing.word(outcome).to_owned(),
+                iterations: 0,
+                took: Millis(minutes * 60_000),
+                spent: Spent { calls: 1, reported, tokens_unknown: 1, ..Spent::default() },
+                needs: None,
+                waits: None,
                 next: format!("unstuck why {short}"),
-            }
+                trouble: None,
+                is_child: false,
+                stamp: Stamp::default(),
+            };
+            Row { of, short: short.to_owned(), stopped: None }
         });
         rows.collect()
     }
 
-    fn check(rows: &[Row], width: usize, expected: &Expect) {
-        let table = table(rows, 10, Timestamp(8 * 3_600_000), width);
+    fn table_of(rows: Vec<Row>, shown: usize, now: Timestamp, width: usize) -> String {
+        let total = rows.iter().fold(Total::default(), |total, row| total.plus(&row.of));
+        let rest = rows.len().saturating_sub(shown);
+        let more = (rest > 0).then(|| (rest, "unstuck runs --page 2".to_owned()));
+        table(&Page { rows: rows.into_iter().take(shown).collect(), total, more }, now, width)
+    }
+
+    fn check(rows: Vec<Row>, width: usize, expected: &Expect) {
+        let table = table_of(rows, 10, Timestamp(8 * 3_600_000), width);
         assert!(table.lines().all(|line| line.chars().count() <= width), "{table}");
         expected.assert_eq(&table);
     }
@@ -277,7 +355,7 @@ mod tests {
     #[test]
     fn a_night_fits_into_every_terminal() {
         check(
-            &night(),
+            night(),
             130,
             &expect![[r#"
               81aa   BLOCKED             0 it      3 min  cost unknown    8 h ago       log in and publish        unstuck why 81aa
@@ -286,7 +364,7 @@ mod tests {
             total of 3 runs: at least $4.08 · 0 iterations"#]],
         );
         check(
-            &night(),
+            night(),
             80,
             &expect![[r#"
               81aa   BLOCKED             0 it      3 min  cost unknown    8 h ago
@@ -298,7 +376,7 @@ mod tests {
             total of 3 runs: at least $4.08 · 0 iterations"#]],
         );
         check(
-            &night(),
+            night(),
             40,
             &expect![[r#"
                   81aa   BLOCKED
@@ -337,21 +415,24 @@ mod tests {
             (Standing::Complete, "2.0 s"),
         ] {
             let mut row = night().remove(0);
-            (row.standing, row.story.took, row.story.last_at) = (standing, Millis(2000), Timestamp(1000));
+            (row.of.standing, row.of.took, row.of.last_at) = (standing, Millis(2000), Timestamp(1000));
             assert_eq!(text::span(row.took(Timestamp(11_000))), took, "{standing:?}");
         }
     }
 
     #[test]
     fn one_run_has_no_total() {
-        let table = table(&night()[2..], 10, Timestamp(0), 100);
+        let table = table_of(night().split_off(2), 10, Timestamp(0), 100);
         assert!(!table.contains("total") && table.contains("COMPLETE"), "{table}");
     }
 
     #[test]
     fn what_is_not_shown_counts_and_is_told() {
-        let table = table(&night(), 1, Timestamp(0), 130);
+        let table = table_of(night(), 1, Timestamp(0), 130);
         let last: Vec<&str> = table.lines().skip(1).collect();
-        assert_eq!(last, ["and 2 more: unstuck runs -n 3", "total of 3 runs: at least $4.08 · 0 iterations"]);
+        assert_eq!(
+            last,
+            ["and 2 more: unstuck runs --page 2", "total of 3 runs: at least $4.08 · 0 iterations"]
+        );
     }
 }
