@@ -27,6 +27,7 @@ pub mod base;
 pub mod branch;
 pub mod checks;
 pub mod context;
+pub mod exhausted;
 pub mod ignored;
 pub mod own_folder;
 pub mod own_output;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use unstuck_adapters::environment::ParentFacts;
+use unstuck_adapters::exhausted;
 use unstuck_adapters::process::{Stop, StopSignal};
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{
@@ -65,6 +66,12 @@ impl Site {
             }
         };
         let ended = ended.map_err(|error| {
+            match &error {
+                Error::Run(crate::Error::Exhausted { why, .. }) => exhausted::remember(why),
+                error => {
+                    exhausted::report(error);
+                }
+            }
             // A resume of the parent alone would find the same again.
             let is_of_log = matches!(error, Error::Open(_) | Error::Read(_));
             let see = if is_of_log { format!("; see: unstuck verify {run}") } else { String::new() };

@@ -40,7 +40,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use unstuck_adapters::process::Stop;
 use unstuck_core::error::with_causes;
-use unstuck_core::event::{Lost, RunInterrupted, RunOutcome, Suspended};
+use unstuck_core::event::{Exit, Lost, RunInterrupted, RunOutcome, Suspended};
 use unstuck_core::id::{Millis, StepId};
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Due, Effect, Event, Observation, Rejection, RunState};
@@ -81,6 +81,14 @@ pub enum Error {
     /// The state does not admit a command.
     #[error("{0}")]
     Rejected(#[from] Rejection),
+    /// The machine lacks what an effect needs. The attempt is in flight in the log, so it is made again.
+    #[error("step {step} cannot go on: {why}")]
+    Exhausted {
+        /// The step.
+        step: StepId,
+        /// The error of the system.
+        why: String,
+    },
     /// The machine does not let an effect begin.
     #[error("cannot prepare step {step} in {}", place.display())]
     Prepare {
@@ -91,6 +99,16 @@ pub enum Error {
         /// Why not.
         source: std::io::Error,
     },
+}
+
+/// Returns the step of an effect that could not be begun, or not be brought to its end, for no fault of its worker.
+fn not_begun(ended: &Observation) -> Option<&StepId> {
+    let (step, outcome) = match ended {
+        Observation::WorkerFinished(it) => (&it.step, &it.outcome),
+        Observation::CheckFinished(it) => (&it.step, &it.outcome),
+        _ => return None,
+    };
+    (outcome.fatal.is_some() || matches!(outcome.exit, Exit::CouldNotStart(_))).then_some(step)
 }
 
 /// So many events are folded again at most when a run is opened.
@@ -183,6 +201,11 @@ impl<W: World> Runner<W> {
             self.begin_what_is_due()?;
             self.write()?;
             if let Some(command) = self.next_command().await {
+                if let Some(step) = not_begun(&command)
+                    && let Some(why) = self.world.exhausted()
+                {
+                    return Err(Error::Exhausted { step: step.clone(), why });
+                }
                 self.decide(command)?;
             }
         }

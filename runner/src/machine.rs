@@ -11,6 +11,7 @@ use unstuck_adapters::blocking::beside;
 use unstuck_adapters::branch::Protected;
 use unstuck_adapters::context;
 use unstuck_adapters::environment::{BranchFacts, ParentFacts};
+use unstuck_adapters::exhausted;
 use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_adapters::process::StopSignal;
 use unstuck_adapters::redact::Redactor;
@@ -121,6 +122,10 @@ pub trait Children: Send + Sync {
 impl World for Machine {
     type Asked = Question;
     type Prepared = Prepared;
+
+    fn exhausted(&self) -> Option<String> {
+        exhausted::take()
+    }
 
     fn ask(&self, state: &RunState, due: &Due, is_check: bool) -> Question {
         Question::new(self, state, due, is_check)

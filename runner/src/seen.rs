@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use unstuck_adapters::blocking::blocking;
-use unstuck_adapters::{base, snapshot};
+use unstuck_adapters::{base, exhausted, snapshot};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{Inquiry, Outcome};
@@ -196,7 +196,10 @@ pub(crate) fn look(
 ) -> Result<Option<Box<Snapshot>>, String> {
     let Some(keeper) = &world.snapshots else { return Ok(None) };
     world.led_away().map_or(Ok(()), Err)?;
-    let snapshot = keeper.take(first, last).map_err(|error| with_causes(&error))?;
+    let snapshot = keeper.take(first, last).map_err(|error| {
+        exhausted::report(&error);
+        with_causes(&error)
+    })?;
     keeper.ask_git(&snapshot);
     Ok(Some(Box::new(snapshot)))
 }

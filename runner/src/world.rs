@@ -50,6 +50,11 @@ pub trait World: Send + Sync + 'static {
         tell: Tell,
     ) -> impl Future<Output = Observation> + Send;
 
+    /// Returns what the machine lacked when an effect failed, if that is why.
+    fn exhausted(&self) -> Option<String> {
+        None
+    }
+
     /// Waits until a person does not want to wait any longer; for ever if nobody can say so.
     fn kicked(&self) -> impl Future<Output = ()> + Send {
         std::future::pending()

@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 
 use super::child::{self, Child, Started};
 use super::{MARK, Spec, group};
+use crate::exhausted;
 
 /// How often a program is tried again that somebody is still writing. Happens when another thread
 /// forks while a script is open for writing.
@@ -67,7 +68,10 @@ pub(super) async fn spawn(spec: &Spec) -> Result<Child, String> {
         Ok(Err(_)) => Err(is_gone()),
         Err(error) => Err(error),
     };
-    result.and_then(Started::watch).map_err(|error| why_not(spec, program, &error))
+    result.and_then(Started::watch).map_err(|error| {
+        exhausted::report(&error);
+        why_not(spec, program, &error)
+    })
 }
 
 fn is_gone() -> io::Error {
