@@ -43,6 +43,8 @@ const RULES: &[(&str, Rule)] = &[
     ("the project knows no machine", machine_paths),
     ("the order of stored variants is the format", pinned_variants),
     ("whatever reads what others wrote is fuzzed, and its seeds are tests", fuzz_targets),
+    ("git starts in one closed environment: use adapters/src/git.rs", starts_of_git),
+    ("a failed read is no absence: use unstuck_store::Read, or say in a comment why it is none", lost_errors),
 ];
 
 #[test]
@@ -131,6 +133,13 @@ fn each_rule_notices_what_it_is_about() {
         (leftovers, "core/src/x.rs", &todo, "to be done"),
         (machine_paths, "docs/x.md", &home, "path of a machine"),
         (pinned_variants, "store/src/wire/v9.rs", "pub enum Next {\n", "the variants of Next are not in"),
+        (starts_of_git, "cli/src/new.rs", "let git = Command::new(\"git\");\n", "git is started here"),
+        (
+            lost_errors,
+            "adapters/src/snapshot/new.rs",
+            "let text = fs::read(path).ok();\n",
+            ".ok() without a reason",
+        ),
     ];
     for table in [
         "[dependencies.unstuck-store]\nworkspace = true\n",
@@ -461,6 +470,39 @@ fn fuzz_targets(files: &[File]) -> Vec<Finding> {
 const SKIPPED: &[&str] = &[".git", "target", "corpus", "artifacts", "node_modules"];
 
 /// Files that are samples of what others write, kept byte for byte.
+fn starts_of_git(files: &[File]) -> Vec<Finding> {
+    let program = ["Command::new(\"", "git\")"].concat();
+    let is_product = |name: &str| name.contains("/src/") && name != "adapters/src/git.rs";
+    let of_product = rust(files).filter(|file| is_product(&file.name));
+    let starts = of_product.flat_map(|file| {
+        let lines = numbered(product_of(file)).filter(|(_, line)| line.contains(&program));
+        lines.map(|(number, _)| finding(file, number, "git is started here".to_owned()))
+    });
+    starts.collect()
+}
+
+/// Finds what turns a failed read into nothing, where snapshots of the workspace are taken, compared and restored.
+fn lost_errors(files: &[File]) -> Vec<Finding> {
+    const CALLS: [&str; 4] = [".ok()", ".flatten()", ".unwrap_or_default()", ".exists()"];
+    let of_snapshots = rust(files).filter(|file| file.name.starts_with("adapters/src/snapshot/"));
+    let lost = of_snapshots.flat_map(|file| {
+        let lines: Vec<&str> = product_of(file).lines().collect();
+        // The formatter moves a comment behind an opening brace to the next line.
+        let has_reason = |at: usize| lines[at..].iter().take(2).any(|line| line.contains("// "));
+        let calls = lines.iter().enumerate().filter_map(|(at, line)| {
+            let call = CALLS.into_iter().find(|call| line.contains(call))?;
+            (!has_reason(at)).then(|| finding(file, at + 1, format!("{call} without a reason")))
+        });
+        calls.collect::<Vec<_>>()
+    });
+    lost.collect()
+}
+
+/// Returns the text of a file before its tests.
+fn product_of(file: &File) -> &str {
+    file.text.split("#[cfg(test)]").next().unwrap_or(&file.text)
+}
+
 fn is_sample(name: &str) -> bool {
     let folders = ["/fixtures/", "/golden/", "fuzz/seeds/", "/corpus/"];
     folders.iter().any(|folder| name.contains(folder))

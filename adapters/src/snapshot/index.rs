@@ -81,7 +81,7 @@ impl Index {
 
 /// Returns the time now, as stamps have it.
 pub(super) fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(); // no read
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 

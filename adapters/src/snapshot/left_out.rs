@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use unstuck_core::snapshot::LeftOut;
+use unstuck_store::Read;
 
 use super::folder::{self, Folder, Seen};
 use super::inner;
@@ -178,7 +179,7 @@ impl Mark {
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (kind, numbers) = bytes.split_first_chunk().filter(|_| bytes != Self::NONE)?;
         let mut numbers =
-            numbers.chunks_exact(8).filter_map(|it| Some(u64::from_le_bytes(it.try_into().ok()?)));
+            numbers.chunks_exact(8).filter_map(|it| Some(u64::from_le_bytes(it.try_into().ok()?))); // no read
         Some(Self {
             kind: u32::from_le_bytes(*kind),
             node: numbers.next()?,
@@ -191,10 +192,15 @@ impl Mark {
 
 /// Notes of folders when they were made.
 pub(super) fn note_births(root: &Folder, left: &mut [Left]) {
-    let folders = left.iter_mut().filter_map(|left| Some((&left.path, left.mark.as_mut()?)));
-    for (path, mark) in folders.filter(|(_, mark)| mark.kind == FOLDER) {
+    for Left { path, mark, .. } in left {
+        let Some(known) = mark.as_mut().filter(|mark| mark.kind == FOLDER) else { continue };
         let (parent, name) = folder::split(path);
-        mark.changed = root.open_below(parent).ok().and_then(|it| it.born(name)).unwrap_or_default();
+        match Read::from_io(root.open_below(parent)) {
+            Read::Found(parent) => known.changed = parent.born(name).unwrap_or(0),
+            Read::Absent => known.changed = 0,
+            // It is not compared with another one.
+            Read::Unreadable(_) => *mark = None,
+        }
     }
 }
 
@@ -292,7 +298,7 @@ impl Uncovered {
         for field in bytes.split_inclusive(|&byte| byte == 0) {
             let (&letter, path) = field.strip_suffix(b"\0")?.split_first()?;
             let reason = Reason::ALL.into_iter().find(|reason| reason.letter() == letter)?;
-            list.insert(path.to_vec(), (reason, marks.next().flatten()));
+            list.insert(path.to_vec(), (reason, marks.next().flatten())); // no read
         }
         Some(Self(list))
     }

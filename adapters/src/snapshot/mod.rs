@@ -245,7 +245,7 @@ impl Snapshots {
         fs::create_dir_all(&own).map_err(io("create", &own))?;
         let mut paths: BTreeSet<_> = options.skipped.iter().map(|path| plain(path)).collect();
         let folder = folder.canonicalize().map_err(io("open", folder))?;
-        paths.extend(folder.strip_prefix(&workspace).ok().map(plain));
+        paths.extend(folder.strip_prefix(&workspace).ok().map(plain)); // no read
         let skipped = Skipped { paths, patterns: options.skipped_patterns.clone() };
         Ok(Self {
             store,
@@ -524,7 +524,7 @@ impl Snapshots {
         if words.is_empty() || is_cut(after) || !self.newly_uncovered(before, after)?.is_empty() {
             return Ok(BTreeSet::new());
         }
-        Ok(words::lost(&self.store, before, after, words)?.unwrap_or_default())
+        Ok(words::lost(&self.store, before, after, words)?.unwrap_or_default()) // no read
     }
 
     /// Returns the branches of a snapshot that are not so in a later one; none where they are not known.
@@ -696,23 +696,23 @@ impl Snapshots {
 
     /// Returns the files that git tracks; `None` where git cannot tell.
     pub fn tracked(&self) -> Option<BTreeSet<PathBuf>> {
-        tracked::files(&self.workspace).ok().map(paths)
+        tracked::files(&self.workspace).ok().map(paths) // an error is `None`: not known
     }
 
     /// Returns the tracked files that hold work that is not in the index; `None` where git cannot tell.
     pub fn unstaged(&self) -> Option<BTreeSet<PathBuf>> {
-        tracked::unstaged(&self.workspace).ok().map(paths)
+        tracked::unstaged(&self.workspace).ok().map(paths) // an error is `None`: not known
     }
 
     /// Returns the tracked files that hold work that a commit has not; `None` where git cannot tell.
     pub fn unsaved(&self, commit: &str) -> Option<BTreeSet<PathBuf>> {
-        tracked::unsaved(&self.workspace, commit).ok().map(paths)
+        tracked::unsaved(&self.workspace, commit).ok().map(paths) // an error is `None`: not known
     }
 
     /// Returns which of these files are staged in a form that neither the last commit nor the workspace has; `None` where
     /// git cannot tell.
     pub fn staged(&self, among: &BTreeSet<PathBuf>) -> Option<Staged> {
-        tracked::staged(&self.workspace, among).ok()
+        tracked::staged(&self.workspace, among).ok() // an error is `None`: not known
     }
 
     /// Says whether git has a commit or another object; `None` where git cannot tell.
@@ -728,7 +728,7 @@ impl Snapshots {
 
     /// Returns all files of git's index; `None` where git cannot tell.
     pub fn index(&self) -> Option<Staged> {
-        tracked::index(&self.workspace).ok()
+        tracked::index(&self.workspace).ok() // an error is `None`: not known
     }
 
     /// Makes the files of the workspace as they were, untracked ones too. A snapshot of what is there now
@@ -872,9 +872,10 @@ impl Snapshots {
     fn own_output(&self, earlier: &[Option<&Snapshot>]) -> Result<OwnOutput, Error> {
         let known = self.own_output.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let files = if known.is_none() { own_output::files() } else { Vec::new() };
-        let mut paths = known.unwrap_or_default();
+        let mut paths = known.unwrap_or_default(); // no read
         let has_some = |it: &&Snapshot| it.left_out.iter().any(|left| left.reason == LeftOut::OWN_OUTPUT);
         for snapshot in earlier.iter().copied().flatten().filter(has_some) {
+            // no read
             let uncovered = Parts::of(&self.store, snapshot)?.uncovered(&self.store)?;
             paths.extend(uncovered.own_output().cloned());
         }

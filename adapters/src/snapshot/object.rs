@@ -75,12 +75,12 @@ pub(super) fn decode(mut bytes: &[u8]) -> Option<Vec<Item>> {
         let (mode, rest) = cut(bytes, b' ')?;
         let (name, rest) = cut(rest, 0)?;
         let (id, rest) = rest.split_at_checked(32)?;
-        let mode = u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok()?;
+        let mode = u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok()?; // no read
         let inner = name.is_empty() || name.contains(&b'/') || name == b"." || name == b"..";
         if inner {
             return None;
         }
-        items.push(Item { mode, name: name.to_vec(), id: Digest(id.try_into().ok()?) });
+        items.push(Item { mode, name: name.to_vec(), id: Digest(id.try_into().ok()?) }); // no read
         bytes = rest;
     }
     Some(items)

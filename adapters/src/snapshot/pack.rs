@@ -58,7 +58,7 @@ impl Pack {
     }
 
     pub(super) fn find(&self, id: &Digest) -> Option<u64> {
-        let at = self.entries.binary_search_by(|(entry, _)| entry.cmp(id)).ok()?;
+        let at = self.entries.binary_search_by(|(entry, _)| entry.cmp(id)).ok()?; // no read
         Some(self.entries[at].1)
     }
 
@@ -435,12 +435,12 @@ fn read_index(bytes: &[u8]) -> Option<Vec<(Digest, u64)>> {
     let (_crcs, tables) = tables.split_at_checked(count * 4)?;
     let (offsets, large) = tables.split_at_checked(count * 4)?;
     let entry = |(id, offset): (&[u8], &[u8])| {
-        let offset = u32::from_be_bytes(offset.try_into().ok()?);
+        let offset = u32::from_be_bytes(offset.try_into().ok()?); // no read
         let offset = match offset & LARGE {
             0 => u64::from(offset),
             _ => u64::from_be_bytes(*large.get((offset ^ LARGE) as usize * 8..)?.first_chunk()?),
         };
-        Some((Digest(id.try_into().ok()?), offset))
+        Some((Digest(id.try_into().ok()?), offset)) // no read
     };
     ids.chunks_exact(DIGEST_SIZE).zip(offsets.chunks_exact(4)).map(entry).collect()
 }

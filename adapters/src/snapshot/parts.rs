@@ -110,6 +110,7 @@ impl Parts {
     /// Returns what the snapshot holds at a path, ignored or not.
     pub(super) fn find(&self, store: &Store, path: &[u8]) -> Result<Option<Place>, Error> {
         for tree in [self.work(), self.ignored(), self.within()].into_iter().flatten() {
+            // no read
             if let Some(place) = tree::find(store, tree, path)? {
                 return Ok(Some(place));
             }

@@ -28,7 +28,7 @@ impl Permissions {
         let Self(Some(unusual)) = self else { return Vec::new() };
         let lines =
             unusual.iter().map(|(path, bits)| [format!("{bits:o} ").as_bytes(), path, b"\0"].concat());
-        [HEAD.to_vec()].into_iter().chain(lines).flatten().collect()
+        [HEAD.to_vec()].into_iter().chain(lines).flatten().collect() // no read
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
@@ -38,7 +38,7 @@ impl Permissions {
         let mut unusual = BTreeMap::new();
         for field in bytes.strip_prefix(HEAD)?.split_inclusive(|&byte| byte == 0) {
             let (bits, path) = field.strip_suffix(b"\0")?.split_at_checked(memchr::memchr(b' ', field)?)?;
-            let bits = u32::from_str_radix(str::from_utf8(bits).ok()?, 8).ok()?;
+            let bits = u32::from_str_radix(str::from_utf8(bits).ok()?, 8).ok()?; // no read
             unusual.insert(path[1..].to_vec(), bits & BITS);
         }
         Some(Self(Some(unusual)))
@@ -52,7 +52,7 @@ impl Permissions {
 
     /// Returns those of the folders below another one, as seen from there.
     pub(super) fn below(&self, folder: &[u8]) -> Self {
-        let all = self.0.iter().flatten();
+        let all = self.0.iter().flatten(); // no read
         let below = all.filter(|(path, _)| path.len() > folder.len() && folder::is_within(path, folder));
         let below = below.map(|(path, bits)| (path[folder.len() + 1..].to_vec(), *bits));
         Self(self.0.as_ref().map(|_| below.collect()))

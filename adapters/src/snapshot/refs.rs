@@ -116,8 +116,8 @@ fn named(store: &Store, git: Digest) -> Result<BTreeMap<String, String>, Error> 
     let loose = item(b"refs").filter(|item| item.is_folder());
     let loose = loose.map_or(Ok(BTreeMap::new()), |item| tree::contents(store, item.id))?;
     let loose = loose.into_iter().filter_map(|(path, text)| {
-        let name = format!("refs/{}", String::from_utf8(path).ok()?);
-        Some((name, String::from_utf8(text).ok()?.trim().to_owned()))
+        let name = format!("refs/{}", String::from_utf8(path).ok()?); // no read
+        Some((name, String::from_utf8(text).ok()?.trim().to_owned())) // no read
     });
     Ok(packed.chain(loose).collect())
 }

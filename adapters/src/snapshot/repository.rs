@@ -256,7 +256,7 @@ pub(super) fn keeps(path: &[u8]) -> bool {
 
 /// Returns the first part of a path.
 pub(super) fn first_part(path: &[u8]) -> &[u8] {
-    path.split(|&byte| byte == b'/').next().unwrap_or_default()
+    path.split(|&byte| byte == b'/').next().unwrap_or_default() // no read
 }
 
 /// Returns the names in a list of packed refs, and what each names.

@@ -85,7 +85,7 @@ impl Level {
     pub(super) fn ignores(level: Option<&Arc<Self>>, place: &[u8], is_folder: bool) -> bool {
         let mut next = level;
         while let Some(level) = next {
-            let path = place.get(level.skipped..).unwrap_or_default();
+            let path = place.get(level.skipped..).unwrap_or_default(); // no read
             match level.matcher.matched(folder::as_path(path), is_folder) {
                 Match::Ignore(_) => return true,
                 Match::Whitelist(_) => return false,

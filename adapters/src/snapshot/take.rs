@@ -159,7 +159,7 @@ fn rules_above(
     notes: &mut Vec<String>,
 ) -> Result<Rules, Error> {
     let Some(repository) = repository else { return Ok(Rules::default()) };
-    let prefix = of.workspace.strip_prefix(&repository.root).map(super::plain).unwrap_or_default();
+    let prefix = of.workspace.strip_prefix(&repository.root).map(super::plain).unwrap_or_default(); // no read
     let mut rules = Rules { prefix, ..Rules::default() };
     for above in of.workspace.ancestors().skip(1).take_while(|above| above.starts_with(&repository.root)) {
         let text = Read::from_io(Folder::root(above))

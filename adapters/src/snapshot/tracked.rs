@@ -58,18 +58,21 @@ pub(super) fn staged(workspace: &Path, among: &BTreeSet<PathBuf>) -> Result<Stag
 
 /// Says whether git has an object; `None` where git cannot tell.
 pub(super) fn has_object(workspace: &Path, name: &str) -> Option<bool> {
-    git::plain(workspace, &["rev-parse", "--git-dir"]).ok()?;
-    Some(git::plain(workspace, &["cat-file", "-e", name]).is_ok())
+    match git::answer(workspace, &["cat-file", "-e", name]) {
+        Ok(answer) => Some(answer.is_some()),
+        Err(_) => None,
+    }
 }
 
 /// Says whether a commit is on the way to `tip`; `None` where git cannot tell.
 pub(super) fn has_commit(workspace: &Path, tip: &str, commit: &str) -> Option<bool> {
     let beyond = git::plain(workspace, &["rev-list", "--max-count=1", commit, &format!("^{tip}")]);
-    let has = |name: &str| git::plain(workspace, &["cat-file", "-e", name]).is_ok();
     match beyond {
         Ok(list) => Some(list.is_empty()),
-        Err(_) if has(tip) && !has(commit) => Some(false),
-        Err(_) => None,
+        Err(_) => match (has_object(workspace, tip), has_object(workspace, commit)) {
+            (Some(true), Some(false)) => Some(false),
+            _ => None,
+        },
     }
 }
 

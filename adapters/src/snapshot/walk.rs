@@ -139,7 +139,7 @@ impl Walk<'_> {
         thread::scope(|scope| {
             // The more the better, but one is enough.
             let help = || worker().run();
-            let more = (0..helpers).map_while(|_| thread::Builder::new().spawn_scoped(scope, help).ok());
+            let more = (0..helpers).map_while(|_| thread::Builder::new().spawn_scoped(scope, help).ok()); // no read
             let more: Vec<_> = more.collect();
             let parts = std::iter::once(Ok(own.run())).chain(more.into_iter().map(|thread| thread.join()));
             for part in parts {
@@ -255,7 +255,7 @@ impl Worker<'_> {
         let (folder, names) = match opened.and_then(|folder| Ok((folder.names()?, folder))) {
             Ok((names, folder)) => (Arc::new(folder), names),
             Err(error) => {
-                let seen = job.parent.look(&job.name).ok();
+                let seen = job.parent.look(&job.name).ok(); // without it nothing is compared
                 self.leave_unreadable(&job.path, &error, seen);
                 return Vec::new();
             }

@@ -130,7 +130,7 @@ fn is_in_comment(text: &[u8], at: usize) -> bool {
     let line = text[start..].trim_ascii_start();
     let is_hash = || {
         line.strip_prefix(b"#").is_some_and(|rest| {
-            let word = rest.split(|byte| !byte.is_ascii_alphabetic()).next().unwrap_or_default();
+            let word = rest.split(|byte| !byte.is_ascii_alphabetic()).next().unwrap_or_default(); // no read
             !rest.starts_with(b"[") && !DIRECTIVES.contains(&word)
         })
     };

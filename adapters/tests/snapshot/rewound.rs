@@ -210,6 +210,58 @@ fn unreadable_ref_is_noted_and_never_counts_as_absent() {
 }
 
 #[test]
+fn operation_in_progress_and_lock_file_are_noted() {
+    const CONFLICT: &str =
+        "git stash -q -u; git checkout -q other; echo x >one; git commit -qam x; git checkout -q work
+        echo y >one; git commit -qam y;";
+    for (begins, noted) in [
+        ("git merge -q other >/dev/null || :", "a merge is in progress"),
+        ("git rebase -q other >/dev/null 2>&1 || :", "a rebase is in progress"),
+        ("git rebase -q --apply other >/dev/null 2>&1 || :", "a rebase is in progress"),
+        ("git cherry-pick other >/dev/null 2>&1 || :", "a cherry-pick is in progress"),
+        ("git revert --no-edit HEAD~1 HEAD~3 >/dev/null 2>&1 || :", "in progress"),
+        (
+            "git format-patch -1 --stdout other >../p; git am ../p >/dev/null 2>&1 || :",
+            "git am is in progress",
+        ),
+        ("git bisect start >/dev/null", "a bisect is in progress"),
+        ("touch .git/index.lock", ".git/index.lock exists"),
+        ("touch .git/refs/heads/work.lock", ".git/refs/heads/work.lock exists"),
+    ] {
+        let world = World::new(&format!("{DIRTY}; {CONFLICT}"));
+        let first = world.first();
+        assert_eq!(first.unfinished().count(), 0, "{begins}");
+        world.sh(begins);
+        let now = world.snapshots().take(Some(&first)).unwrap();
+        let said: Vec<&str> = now.unfinished().collect();
+        assert!(matches!(said[..], [one] if one.contains(noted)), "{begins}: {said:?}");
+    }
+}
+
+#[test]
+fn pack_that_newer_packs_hold_is_kept_once_and_others_stay() {
+    let world = World::new(DIRTY);
+    let packs = || {
+        let files =
+            sh(world.folder(), "find state -path '*/objects/pack/*' -name 'pack-*.pack' -path '*unstuck*'");
+        files.lines().count()
+    };
+    for round in 0..3 {
+        world.sh(&format!("echo {round} >>one; git commit -qam {round}; git repack -adq; git prune"));
+        world.snapshots().take(None).unwrap();
+        assert_eq!(packs(), 1, "{round}");
+    }
+    // A commit that the repository forgets is in no newer pack.
+    let (lost, first) = (world.sh("git rev-parse HEAD"), world.first());
+    world.sh("git reset -q --hard HEAD~1; git reflog expire --expire=now --all; git repack -adq; git prune --expire=now");
+    world.snapshots().take(Some(&first)).unwrap();
+    assert_eq!(packs(), 2);
+    put_back(&world, &first);
+    assert_eq!(world.sh("git rev-parse HEAD"), lost);
+    world.sh("git fsck --no-dangling");
+}
+
+#[test]
 fn no_branch_is_moved_through_a_symbolic_one() {
     let world = World::new(DIRTY);
     let first = world.first();

@@ -74,7 +74,7 @@ pub(in super::super) fn without_branches(store: &Store, place: Option<Place>) ->
         }
         !is_of_branch
     });
-    Ok(lines.flatten().copied().collect())
+    Ok(lines.flatten().copied().collect()) // no read
 }
 
 pub(super) fn is_staged(path: &[u8]) -> bool {

@@ -124,6 +124,7 @@ impl<'a> Undo<'a> {
             let is = now.get(path);
             let unknown = self.unknown.below(path);
             if let Some(why) = is.is_none().then(|| unknown.at(b"HEAD")).flatten() {
+                // no read
                 self.rewound.leave_at(path, &unknown_state(&why));
                 continue;
             }

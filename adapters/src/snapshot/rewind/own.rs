@@ -176,7 +176,7 @@ fn head_of(state: &State) -> (Option<&String>, Option<&String>) {
 /// Puts HEAD and its branch where they were. What somebody has moved since it was looked at is not moved.
 fn head(at: &Bound, is: &State, was: &State) -> Result<(), String> {
     let Some(name) = &was.standing.branch else {
-        let commit = was.standing.commit.as_deref().unwrap_or_default();
+        let commit = was.standing.commit.as_deref().unwrap_or_default(); // no read
         return asked(at, &["update-ref", "--no-deref", "-m", WHY, "HEAD", commit]);
     };
     let full = format!("refs/heads/{name}");
