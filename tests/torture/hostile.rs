@@ -82,8 +82,9 @@ fn nothing_that_a_repository_names_is_run() {
     let copy = place.path().join("copy").display().to_string();
     fs::write(place.work().join("clean.yaml"), CLEAN).expect("the workspace is ours");
     for command in [
-        &["run", "flow.yaml"][..],
-        &["run", "clean.yaml", "--base-branch", "lost"],
+        &["run", "clean.yaml"][..],
+        &["run", "flow.yaml", "--base-branch", "lost"],
+        &["run", "flow.yaml"],
         &["show"],
         &["diff"],
         &["checkout", "@last@last", "--to", &copy],
@@ -95,7 +96,7 @@ fn nothing_that_a_repository_names_is_run() {
         &["gc", "--older-than", "0d"],
     ] {
         let ended = place.unstuck(command);
-        assert!(matches!(ended.status.code(), Some(0 | 1)), "{command:?}: {ended:?}");
+        assert!(matches!(ended.status.code(), Some(0 | 1 | 2 | 64)), "{command:?}: {ended:?}");
         let ran = fs::read_to_string(place.path().join("ran")).unwrap_or_default();
         assert_eq!(ran, "", "{command:?}");
     }
@@ -113,10 +114,10 @@ timeout: 1m
 steps:
   work:
     worker: CUSTOM
-    instructions: "echo two > kept"
+    instructions: "touch kept"
     capabilities: [EDIT]
     completion_conditions: [git-clean]
-    max_iterations: 1
+    max_iterations: 2
     on_iterations_exhausted: continue
 "#;
 
