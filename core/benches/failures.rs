@@ -38,6 +38,22 @@ fn main() {
         let line = b"not ok a.c:1: (FAIL: ".repeat((megabytes << 20) / 21);
         row(&format!("one line of {megabytes} MB"), line.len(), || failures(&line), &line);
     }
+    // Heads of blocks that never end: each block would go to the end of the output.
+    for head in [
+        "TS2322 [ERROR]: x\n",
+        "File \"a.py\", line 1, in a\nFailed example:\n",
+        "● Validation Error:\n",
+        "# Unhandled error between tests\n",
+        "| FAIL |\n",
+    ] {
+        let heads = head.repeat((4 << 20) / head.len());
+        row(
+            &format!("4 MB of {:?}", head.trim_end()),
+            heads.len(),
+            || failures(heads.as_bytes()),
+            heads.as_bytes(),
+        );
+    }
     for thousands in [10, 100, 1000] {
         let many = many(thousands * 1000);
         row(&format!("{thousands},000 failures"), many.len(), || failures(&many), &many);

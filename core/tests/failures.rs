@@ -2919,3 +2919,64 @@ fn of_what_looks_alike_each_failure_is_told_apart_and_none_is_lost() {
         assert_eq!(shown(&read(text.as_bytes())), expected, "{text}");
     }
 }
+
+#[test]
+fn files_that_a_formatter_lists_next_to_a_syntax_error_are_read() {
+    let check = |stdout: &str, stderr: &str, expected: &[&str]| {
+        let output = Output {
+            exit_code: Some(2),
+            stdout: stdout.as_bytes(),
+            stderr: stderr.as_bytes(),
+            ..Output::default()
+        };
+        let failures = extract(&output).failures;
+        let shown = failures.iter().map(|failure| {
+            let file = failure.location.as_ref().map_or("", |place| &place.file);
+            format!("{file} {}", failure.kind)
+        });
+        assert_eq!(shown.collect::<Vec<_>>(), expected, "{stdout:?} {stderr:?}");
+    };
+    let broken = "bad.go:3:1: expected declaration, found x\n";
+    check("a.go\nlib/b.go\n", broken, &["bad.go ", "a.go format", "lib/b.go format"]);
+    check(&format!("a.go\n{broken}lib/b.go\n"), "", &["bad.go ", "a.go format", "lib/b.go format"]);
+    check("a.go\n", &format!("{broken}make: *** [Makefile:2: fmt] Error 2\n"), &["bad.go ", "a.go format"]);
+    // A compiler that names the file which it reads, and one that says more.
+    check("bad.go\n", broken, &["bad.go "]);
+    check("Building a.go\n", broken, &["bad.go "]);
+}
+
+#[test]
+fn a_message_that_clang_breaks_for_a_narrow_terminal_is_the_same_failure() {
+    let fingerprints = |text: &str| {
+        let output = Output { exit_code: Some(1), stderr: text.as_bytes(), ..Output::default() };
+        extract(&output).failures.into_iter().map(|failure| failure.fingerprint).collect::<Vec<_>>()
+    };
+    let message = "error: use of undeclared identifier 'totl'; did you mean 'total'?";
+    let wide = format!("a.c:3:5: {message}\n    3 |     totl = 1;\n      |     ^~~~\n");
+    for narrow in [
+        "a.c:3:5: error: use of undeclared\n      identifier 'totl'; did you mean\n      'total'?\n    3 |     totl = 1;\n      |     ^~~~\n",
+        "a.c:3:5: error: use of undeclared\n      identifier 'totl'; did you mean 'total'?\n    totl = 1;\n    ^~~~\n",
+        "a.c:3:5: error: use of undeclared\n      identifier 'totl'; did you mean 'total'?\n      totl = 1;\n      ^~~~\n",
+    ] {
+        assert_eq!(fingerprints(narrow), fingerprints(&wide), "{narrow}");
+    }
+    // Source text behind six spaces is no part of the message.
+    let plain = format!("a.c:3:5: {message}\n      totl = 1;\n      ^~~~\n");
+    assert_eq!(fingerprints(&plain), fingerprints(&wide));
+}
+
+#[test]
+fn the_seed_of_a_shuffled_run_of_busted_is_no_part_of_a_failure() {
+    let fingerprints = |seed: &str| {
+        let text = format!(
+            "0 successes / 1 failure / 0 errors / 0 pending : 0.1 seconds\n\nFailure → spec/a_spec.lua @ 12\ncart sums\n{seed}spec/a_spec.lua:14: Expected objects to be equal.\n"
+        );
+        let output = Output { exit_code: Some(1), stdout: text.as_bytes(), ..Output::default() };
+        extract(&output).failures.into_iter().map(|failure| failure.exact).collect::<Vec<_>>()
+    };
+    let plain = fingerprints("");
+    assert_eq!(plain.len(), 1);
+    for seed in ["Random seed: 61234\n", "Random seed: 7\n"] {
+        assert_eq!(fingerprints(seed), plain, "{seed}");
+    }
+}

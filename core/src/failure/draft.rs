@@ -344,6 +344,23 @@ impl<'a> Found<'a> {
         !read.is_empty() && read.iter().all(|failure| failure.test.is_none() && failure.kind == "syntax")
     }
 
+    /// Says whether anything was found in one of these files.
+    pub(super) fn has_problem_in<'f>(&self, files: impl Iterator<Item = &'f str>) -> bool {
+        let places = self.failures.iter().filter_map(|failure| failure.location.as_ref());
+        let places: BTreeSet<&str> = places.map(|place| place.file.as_str()).collect();
+        files.into_iter().any(|file| places.contains(self.normaliser.path(file).as_str()))
+    }
+
+    /// Says whether what was found are problems at places, and nothing has a rule or a test: such is what cannot be parsed.
+    pub(super) fn are_plain(&self) -> bool {
+        let is_plain = |failure: &Failure| {
+            failure.test.is_none()
+                && failure.location.is_some()
+                && matches!(failure.kind.as_str(), "" | "syntax")
+        };
+        self.failures.iter().all(is_plain)
+    }
+
     /// Says whether a test in this file was found.
     pub(super) fn has_test_in(&self, file: &str) -> bool {
         let file = self.normaliser.path(file);

@@ -11,7 +11,8 @@
 //! 4. `normalise`: what varies by itself is masked, and the rest is hashed.
 //!
 //! Extraction comes first and normalisation second, so a number in the name of a test, in a code or in a
-//! parameter is never masked. Everything is pure and total: any bytes give an answer, in linear time.
+//! parameter is never masked. Everything is pure and total: any bytes give an answer, in linear time
+//! (`work`).
 //!
 //! What nothing recognises, and failed, is one failure of kind [`UNPARSED`] with low confidence. A failure
 //! that is absent is not one that passed; whoever compares sets has to know which tests ran.
@@ -32,6 +33,7 @@ mod reason;
 mod record;
 pub mod registry;
 mod set;
+mod work;
 mod wrapper;
 
 use std::fmt;
@@ -323,6 +325,19 @@ pub fn extract_as(output: &Output<'_>, format: Option<&registry::Format>) -> Ext
     let pages = Page::of(output);
     let tests = || count::in_pages(&pages);
     read_pages(output, format, &pages, output.exit_code.filter(|code| *code == 0).and_then(|_| tests()))
+}
+
+/// Returns the failure that stands for an output as if no reader recognized it; none if the command exits with 0.
+pub fn unparsed(output: &Output<'_>) -> Vec<Failure> {
+    if output.exit_code == Some(0) {
+        return Vec::new();
+    }
+    let normaliser = Normaliser::new(output.cwd);
+    let mut found = Found::new(&normaliser);
+    let pages = Page::of(output);
+    let lines = pages.each_ref().map(Page::lines);
+    format::unparsed::read(&lines.each_ref().map(Vec::as_slice), output, &mut found);
+    found.extraction(Confidence::Low, 0).failures
 }
 
 /// What a command shows.

@@ -9,7 +9,7 @@ use super::format::{self, Lines, Sheet};
 use super::marks::Marks;
 use super::package::Stream;
 use super::page::{Cut, Page};
-use super::{Confidence, Output, Report, Source};
+use super::{Confidence, Output, Report, Source, work};
 
 /// A format that failures are read from.
 #[derive(Clone, Copy)]
@@ -179,6 +179,7 @@ pub(super) fn read_report(report: &Report<'_>, found: &mut Found<'_>) {
     let named = FORMATS.iter().position(|format| format.name == report.format);
     let alike = || (0..FORMATS.len()).find(|at| prepared.may_be(*at));
     if let Some(at) = named.or_else(alike) {
+        work::begin(prepared.own().lines.len());
         (FORMATS[at].read)(&prepared.sheet(at, None), found);
     }
 }
@@ -273,6 +274,7 @@ fn read_both(format: usize, [out, err]: &[Prepared<'_>; 2], found: &mut Found<'_
     for (page, beside) in
         [(out, err), (err, out)].into_iter().filter(|(page, _)| !page.own().lines.is_empty())
     {
+        work::begin(page.own().lines.len() + beside.own().lines.len());
         (FORMATS[format].read)(&page.sheet(format, Some(beside)), found);
     }
 }
@@ -335,6 +337,12 @@ pub(super) fn read_pages(
                         (format.read)(&pages[0].sheet(at, None), found);
                     }
                 }
+                if stage == Diagnostics && found.are_plain() {
+                    pages.iter_mut().for_each(|page| {
+                        page.hide_told(&told);
+                    });
+                    format::paths::read_rest(pages.each_ref().map(|page| page.own().lines), found);
+                }
                 read_beside(&mut pages, &told, stage, printed_is_known, found);
             }
             return if stage == Shape { Confidence::Medium } else { Confidence::High };
@@ -365,6 +373,7 @@ fn read_beside(
             view.keep(&beside[at].last_words);
         }
         if !view.is_blank() {
+            work::begin(view.own().lines.len());
             format::traceback::read_beside(&view.sheet(0, None), found);
             format::shell::read_beside(&view.sheet(0, None), found);
         }

@@ -18,7 +18,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     for (at, line) in sheet.marked() {
         let Some((file, number)) = head(line) else { continue };
         let name = lines.get(at + 1).copied().unwrap_or_default();
-        let block = until(lines, at + 2, |line| head(line).is_some() || line.starts_with("stack traceback:"));
+        // With --shuffle, the first line is the seed.
+        let is_shuffled = lines.get(at + 2).is_some_and(|line| line.starts_with("Random seed: "));
+        let start = at + 2 + usize::from(is_shuffled);
+        let block = until(lines, start, |line| head(line).is_some() || line.starts_with("stack traceback:"));
         let mut block: Vec<String> = block.iter().map(|line| (*line).to_owned()).collect();
         if let Some(first) = block.first_mut() {
             // The message repeats the place.

@@ -1,13 +1,13 @@
 //! Check, a test framework for C: below its summary, `file:line:F:case:test:iteration: message`.
 
 use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::{Sheet, look};
 
 /// Reads every test that failed or erred, below the last summary: what stands above may be printed by a test.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let is_summary = |(_, line): &(usize, &str)| line.starts_with(|c: char| c.is_ascii_digit());
     for (summary, _) in sheet.marked().filter(is_summary) {
-        let below = sheet.lines[summary + 1..].iter().take_while(|line| ended(line).is_some());
+        let below = look(&sheet.lines[summary + 1..]).take_while(|line| ended(line).is_some());
         below.filter_map(|line| draft(line)).for_each(|draft| found.push(draft));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found, Style};
-use super::Sheet;
+use super::{Sheet, look_back};
 
 static PLACE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(?P<file>\S+?):(?P<line>\d+): (?P<what>.*)$").expect("well formed"));
@@ -22,7 +22,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     for (at, line) in sheet.starting(b"[") {
         let ended = line.strip_prefix("[FAIL] ").and_then(|told| told.rsplit_once(": "));
         let Some((name, how)) = ended.filter(|(name, _)| name.contains("::")) else { continue };
-        let above = lines[..at].iter().rev().take_while(|line| line.starts_with(SAID)).count();
+        let above = look_back(&lines[..at]).take_while(|line| line.starts_with(SAID)).count();
         let said: Vec<&str> = lines[at - above..at].iter().map(|line| line[SAID.len()..].trim()).collect();
         let place = said.first().and_then(|line| PLACE.captures(line));
         let first = said.iter().skip(1).take_while(|line| !PLACE.is_match(line));

@@ -1,7 +1,7 @@
 //! Linters that write a table with commas: a row of names, and a row for each problem: bandit, PHP_CodeSniffer.
 
 use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::{Sheet, look};
 
 /// The names that a column has, in small letters.
 const FILE: [&str; 3] = ["filename", "file", "path"];
@@ -16,7 +16,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut drafts = Vec::new();
     for (at, line) in sheet.marked() {
         let names: Vec<String> = fields(line).iter().map(|name| name.to_lowercase()).collect();
-        let rows = sheet.lines[at + 1..].iter().take_while(|row| **row != line);
+        let rows = look(&sheet.lines[at + 1..]).take_while(|row| **row != line);
         let rows = rows.map(|row| (row, fields(row))).take_while(|(_, fields)| fields.len() == names.len());
         drafts.extend(rows.map(|(line, fields)| problem(&names, &fields, line)));
     }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::super::draft::Draft;
-use super::super::reason::indentation;
+use super::super::reason::{indentation, is_number};
 use super::position::Position;
 
 /// A line that was taken apart.
@@ -111,6 +111,12 @@ pub(super) fn parse_at<'a>(lines: &[&'a str], at: usize) -> Option<Diagnostic<'a
     if !found.is_whole() && indentation(below) >= indentation(line) + 4 && !below.contains(" | ") {
         return Some(found.with(below));
     }
+    if let Some(lines) = broken(&found, &lines[at + 1..])
+        && let Some(whole) = parse(&format!("{line} {lines}"))
+    {
+        let (message, code) = (whole.message.into_owned().into(), whole.code);
+        return Some(Diagnostic { message, code, wrapped: lines, ..found });
+    }
     if found.code.is_empty()
         && !found.severity.is_empty()
         && let Some((more, code, lines)) = wrapped(&lines[at + 1..])
@@ -119,6 +125,33 @@ pub(super) fn parse_at<'a>(lines: &[&'a str], at: usize) -> Option<Diagnostic<'a
         return Some(Diagnostic { message, code, wrapped: lines, ..found });
     }
     Some(found).filter(|found| !found.message.is_empty())
+}
+
+/// Reads on a message that clang broke to fit the terminal: the lines below begin with six spaces. The source comes behind them,
+/// with its number or with a caret below it.
+fn broken(found: &Diagnostic<'_>, below: &[&str]) -> Option<String> {
+    const LINES: usize = 40;
+    if found.severity.is_empty() || found.column.is_none() {
+        return None;
+    }
+    let is_caret = |line: &str| {
+        line.contains('^') && line.trim().bytes().all(|byte| matches!(byte, b'^' | b'~' | b'-' | b' '))
+    };
+    let is_numbered = |line: &str| line.split_once(" |").is_some_and(|(number, _)| is_number(number.trim()));
+    let is_more = |line: &str| {
+        let more = line.strip_prefix("      ").is_some_and(|rest| !rest.starts_with([' ', '\t']));
+        more && !is_caret(line) && !is_numbered(line)
+    };
+    let length = below.iter().take(LINES).take_while(|line| is_more(line)).count();
+    let is_caret_at = |at: usize| below.get(at).is_some_and(|line| is_caret(line));
+    let length = match below.get(length) {
+        Some(source) if is_numbered(source) => length,
+        Some(_) if is_caret_at(length) => length.saturating_sub(1),
+        Some(_) if is_caret_at(length + 1) => length,
+        _ => 0,
+    };
+    let lines: Vec<&str> = below[..length].iter().map(|line| line.trim()).collect();
+    (length > 0).then(|| lines.join(" "))
 }
 
 /// Reads on a message that was too long for its line, up to the rule at its end; returns the rest, the rule and the lines.

@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, diagnostic, go_test};
+use super::{Sheet, diagnostic, go_test, look};
 
 static ACTION: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"Action\":"));
 
@@ -41,7 +41,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut packages: BTreeMap<Cow<'_, str>, Package<'_>> = BTreeMap::new();
     for (at, line) in sheet.starting(b"{#") {
         if line.starts_with("# ") {
-            for line in sheet.lines[at + 1..].iter().filter(|line| !line.starts_with("{\"")) {
+            for line in look(&sheet.lines[at + 1..]).filter(|line| !line.starts_with("{\"")) {
                 if !diagnostic(line, found) {
                     break;
                 }

@@ -4,7 +4,7 @@ use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, until, without_time};
+use super::{Sheet, look, look_back, until, without_time};
 
 /// Reads the block between `[ RUN ]` and `[ FAILED ]` of each test; a test that never ended took the
 /// process down.
@@ -101,11 +101,11 @@ fn around_tests<'s, 'a>(lines: &'s [&'a str], suite: &str) -> &'s [&'a str] {
         let named = line.strip_prefix("[----------] ").and_then(|rest| rest.split_once(" from "));
         named.is_some_and(|(_, rest)| rest.split([' ', ',']).next() == Some(suite))
     };
-    let mut heads = (0..lines.len()).filter(|at| is_head(&lines[*at]));
+    let mut heads = look(lines).enumerate().filter(|(_, line)| is_head(line)).map(|(at, _)| at);
     let (start, end) = (heads.next().unwrap_or(lines.len()), heads.next().unwrap_or(lines.len()));
     let is_own = |line: &str| line.starts_with('[');
     let before = until(lines, start + 1, is_own);
-    let last = lines[..end].iter().rposition(|line| is_own(line)).unwrap_or(end);
+    let last = look_back(&lines[..end]).position(|line| is_own(line)).map_or(end, |up| end - 1 - up);
     let fails = before.iter().any(|line| line.ends_with(": Failure"));
     if fails { before } else { until(lines, last + 1, is_own) }
 }

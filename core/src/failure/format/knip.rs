@@ -1,7 +1,7 @@
 //! knip: a kind of issue with how many there are, and below it a line for each.
 
 use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::{Sheet, look};
 
 /// How the kinds of issues begin that knip fails for.
 const KINDS: [&str; 5] = ["Unused ", "Unlisted ", "Unresolved ", "Duplicate ", "Referenced optional "];
@@ -10,7 +10,7 @@ const KINDS: [&str; 5] = ["Unused ", "Unlisted ", "Unresolved ", "Duplicate ", "
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     for (at, head) in sheet.marked() {
         let Some((kind, count)) = heading(head) else { continue };
-        let issues = sheet.lines[at + 1..].iter().take(count).take_while(|line| heading(line).is_none());
+        let issues = look(&sheet.lines[at + 1..]).take(count).take_while(|line| heading(line).is_none());
         for line in issues.filter(|line| !line.trim().is_empty()) {
             let (name, place) = split(line);
             let mut parts = place.split(':');

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
-use super::{Lines, Sheet, nextest, until};
+use super::{Lines, Sheet, look_back, nextest, until};
 
 const TOOL: &str = "cargo-test";
 
@@ -170,7 +170,7 @@ fn listed<'a, 'b>(
     blocks: &BTreeMap<&str, &'b [&'a str]>,
     beside: &BTreeMap<&str, &'b [&'a str]>,
 ) -> Vec<(&'a str, &'b [&'a str])> {
-    let names = lines.iter().rev().skip_while(|line| line.is_empty());
+    let names = look_back(lines).skip_while(|line| line.is_empty());
     let names = names.map_while(|line| line.strip_prefix("    ")).map(str::trim_end);
     let block = |name: &str| {
         let own = blocks.get(name).map(|block| (0, *block));

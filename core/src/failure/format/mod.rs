@@ -133,6 +133,8 @@ use memchr::memmem;
 use regex::Regex;
 use serde_json::Value;
 
+use super::work;
+
 /// The lines of a stream.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Lines<'a> {
@@ -264,8 +266,12 @@ impl<'a> Sheet<'a> {
 
     /// Returns the text from one line up to another, which is no part of it.
     fn between(&self, start: usize, end: usize) -> &'a str {
-        let at = |line: usize| self.lines.get(line).map_or(self.text.len(), |line| self.offset(line));
-        &self.text[at(start)..at(end)]
+        &self.text[self.offset_of(start)..self.offset_of(end)]
+    }
+
+    /// Returns where the line of a number begins in the text; behind the last one, its end.
+    fn offset_of(&self, line: usize) -> usize {
+        self.lines.get(line).map_or(self.text.len(), |line| self.offset(line))
     }
 
     /// Returns where a line begins in the text.
@@ -288,8 +294,12 @@ impl<'a> Sheet<'a> {
                 return documents;
             }
             loop {
-                let mut values = serde_json::Deserializer::from_str(&self.text[start..]).into_iter();
-                let Some(Ok(value)) = values.next() else { break };
+                let near = self.within_budget(at, start);
+                let mut values = serde_json::Deserializer::from_str(near).into_iter();
+                let Some(Ok(value)) = values.next() else {
+                    work::spend(memchr::memchr_iter(b'\n', &near.as_bytes()[..values.byte_offset()]).count());
+                    break;
+                };
                 documents.push(value);
                 end = start + values.byte_offset();
                 // Some set no line feed between them, but a NUL.
@@ -300,6 +310,12 @@ impl<'a> Sheet<'a> {
             }
             documents
         })
+    }
+
+    /// Returns the text from a place in a line on, as far as the budget of the reader allows.
+    fn within_budget(&self, line: usize, start: usize) -> &'a str {
+        let lines = line..line + work::allowed(self.lines.len() - line);
+        &self.text[start..self.offset_of(lines.end).max(start)]
     }
 
     /// Says whether a line is an object by itself, and none of the format that reads.
@@ -317,10 +333,27 @@ pub(super) fn places<'b>(of: &[u8], bytes: &'b [u8]) -> impl DoubleEndedIterator
     memchr::memchr3_iter(byte(0), byte(1), byte(2), bytes)
 }
 
-/// Returns the lines from `start` up to the first that ends the block.
+/// Returns the lines from `start` up to the first that ends the block, as far as the budget of the reader allows.
 fn until<'s, 'a>(lines: &'s [&'a str], start: usize, ends: impl Fn(&str) -> bool) -> &'s [&'a str] {
-    let rest = &lines[start.min(lines.len())..];
-    &rest[..rest.iter().position(|line| ends(line)).unwrap_or(rest.len())]
+    let rest = within_budget(&lines[start.min(lines.len())..]);
+    let block = &rest[..rest.iter().position(|line| ends(line)).unwrap_or(rest.len())];
+    work::spend(block.len() + 1);
+    block
+}
+
+/// Goes through lines as far as the budget of the reader allows.
+fn look<'s, 'a>(lines: &'s [&'a str]) -> impl Iterator<Item = &'s &'a str> {
+    lines.iter().take_while(|_| work::step())
+}
+
+/// Goes back through lines as far as the budget of the reader allows.
+fn look_back<'s, 'a>(lines: &'s [&'a str]) -> impl Iterator<Item = &'s &'a str> {
+    lines.iter().rev().take_while(|_| work::step())
+}
+
+/// Returns the lines that the reader may look at.
+fn within_budget<'s, 'a>(lines: &'s [&'a str]) -> &'s [&'a str] {
+    &lines[..work::allowed(lines.len())]
 }
 
 /// Returns the lines that begin blocks, each with where its block ends: at the next, or with all lines.

@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::super::draft::{Draft, Found, Style};
 use super::super::reason::exception;
-use super::{Sheet, until};
+use super::{Sheet, look, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:\[\w+\] )?==> X (?P<name>.+?) +(?:[\d.]+m?s )?(?P<said>[\w.$]+\.\w*(?:Exception|Error|Failure)\w*(?:: .*)?)$")
@@ -27,7 +27,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         if let Some(failed) = FAILED.captures(line) {
             found.push(munit(&failed["name"], &failed["said"], until(sheet.lines, at + 1, is_end)));
         } else if let Some(failed) = JUNIT.captures(line) {
-            let stack = sheet.lines[at + 1..].iter().map_while(|line| line.strip_prefix("[error]     at "));
+            let stack = look(&sheet.lines[at + 1..]).map_while(|line| line.strip_prefix("[error]     at "));
             let stack: Vec<String> = stack.map(|place| format!("    at {place}")).collect();
             let said = failed.name("said").map_or("", |said| said.as_str());
             let block: Vec<&str> = [said].into_iter().chain(stack.iter().map(String::as_str)).collect();

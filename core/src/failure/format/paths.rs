@@ -40,6 +40,18 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
+/// Reads the list of a formatter that cannot parse some of its files and reports why. Without these reports, the output is only the
+/// names of other files.
+pub(in crate::failure) fn read_rest(pages: [&[&str]; 2], found: &mut Found<'_>) {
+    let lines = || {
+        let lines = pages.into_iter().flatten().map(|line| line.trim_end());
+        lines.filter(|line| !line.is_empty() && !unparsed::is_epilogue(line))
+    };
+    if lines().all(|line| is_path(line) && !is_command(line, false)) && !found.has_problem_in(lines()) {
+        lines().for_each(|line| found.push(Draft::unformatted("list", line, None, line)));
+    }
+}
+
 fn place(line: &str) -> Option<Captures<'_>> {
     const LENGTH_MAX: usize = 4096;
     let place = Some(line).filter(|line| line.len() <= LENGTH_MAX).and_then(|line| PLACE.captures(line))?;

@@ -1,7 +1,7 @@
 //! PHPUnit, also with `--testdox`, and Pest in its list.
 
 use super::super::draft::{Draft, Found};
-use super::{Lines, Sheet, numbered};
+use super::{Lines, Sheet, look, numbered};
 
 /// Reads the numbered lists of errors and failures; those of warnings and risky tests fail nothing.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -49,7 +49,7 @@ fn testdox(lines: &[&str], found: &mut Found<'_>) {
         let Some(name) = line.strip_prefix(" ✘ ").and_then(|rest| rest.split("  ").next()) else {
             continue;
         };
-        let told: Vec<&str> = lines[at + 1..].iter().map_while(|line| behind_bar(line)).collect();
+        let told: Vec<&str> = look(&lines[at + 1..]).map_while(|line| behind_bar(line)).collect();
         let said = told.iter().copied().skip_while(|line| line.is_empty());
         let block: Vec<&str> = said.take_while(|line| !is_place(line)).collect();
         found.push(placed(Draft::test("phpunit", &format!("{class}::{name}"), &block), &told));

@@ -1,7 +1,7 @@
 //! Robot Framework: `Adds One   | FAIL |`, and the message below; dotted, `FAIL: Suite.Adds One`.
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::{Sheet, look_back, until};
 
 const FAILED: &str = "| FAIL |";
 
@@ -52,8 +52,8 @@ fn suites<'a>(sheet: &Sheet<'a>) -> Vec<(usize, &'a str)> {
 /// Returns the name of a test in what stands before its status: if it printed something, the name is above that.
 fn name<'a>(head: &'a str, above: &[&'a str]) -> Option<&'a str> {
     let head = if head.is_empty() {
-        let rule = above.iter().rposition(|line| is_rule(line))?;
-        above.get(rule + 1)?
+        let below = look_back(above).position(|line| is_rule(line))?;
+        above.get(above.len() - below)?
     } else {
         head
     };

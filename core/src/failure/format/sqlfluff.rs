@@ -1,7 +1,7 @@
 //! sqlfluff: `== [file] FAIL`, and below it `L:   1 | P:  10 | CP01 | message`.
 
 use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::{Sheet, look};
 
 /// Reads the problems below each file.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -10,11 +10,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             continue;
         };
         let below =
-            sheet.lines[at + 1..].iter().take_while(|line| line.starts_with("L:") || line.starts_with(' '));
+            look(&sheet.lines[at + 1..]).take_while(|line| line.starts_with("L:") || line.starts_with(' '));
         let lines: Vec<&str> = below.copied().collect();
         for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("L:")) {
             // A long message goes on below, as does the name of the rule.
-            let more = lines[at + 1..].iter().take_while(|line| line.starts_with(' '));
+            let more = look(&lines[at + 1..]).take_while(|line| line.starts_with(' '));
             let more = more.map(|line| line.trim_start_matches([' ', '|']));
             if let Some(draft) = problem(file, line, more) {
                 found.push(draft);

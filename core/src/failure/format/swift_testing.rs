@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::{Sheet, look};
 
 static ISSUE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"^\S+ +Test (?:case passing \d+ arguments? (?P<given>.*?) to )?(?:"(?P<title>.+?)"|(?P<name>[\w.]+\(.*?\)|`.+?`(?:\(\))?)) recorded an issue(?: with \d+ arguments? (?P<arguments>.*?))?(?: at (?P<file>[^\s:]+):(?P<line>\d+):\d+)?: (?P<what>.*)$"#)
@@ -30,7 +30,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         if !told.insert((name.clone(), text("file").to_owned())) {
             continue;
         }
-        let comments = sheet.lines[at + 1..].iter().take_while(|line| line.starts_with("↳ ")).copied();
+        let comments = look(&sheet.lines[at + 1..]).take_while(|line| line.starts_with("↳ ")).copied();
         let message: Vec<&str> = [line].into_iter().chain(comments).collect();
         let (kind, _) = text("what").split_once(": ").unwrap_or_default();
         let draft = Draft::test("swift-testing", &name, &[text("what")]).kind(kind).within(text("file"));

@@ -9,7 +9,7 @@ use super::super::draft::{Draft, Found, Style};
 use super::super::listing::{Ending, Tell};
 use super::super::page::Page;
 use super::super::reason::{begins, indentation, leading_number};
-use super::{Sheet, check, diagnostic, mocha, node_test, places, prove, until};
+use super::{Sheet, check, diagnostic, look, mocha, node_test, places, prove, until};
 use crate::verdict::text::strip_ansi;
 
 /// Reads every point that is not ok and not expected to be so.
@@ -122,8 +122,8 @@ fn said(lines: &[&str], dashed: impl Iterator<Item = usize>) -> Vec<Range<usize>
             && at > 0
             && lines[at].trim() == "---"
             && (above().starts_with("ok ") || above().starts_with("not ok "));
-        let closes = |line: &&str| line.trim() == "..." && indentation(line) == indentation(lines[at]);
-        if opens && let Some(length) = lines[at..].iter().position(closes) {
+        let closes = |line: &&&str| line.trim() == "..." && indentation(line) == indentation(lines[at]);
+        if opens && let Some(length) = look(&lines[at..]).position(|line| closes(&line)) {
             blocks.push(at..at + length + 1);
         }
     }
@@ -326,7 +326,7 @@ fn says_why(below: &[&str]) -> bool {
         "error:", "message:", "diff:", "found:", "failureType:", "signal:", "timeout:", "exitCode:",
         "tapError:",
     ];
-    let mut block = below.iter().map(|line| line.trim()).take_while(|line| *line != "...");
+    let mut block = look(below).map(|line| line.trim()).take_while(|line| *line != "...");
     block.next() == Some("---") && block.any(|line| WHY.iter().any(|field| line.starts_with(field)))
 }
 
@@ -337,7 +337,7 @@ fn opens(point: &str) -> bool {
 
 /// Says whether a point failed below a parent that has opened, further in than it.
 fn holds_failure(below: &[&str], depth: usize) -> bool {
-    let inner = below.iter().take_while(|line| line.trim().is_empty() || indentation(line) > depth);
+    let inner = look(below).take_while(|line| line.trim().is_empty() || indentation(line) > depth);
     inner
         .map(|line| line.trim_start())
         .any(|line| line.strip_prefix("not ok ").is_some_and(|rest| name(rest).is_some()))

@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::super::draft::{Draft, Found};
 use super::super::reason::{exception, is_frame};
-use super::{Sheet, libtest, until};
+use super::{Sheet, libtest, look_back, until};
 
 /// Reads the last exception of each language that a stack belongs to.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -405,7 +405,7 @@ fn lua(lines: &[&str], found: &mut Found<'_>) {
         Regex::new(r"^(?:lua\S*: )?(?P<file>[^\s:]+\.lua):(?P<line>\d+): (?P<what>.*)$").expect("well formed")
     });
     let Some(at) = lines.iter().position(|line| line.trim() == "stack traceback:") else { return };
-    if let Some(raised) = lines[..at].iter().rev().find_map(|line| RAISED.captures(line)) {
+    if let Some(raised) = look_back(&lines[..at]).find_map(|line| RAISED.captures(line)) {
         let draft = Draft::process("traceback", "error", &[&raised["what"]]);
         found.push(draft.at(&raised["file"], raised["line"].parse().ok()).message(&raised[0]));
     }

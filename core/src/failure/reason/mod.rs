@@ -11,6 +11,7 @@ mod ruby;
 mod rust;
 
 use super::draft::Style;
+use super::work;
 
 pub(super) use exception::exception;
 
@@ -53,7 +54,8 @@ const LINES_MAX: usize = 400;
 impl Reason {
     /// Reads a block.
     pub(super) fn of(block: &[&str]) -> Self {
-        let block = &block[..block.len().min(LINES_MAX)];
+        let block = &block[..work::allowed(block.len().min(LINES_MAX))];
+        work::spend(block.len());
         let mut reason = READERS.iter().find_map(|read| read(block)).unwrap_or_else(|| plain(block));
         if reason.file.is_none() {
             (reason.file, reason.line) = exception::first_frame(block);
