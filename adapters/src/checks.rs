@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -19,13 +19,27 @@ use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::Blob;
 use unstuck_store::blobs::BlobStore;
 
-use crate::blocking::blocking;
+use crate::blocking::{Unfinished, blocking, within};
+use crate::folder;
 use crate::process::{self, Spec, Stop, StopSignal};
 use crate::redact::Redactor;
 use crate::reports::Reports;
 
-/// Output beyond this is not read for failures; its end is where tools say what failed.
-const READ_MAX: u64 = 8 << 20;
+/// Maximum bytes of a report that are read for failures.
+const REPORT_MAX: u64 = 8 << 20;
+
+/// Maximum bytes of a stream that are read for failures: its end, where tools say what failed.
+const STREAM_MAX: u64 = 2 << 20;
+
+/// Maximum lines of a stream that are read for failures. The readers keep several words for each line, so lines of a few
+/// bytes would take many times the memory of the text.
+const LINES_MAX: usize = 50_000;
+
+/// Maximum time for reading one output. Reading is linear, so only a fault of a reader or a busy machine takes it.
+pub const READING_MAX: Duration = Duration::from_secs(60);
+
+/// Minimum time for reading the output of a command that used all of the time of its check.
+const READING_MIN: Duration = Duration::from_secs(1);
 
 /// What is to be run.
 #[derive(Clone, Debug)]
@@ -68,7 +82,7 @@ pub struct Command {
     /// Patterns of the reports that it writes, from the folder that it runs in.
     pub reports: Vec<String>,
     /// What it showed before the work began.
-    pub before: Option<Box<Before>>,
+    pub before: Option<Arc<Before>>,
 }
 
 /// What a command showed before the work began.
@@ -94,7 +108,7 @@ impl Before {
 /// what each showed. It ends early when it is told to stop, or its time is up.
 pub async fn run(
     suite: Suite,
-    blobs: &dyn BlobStore,
+    blobs: &Arc<dyn BlobStore>,
     redactor: &Redactor,
     stop: StopSignal,
     mut show: impl FnMut(&str) + Send,
@@ -108,13 +122,20 @@ pub async fn run(
             let spec = Spec { limit: end.saturating_duration_since(Instant::now()), ..spec.clone() };
             let cwd = spec.cwd.clone();
             let watched = Reports::look(&cwd, &reports);
-            let mut outcome = process::run(spec, blobs, redactor, stop.clone(), &mut show).await;
+            let mut outcome = process::run(spec, &**blobs, redactor, stop.clone(), &mut show).await;
             let (reports, notes) = watched.written();
             outcome.notes.extend(notes);
             let reports: Vec<Vec<u8>> =
                 reports.iter().map(|it| redactor.redact_bytes(it).0.into_owned()).collect();
-            let result = result_of(&run, &cwd, &outcome, &reports, before.as_deref(), blobs);
+            let limit = end.saturating_duration_since(Instant::now()).clamp(READING_MIN, READING_MAX);
+            let reading = Reading { run: &run, cwd: &cwd, reports, before: before.clone(), limit };
+            let read = reading.result_of(&mut outcome, blobs, &stop).await;
             add(&mut together, &run, outcome);
+            let Ok(result) = read else {
+                // An earlier observation that was read says more than one that was not.
+                seen = seen.or(read.err());
+                break;
+            };
             let Some(first) = seen.take() else {
                 let again = may_be_flaky(&result) && *stop.borrow() == Stop::Run;
                 seen = Some(result);
@@ -147,36 +168,124 @@ pub async fn run(
     (together, results)
 }
 
-/// Reads what a command showed, on its output and in its reports, also of what failed before the work began.
-pub fn result_of(
-    run: &str,
-    cwd: &Path,
-    outcome: &Outcome,
-    reports: &[Vec<u8>],
-    before: Option<&Before>,
-    blobs: &dyn BlobStore,
-) -> CommandResult {
-    let stdout = whole(outcome.stdout.as_ref(), &outcome.answer, blobs, READ_MAX);
-    let stderr = whole(outcome.stderr.as_ref(), &outcome.stderr_tail, blobs, READ_MAX);
-    let bare = CommandResult {
-        run: run.to_owned(),
-        exit: outcome.exit.clone(),
-        duration: outcome.duration,
-        stdout: outcome.stdout,
-        stderr: outcome.stderr,
-        // What cannot be kept was read all the same.
-        reports: reports.iter().filter_map(|report| blobs.put(report).ok()).collect(),
-        tail: tail(outcome),
-        tool: String::new(),
-        failures: Vec::new(),
-        failures_left_out: 0,
-        flaky: Vec::new(),
-        confidence: Confidence::High,
-        tests: None,
-        listed: Listed::default(),
-        observations: 1,
+/// The output of a command that ended, to be read.
+#[derive(Debug)]
+pub struct Reading<'a> {
+    /// The command line.
+    pub run: &'a str,
+    /// The folder that it ran in.
+    pub cwd: &'a Path,
+    /// The reports that it wrote.
+    pub reports: Vec<Vec<u8>>,
+    /// The result from before the work began.
+    pub before: Option<Arc<Before>>,
+    /// Maximum time for reading.
+    pub limit: Duration,
+}
+
+impl Reading<'_> {
+    /// Reads what a command showed, on its output and in its reports, also of what failed before the work began. The caller's
+    /// thread only waits.
+    ///
+    /// # Errors
+    ///
+    /// Reading was stopped or took too long. Then the result has only how the command ended, and the notes of the outcome
+    /// say why.
+    pub async fn result_of(
+        self,
+        outcome: &mut Outcome,
+        blobs: &Arc<dyn BlobStore>,
+        stop: &StopSignal,
+    ) -> Result<CommandResult, CommandResult> {
+        let Self { run, cwd, reports, before, limit } = self;
+        let mut bare = CommandResult {
+            run: run.to_owned(),
+            exit: outcome.exit.clone(),
+            duration: outcome.duration,
+            stdout: outcome.stdout,
+            stderr: outcome.stderr,
+            reports: Vec::new(),
+            tail: tail(outcome),
+            tool: String::new(),
+            failures: Vec::new(),
+            failures_left_out: 0,
+            flaky: Vec::new(),
+            confidence: Confidence::Low,
+            tests: None,
+            listed: Listed::default(),
+            observations: 1,
+        };
+        let reports = match reports.is_empty() {
+            true => reports,
+            false => {
+                let blobs = Arc::clone(blobs);
+                // A report that cannot be kept is read all the same.
+                let keep = move |reports: Vec<Vec<u8>>| {
+                    let kept = reports.iter().filter_map(|report| blobs.put(report).ok()).collect();
+                    (reports, kept)
+                };
+                let (reports, kept) = blocking(move || keep(reports)).await;
+                bare.reports = kept;
+                reports
+            }
+        };
+        let work = {
+            let (bare, cwd, before, blobs) =
+                (bare.clone(), cwd.to_owned(), before.clone(), Arc::clone(blobs));
+            let ends = [outcome.answer.clone(), outcome.stderr_tail.clone()];
+            move || {
+                let [stdout, stderr] = [(bare.stdout, &ends[0]), (bare.stderr, &ends[1])]
+                    .map(|(blob, end)| within_bounds(whole(blob.as_ref(), end, &*blobs, STREAM_MAX)));
+                let printed = Printed { stdout, stderr, reports: Cow::Owned(reports) };
+                read(bare, &cwd, &printed, before.as_deref(), &*blobs)
+            }
+        };
+        match within(limit, stop, work).await {
+            Ok(result) => Ok(result),
+            Err(Unfinished::Stopped) => {
+                outcome.exit = Exit::Stopped;
+                Err(CommandResult { exit: Exit::Stopped, ..bare })
+            }
+            Err(Unfinished::TimedOut(limit)) => {
+                outcome
+                    .notes
+                    .push(unread(&format!("reading it took longer than {:.0} s", limit.as_secs_f64())));
+                Err(unparsed(bare, outcome, cwd, before.as_deref()))
+            }
+            Err(Unfinished::NoThread(error)) => {
+                outcome.notes.push(unread(&format!("the system gave no thread: {error}")));
+                Err(unparsed(bare, outcome, cwd, before.as_deref()))
+            }
+        }
+    }
+}
+
+/// Says that an output was not read.
+fn unread(why: &str) -> String {
+    format!("the output was not read for failures, only the exit status counts: {why}")
+}
+
+/// Returns the result of a command whose output no reader understands.
+fn unparsed(bare: CommandResult, outcome: &Outcome, cwd: &Path, before: Option<&Before>) -> CommandResult {
+    let cwd = cwd.to_string_lossy();
+    let ends = failure::Output {
+        command: &bare.run,
+        cwd: &cwd,
+        exit_code: code(&bare.exit),
+        stdout: outcome.answer.as_bytes(),
+        stderr: outcome.stderr_tail.as_bytes(),
+        ..failure::Output::default()
     };
-    read(bare, cwd, &Printed { stdout, stderr, reports: Cow::Borrowed(reports) }, before, blobs)
+    let failures = failure::unparsed(&ends);
+    let naming = before.map(|before| before.result.listed.naming.clone()).unwrap_or_default();
+    CommandResult { failures, listed: Listed { naming, ..Listed::default() }, ..bare }
+}
+
+fn code(exit: &Exit) -> Option<i32> {
+    match exit {
+        Exit::Code(code) => Some(*code),
+        _ => None,
+    }
 }
 
 /// Reads again what a command showed, from what was kept of it. What was found to be flaky stays so. `before` is what it
@@ -214,10 +323,7 @@ fn read(
     blobs: &dyn BlobStore,
 ) -> CommandResult {
     let cwd = cwd.to_string_lossy();
-    let exit_code = match bare.exit {
-        Exit::Code(code) => Some(code),
-        _ => None,
-    };
+    let exit_code = code(&bare.exit);
     let failed_before = before.map(|before| before.result.failed_tests());
     let output = failure::Output {
         command: &bare.run,
@@ -256,7 +362,7 @@ fn listed(
         false => &none,
     };
     // Where only the end of an output was read, a name may stand before it.
-    let is_cut = is_cut(result) || is_cut(&before.result);
+    let is_cut = is_cut(result, blobs) || is_cut(&before.result, blobs);
     let mut listed = match is_cut {
         true => listing.listed(failed, known),
         false => listing.since(failed, known),
@@ -270,9 +376,29 @@ fn listed(
     listed
 }
 
-/// Says whether it printed more than is read of it.
-fn is_cut(result: &CommandResult) -> bool {
-    [&result.stdout, &result.stderr].into_iter().flatten().chain(&result.reports).any(|it| it.size > READ_MAX)
+/// Says whether it printed more than is read of it. What cannot be read is not complete.
+fn is_cut(result: &CommandResult, blobs: &dyn BlobStore) -> bool {
+    let has_many_lines = |blob: &Blob| {
+        let may_have = usize::try_from(blob.size).is_ok_and(|size| size > LINES_MAX);
+        may_have && latest(blob, blobs, STREAM_MAX).map_or(true, |bytes| start_of_last_lines(&bytes) > 0)
+    };
+    result.reports.iter().any(|it| it.size > REPORT_MAX)
+        || [&result.stdout, &result.stderr]
+            .into_iter()
+            .flatten()
+            .any(|it| it.size > STREAM_MAX || has_many_lines(it))
+}
+
+/// Keeps the last lines of an output, at most [`LINES_MAX`].
+fn within_bounds(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.drain(..start_of_last_lines(&bytes));
+    bytes
+}
+
+/// Returns where the last [`LINES_MAX`] lines begin.
+fn start_of_last_lines(bytes: &[u8]) -> usize {
+    let body = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    memchr::memrchr_iter(b'\n', body).nth(LINES_MAX - 1).map_or(0, |end| end + 1)
 }
 
 /// Reads which tests an earlier output names; none of one that was not kept.
@@ -292,10 +418,12 @@ impl Printed<'_> {
     /// Reads what was kept of it.
     fn kept(result: &CommandResult, blobs: &dyn BlobStore) -> io::Result<Self> {
         let read = |blob: &Option<Blob>| {
-            blob.as_ref().map_or_else(|| Ok(Vec::new()), |blob| end_of(blob, blobs, READ_MAX))
+            blob.as_ref()
+                .map_or_else(|| Ok(Vec::new()), |blob| end_of(blob, blobs, STREAM_MAX))
+                .map(within_bounds)
         };
         let reports =
-            result.reports.iter().map(|blob| end_of(blob, blobs, READ_MAX)).collect::<io::Result<_>>()?;
+            result.reports.iter().map(|blob| end_of(blob, blobs, REPORT_MAX)).collect::<io::Result<_>>()?;
         Ok(Self {
             stdout: read(&result.stdout)?,
             stderr: read(&result.stderr)?,
@@ -320,7 +448,20 @@ pub(crate) fn whole(blob: Option<&Blob>, text: &str, blobs: &dyn BlobStore, max:
     let Some(blob) = blob.filter(|blob| blob.size > u64::try_from(text.len()).unwrap_or(u64::MAX)) else {
         return text.as_bytes().to_vec();
     };
-    end_of(blob, blobs, max).unwrap_or_else(|_| text.as_bytes().to_vec())
+    latest(blob, blobs, max).unwrap_or_else(|_| text.as_bytes().to_vec())
+}
+
+/// Reads the end of an output that this process has just stored. If it is a file, the part in front of the end is
+/// skipped, whatever its size.
+fn latest(blob: &Blob, blobs: &dyn BlobStore, max: u64) -> io::Result<Vec<u8>> {
+    let Some(path) = blobs.file(blob).filter(|_| blob.size > max) else {
+        return end_of(blob, blobs, max);
+    };
+    let mut file = folder::open_file(&path)?;
+    file.seek(io::SeekFrom::Start(blob.size - max))?;
+    let mut bytes = Vec::new();
+    file.take(max).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads an output that was kept; the end of one of more than `max` bytes. An empty one is not stored.

@@ -3,13 +3,14 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use unstuck_adapters::checks::{self, Command, Suite};
 use unstuck_adapters::process::{self, Patience, Spec};
 use unstuck_adapters::redact::Redactor;
-use unstuck_store::blobs::MemoryBlobs;
+use unstuck_store::blobs::{BlobStore, MemoryBlobs};
 
 /// Runs commands, a failing one so often, in an empty folder, and says how all ended.
 fn check(commands: &[&str], observations: u32, want: Expect) {
@@ -37,9 +38,9 @@ fn check(commands: &[&str], observations: u32, want: Expect) {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let redactor = Redactor::from_environment(std::iter::empty(), &[]);
-    let (outcome, results) = runtime.block_on(async {
-        checks::run(suite, &MemoryBlobs::default(), &redactor, process::never(), |_| {}).await
-    });
+    let blobs: Arc<dyn BlobStore> = Arc::new(MemoryBlobs::default());
+    let (outcome, results) =
+        runtime.block_on(async { checks::run(suite, &blobs, &redactor, process::never(), |_| {}).await });
     let shown = results.iter().map(|it| {
         let failures: Vec<_> = it.failures.iter().map(unstuck_core::gate::name).collect();
         let flaky: Vec<_> = it.flaky.iter().map(unstuck_core::gate::name).collect();

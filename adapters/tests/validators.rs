@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use expect_test::{Expect, expect};
@@ -23,7 +24,7 @@ use unstuck_core::completion::{Checklist, Condition, Pattern, Phase, Run, Valida
 use unstuck_core::id::Millis;
 use unstuck_core::validator::params::ParamError;
 use unstuck_core::validator::{Extractor, SuccessWhen, ValidatorOutcome, ValidatorResult};
-use unstuck_store::blobs::MemoryBlobs;
+use unstuck_store::blobs::{BlobStore, MemoryBlobs};
 
 fn condition(name: &str, run: Run, success_when: Option<&str>, extract: &[(&str, &str)]) -> Condition {
     let extract = extract.iter().map(|(param, name)| ((*param).to_owned(), Extractor::named(name).unwrap()));
@@ -78,15 +79,11 @@ fn run_in(place: &Place, conditions: &[Condition]) -> Vec<ValidatorResult> {
 fn run_until(place: &Place, conditions: &[Condition], stop: process::StopSignal) -> Vec<ValidatorResult> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let redactor = Redactor::from_environment(std::iter::empty(), &[]);
-    runtime.block_on(validators::run(
-        conditions,
-        place,
-        Vec::new(),
-        &MemoryBlobs::default(),
-        &redactor,
-        stop,
-        |_| {},
-    ))
+    runtime.block_on(validators::run(conditions, place, Vec::new(), &memory(), &redactor, stop, |_| {}))
+}
+
+fn memory() -> Arc<dyn BlobStore> {
+    Arc::new(MemoryBlobs::default())
 }
 
 /// A folder with one file.
@@ -480,7 +477,7 @@ fn secrets_are_in_no_param() {
     let secrets = [("API_TOKEN".to_owned(), "s3cr3t-value-of-a-token".to_owned())];
     let redactor = Redactor::new(secrets);
     let leaks = command("c", "echo s3cr3t-value-of-a-token; exit 1", "exitCode:0", &[("out", "stdout")]);
-    let blobs = MemoryBlobs::default();
+    let blobs = memory();
     let results = runtime.block_on(async {
         validators::run(
             &[leaks],

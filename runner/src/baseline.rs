@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use unstuck_adapters::blocking::blocking;
+use unstuck_adapters::blocking::{blocking, within};
 use unstuck_adapters::branch;
 use unstuck_adapters::checks::{self, Suite, Witness};
 use unstuck_adapters::process::StopSignal;
@@ -62,7 +62,7 @@ async fn run(
     };
     // What the commands need may be in no commit; so what fails there, or is left out, is looked at here, too.
     let show = |line: &str| world.watcher.line(&step.id, line);
-    let (mut outcome, results) = checks::run(suite, &*world.blobs, &world.redactor, stop, show).await;
+    let (mut outcome, results) = checks::run(suite, &world.blobs, &world.redactor, stop, show).await;
     let note = clean.map_or_else(Some, |clean| clean.differs_from(&results));
     outcome.notes.extend(note.map(|why| format!("the baseline was taken in the workspace: {why}")));
     (outcome, results)
@@ -90,7 +90,7 @@ async fn in_checkout(
     suite.commands.iter_mut().for_each(|command| command.spec.cwd.clone_from(&there));
     suite.witness = Some(witness(&there));
     let show = |line: &str| world.watcher.line(&step.id, line);
-    let taken = checks::run(suite, &*world.blobs, &world.redactor, stop, show).await;
+    let taken = checks::run(suite, &world.blobs, &world.redactor, stop.clone(), show).await;
     let world = Arc::clone(world);
     let look = move || {
         // The commands may have filled them.
@@ -100,7 +100,8 @@ async fn in_checkout(
             taken.1.iter().any(|result| checks::leaves_tests_out(result, &there, &*world.blobs));
         Ok(Clean { taken, unfilled, leaves_tests_out })
     };
-    blocking(look).await
+    let looked = within(checks::READING_MAX, &stop, look).await;
+    looked.unwrap_or_else(|_| Err("the output of a clean checkout was not read in time".to_owned()))
 }
 
 impl Clean {

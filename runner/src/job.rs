@@ -242,7 +242,7 @@ fn suite(
         let before = asked.at.baseline.as_deref().and_then(|results| results.get(at));
         let before = before.map(|result| {
             let removed = files_removed(world, asked.at, result);
-            Box::new(checks::Before::new(result.clone(), removed))
+            Arc::new(checks::Before::new(result.clone(), removed))
         });
         checks::Command { run: command.run.clone(), spec, reports: command.reports.clone(), before }
     };
@@ -400,19 +400,24 @@ pub(crate) async fn run(
             let mut outcome = match client {
                 Some(client) => {
                     let mut listener = Listener::new(client, (model, wrap), due, &*world.watcher, tell);
-                    let running = process::run(spec, &*world.blobs, &world.redactor, stop, &mut listener);
+                    let running =
+                        process::run(spec, &*world.blobs, &world.redactor, stop.clone(), &mut listener);
                     let mut outcome = running.await;
                     listener.finish(&mut outcome);
                     outcome
                 }
-                None => process::run(spec, &*world.blobs, &world.redactor, stop, &mut show).await,
+                None => process::run(spec, &*world.blobs, &world.redactor, stop.clone(), &mut show).await,
             };
             call::note_reset(kind, &mut outcome, world.clock.now());
             let commands = match step.check.as_ref().map(|check| &check.by) {
                 Some(CheckBy::Exit(_))
                     if inquiry == Some(Inquiry::Check) && outcome.exit != Exit::Code(0) =>
                 {
-                    vec![checks::result_of("the check", &cwd, &outcome, &[], None, &*world.blobs)]
+                    let limit = checks::READING_MAX;
+                    let (reports, before) = (Vec::new(), None);
+                    let reading = checks::Reading { run: "the check", cwd: &cwd, reports, before, limit };
+                    let read = reading.result_of(&mut outcome, &world.blobs, &stop).await;
+                    vec![read.unwrap_or_else(|unread| unread)]
                 }
                 _ => Vec::new(),
             };
@@ -420,7 +425,7 @@ pub(crate) async fn run(
         }
         Job::Checks(suite, removed) => {
             let (outcome, mut commands) =
-                checks::run(*suite, &*world.blobs, &world.redactor, stop, show).await;
+                checks::run(*suite, &world.blobs, &world.redactor, stop, show).await;
             if let Some(removed) = removed {
                 removed.note(world, &mut commands).await;
             }

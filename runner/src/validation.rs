@@ -169,7 +169,7 @@ impl Validation {
                 &conditions,
                 &place,
                 std::mem::take(&mut kept),
-                &*world.blobs,
+                &world.blobs,
                 &world.redactor,
                 stop.clone(),
                 show,

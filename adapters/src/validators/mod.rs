@@ -14,6 +14,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -29,7 +30,8 @@ use unstuck_core::validator::{
 use unstuck_store::Read;
 use unstuck_store::blobs::BlobStore;
 
-use crate::checks::whole;
+use crate::blocking::{Unfinished, within};
+use crate::checks::{READING_MAX, whole};
 use crate::environment::PREFIXES;
 use crate::folder;
 use crate::git::{self, MISLEADING};
@@ -80,7 +82,7 @@ pub async fn run(
     conditions: &[Condition],
     place: &Place,
     known: Vec<Option<ValidatorResult>>,
-    blobs: &dyn BlobStore,
+    blobs: &Arc<dyn BlobStore>,
     redactor: &Redactor,
     stop: StopSignal,
     mut show: impl FnMut(&str) + Send,
@@ -161,7 +163,7 @@ pub fn absent(
 /// What all validators of a check share.
 struct Bench<'a> {
     place: &'a Place,
-    blobs: &'a dyn BlobStore,
+    blobs: &'a Arc<dyn BlobStore>,
     redactor: &'a Redactor,
     hiding: Result<Hiding, String>,
 }
@@ -211,8 +213,31 @@ impl Bench<'_> {
             };
         }
         spec.env.extend(looking.as_ref().map(Looking::environment));
-        let outcome = process::run(spec, self.blobs, self.redactor, stop.clone(), show).await;
-        let mut result = self.read(condition, command, limit, outcome);
+        let outcome = process::run(spec, &**self.blobs, self.redactor, stop.clone(), show).await;
+        let reading = Reading {
+            condition: condition.clone(),
+            command: command.to_owned(),
+            limit,
+            outcome,
+            output_max: self.place.output_max,
+            workspace: self.place.workspace.clone(),
+            base: self.place.base.clone(),
+            blobs: Arc::clone(self.blobs),
+        };
+        let mut result = match within(READING_MAX, stop, move || reading.result()).await {
+            Ok(result) => result,
+            Err(Unfinished::Stopped) => {
+                let unread = unrun(&condition.validator, "it was stopped");
+                ValidatorResult { exit: Exit::Stopped, ..unread }
+            }
+            Err(Unfinished::TimedOut(limit)) => {
+                let why = format!("reading its output took longer than {:.0} s", limit.as_secs_f64());
+                unrun(&condition.validator, &why)
+            }
+            Err(Unfinished::NoThread(error)) => {
+                unrun(&condition.validator, &format!("its output was not read: no thread: {error}"))
+            }
+        };
         if let Some(looking) = looking.filter(|_| result.outcome == ValidatorOutcome::Fail) {
             result.error = format!("{}\n\n{}", result.error.trim_end(), looking.hint());
         }
@@ -236,59 +261,6 @@ impl Bench<'_> {
             asks: Vec::new(),
             grace: self.place.grace,
             mark: self.place.mark.clone(),
-        }
-    }
-
-    /// Reads what a command left behind.
-    fn read(
-        &self,
-        condition: &Condition,
-        command: &str,
-        limit: Duration,
-        outcome: Outcome,
-    ) -> ValidatorResult {
-        let validator = &condition.validator;
-        // A judgement by the end alone would pass what says at its beginning that it failed.
-        let all = self.place.output_max;
-        let stdout = whole(outcome.stdout.as_ref(), &outcome.answer, self.blobs, all);
-        let stderr = whole(outcome.stderr.as_ref(), &outcome.stderr_tail, self.blobs, all);
-        let cwd = self.place.workspace.to_string_lossy();
-        let repository = self.repository(validator);
-        let below_root = repository::below_root(command, &self.place.workspace);
-        let raw = Raw {
-            command,
-            cwd: &cwd,
-            exit: &outcome.exit,
-            stdout: &stdout,
-            stderr: &stderr,
-            failed: false,
-            asked: &[],
-            missing: &[],
-            repository: repository.as_ref(),
-            below_root: &below_root,
-        };
-        let facts = Facts::new(raw);
-        let ended = Ended {
-            exit: raw.exit,
-            stdout: raw.stdout,
-            stderr: raw.stderr,
-            recognised: facts.is_told_by_a_tool(),
-            limit: Millis(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
-            output_max: self.place.output_max,
-        };
-        let (found, said) = judged(validator, &ended);
-        let facts = facts.of_failed(found != ValidatorOutcome::Pass);
-        let mut told = Told::of(condition, &found, &facts);
-        if let Some(said) = said {
-            told = told.and_said(condition, &found, said);
-        }
-        told.failures.truncate(failure::FAILURES_MAX);
-        failure::shorten(&mut told.failures);
-        ValidatorResult {
-            exit: outcome.exit.clone(),
-            stdout: outcome.stdout,
-            stderr: outcome.stderr,
-            ..result_of(validator, found, told)
         }
     }
 
@@ -354,12 +326,74 @@ impl Bench<'_> {
         let exit = Exit::Code(i32::from(reading.outcome != ValidatorOutcome::Pass));
         ValidatorResult { exit, ..result_of(validator, reading.outcome, told) }
     }
+}
+
+/// The output of a command, with all that its judgement needs. Another thread reads it.
+struct Reading {
+    condition: Condition,
+    command: String,
+    limit: Duration,
+    outcome: Outcome,
+    output_max: u64,
+    workspace: PathBuf,
+    base: Option<String>,
+    blobs: Arc<dyn BlobStore>,
+}
+
+impl Reading {
+    /// Reads what a command left behind.
+    fn result(self) -> ValidatorResult {
+        let Self { condition, command, limit, outcome, .. } = &self;
+        let validator = &condition.validator;
+        // A judgement by the end alone would pass what says at its beginning that it failed.
+        let all = self.output_max;
+        let stdout = whole(outcome.stdout.as_ref(), &outcome.answer, &*self.blobs, all);
+        let stderr = whole(outcome.stderr.as_ref(), &outcome.stderr_tail, &*self.blobs, all);
+        let cwd = self.workspace.to_string_lossy();
+        let repository = self.repository(validator);
+        let below_root = repository::below_root(command, &self.workspace);
+        let raw = Raw {
+            command,
+            cwd: &cwd,
+            exit: &outcome.exit,
+            stdout: &stdout,
+            stderr: &stderr,
+            failed: false,
+            asked: &[],
+            missing: &[],
+            repository: repository.as_ref(),
+            below_root: &below_root,
+        };
+        let facts = Facts::new(raw);
+        let ended = Ended {
+            exit: raw.exit,
+            stdout: raw.stdout,
+            stderr: raw.stderr,
+            recognised: facts.is_told_by_a_tool(),
+            limit: Millis(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+            output_max: self.output_max,
+        };
+        let (found, said) = judged(validator, &ended);
+        let facts = facts.of_failed(found != ValidatorOutcome::Pass);
+        let mut told = Told::of(condition, &found, &facts);
+        if let Some(said) = said {
+            told = told.and_said(condition, &found, said);
+        }
+        told.failures.truncate(failure::FAILURES_MAX);
+        failure::shorten(&mut told.failures);
+        ValidatorResult {
+            exit: outcome.exit.clone(),
+            stdout: outcome.stdout,
+            stderr: outcome.stderr,
+            ..result_of(validator, found, told)
+        }
+    }
 
     /// Asks for the state of the repository, where something of it is extracted.
     fn repository(&self, validator: &Validator) -> Option<Repository> {
         let asked = [Extractor::BranchName, Extractor::RemoteStatus, Extractor::MergeStatus];
         let wanted = validator.extract.values().any(|extractor| asked.contains(extractor));
-        wanted.then(|| repository::of(&self.place.workspace, self.place.base.as_deref())).flatten()
+        wanted.then(|| repository::of(&self.workspace, self.base.as_deref())).flatten()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -12,7 +13,7 @@ use unstuck_adapters::registry::{Registry, Wanted};
 use unstuck_adapters::validators::{self, Place};
 use unstuck_core::completion::{Completion, Condition, Run};
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
-use unstuck_store::blobs::MemoryBlobs;
+use unstuck_store::blobs::{BlobStore, MemoryBlobs};
 
 use super::registry::{pair, registry};
 use crate::args::Global;
@@ -127,7 +128,7 @@ fn run(condition: &Condition, workspace: PathBuf) -> Result<ValidatorResult> {
         workspace,
     };
     let (_running, stop) = tokio::sync::watch::channel(Stop::Run);
-    let blobs = MemoryBlobs::default();
+    let blobs: Arc<dyn BlobStore> = Arc::new(MemoryBlobs::default());
     let redactor = Redactor::from_environment(std::env::vars_os(), &[]);
     let conditions = std::slice::from_ref(condition);
     let found =
