@@ -14,7 +14,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use unstuck_core::clip;
 use unstuck_core::event::{Exit, Outcome};
-use unstuck_core::failure::{self, Confidence, Failure, Fingerprint, Listed, Listing, TestName};
+use unstuck_core::failure::{
+    self, Confidence, Failure, Fingerprint, Listed, Listing, TestName, UNREAD_REPORT,
+};
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::Blob;
 use unstuck_store::blobs::BlobStore;
@@ -125,8 +127,8 @@ pub async fn run(
             let mut outcome = process::run(spec, &**blobs, redactor, stop.clone(), &mut show).await;
             let (reports, notes) = watched.written();
             outcome.notes.extend(notes);
-            let reports: Vec<Vec<u8>> =
-                reports.iter().map(|it| redactor.redact_bytes(it).0.into_owned()).collect();
+            let redacted = |(name, it): &(String, Vec<u8>)| (name.clone(), redactor.redact_bytes(it).0.into_owned());
+            let reports = reports.iter().map(redacted).collect();
             let limit = end.saturating_duration_since(Instant::now()).clamp(READING_MIN, READING_MAX);
             let reading = Reading { run: &run, cwd: &cwd, reports, before: before.clone(), limit };
             let read = reading.result_of(&mut outcome, blobs, &stop).await;
@@ -175,8 +177,8 @@ pub struct Reading<'a> {
     pub run: &'a str,
     /// The folder that it ran in.
     pub cwd: &'a Path,
-    /// The reports that it wrote.
-    pub reports: Vec<Vec<u8>>,
+    /// The reports that it wrote, with their names.
+    pub reports: Vec<(String, Vec<u8>)>,
     /// The result from before the work began.
     pub before: Option<Arc<Before>>,
     /// Maximum time for reading.
@@ -198,6 +200,7 @@ impl Reading<'_> {
         stop: &StopSignal,
     ) -> Result<CommandResult, CommandResult> {
         let Self { run, cwd, reports, before, limit } = self;
+        let (names, reports): (Vec<String>, Vec<Vec<u8>>) = reports.into_iter().unzip();
         let mut bare = CommandResult {
             run: run.to_owned(),
             exit: outcome.exit.clone(),
@@ -237,11 +240,16 @@ impl Reading<'_> {
                 let [stdout, stderr] = [(bare.stdout, &ends[0]), (bare.stderr, &ends[1])]
                     .map(|(blob, end)| within_bounds(whole(blob.as_ref(), end, &*blobs, STREAM_MAX)));
                 let printed = Printed { stdout, stderr, reports: Cow::Owned(reports) };
-                read(bare, &cwd, &printed, before.as_deref(), &*blobs)
+                let mut result = read(bare, &cwd, &printed, before.as_deref(), &*blobs);
+                let notes = name_unread(&mut result, &names, &printed.reports);
+                (result, notes)
             }
         };
         match within(limit, stop, work).await {
-            Ok(result) => Ok(result),
+            Ok((result, notes)) => {
+                outcome.notes.extend(notes);
+                Ok(result)
+            }
             Err(Unfinished::Stopped) => {
                 outcome.exit = Exit::Stopped;
                 Err(CommandResult { exit: Exit::Stopped, ..bare })
@@ -286,6 +294,25 @@ fn code(exit: &Exit) -> Option<i32> {
         Exit::Code(code) => Some(*code),
         _ => None,
     }
+}
+
+/// Puts the names of reports that could not be read into their failures, and returns a note for each.
+fn name_unread(result: &mut CommandResult, names: &[String], reports: &[Vec<u8>]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (name, bytes) in names.iter().zip(reports) {
+        let output = failure::Output {
+            exit_code: Some(0),
+            reports: vec![failure::Report { format: "", bytes }],
+            ..failure::Output::default()
+        };
+        for unread in failure::extract(&output).failures.iter().filter(|it| it.kind == UNREAD_REPORT) {
+            let said = unread.message.trim_start_matches("a report ");
+            notes.push(format!("the report {name} {said}"));
+            let own = result.failures.iter_mut().find(|it| it.fingerprint == unread.fingerprint);
+            own.into_iter().for_each(|own| own.message = format!("the report {name} {said}"));
+        }
+    }
+    notes
 }
 
 /// Reads again what a command showed, from what was kept of it. What was found to be flaky stays so. `before` is what it

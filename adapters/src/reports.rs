@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use unstuck_core::failure;
 use unstuck_core::scope::Patterns;
 
 /// Most files and folders that are looked at.
@@ -37,8 +38,9 @@ impl<'a> Reports<'a> {
         Self { root, patterns, before: found(root, patterns) }
     }
 
-    /// Returns the reports that were written since, in the order of their names, and a sentence for what is not read.
-    pub fn written(self) -> (Vec<Vec<u8>>, Vec<String>) {
+    /// Returns the reports that were written since, in the order of their names, each with its name, and a sentence for what is
+    /// not read.
+    pub fn written(self) -> (Vec<(String, Vec<u8>)>, Vec<String>) {
         let (mut reports, mut notes) = (Vec::new(), Vec::new());
         let (now, is_cut) = found(self.root, self.patterns);
         if is_cut || self.before.1 {
@@ -54,7 +56,8 @@ impl<'a> Reports<'a> {
                 continue;
             }
             match fs::read(&path) {
-                Ok(bytes) => reports.push(bytes),
+                // What is compared and redacted is text.
+                Ok(bytes) => reports.push((name, failure::decoded(&bytes).into_owned())),
                 Err(error) => notes.push(format!("the report {name} is not read: {error}")),
             }
         }
@@ -122,7 +125,9 @@ mod tests {
         write("out/new.txt", "text");
         write("one.json", "{}");
         let (written, notes) = reports.written();
-        assert_eq!(written, [b"{}".to_vec(), b"after!".to_vec(), b"new".to_vec()]);
+        let named = [("one.json", "{}"), ("out/again.xml", "after!"), ("out/deep/new.xml", "new")];
+        let named = named.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
+        assert_eq!(written, named);
         assert!(notes.is_empty(), "{notes:?}");
         let (written, notes) = Reports::look(root.path(), &patterns).written();
         assert!(written.is_empty());

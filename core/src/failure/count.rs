@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
+use super::counters::{self, Counter, Meaning};
 use super::format::{go_test, nextest, tap, without_time};
 use super::page::Page;
 
@@ -93,7 +94,7 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         // deno test.
         r"^(?:ok|FAILED) \| (?<passed>\d+) passed(?: \([^)]*\))? \| (?<failed>\d+) failed(?: \([^)]*\))?(?: \| (?<skipped>\d+) ignored)?",
         // Maven Surefire: without a time it is of a whole module.
-        r"^(?:\[\w+\] +)?Tests run: (?<total>\d+), Failures: (?<failed>\d+), Errors: (?<errors>\d+), Skipped: (?<off>\d+)\s*$",
+        r"^(?:\[\w+\] +)?Tests run: (?<total>\d+), Failures: (?<failed>\d+), Errors: (?<errors>\d+), Skipped: (?<off>\d+)(?:, [A-Z]\w*: \d+)*\s*$",
         // PHPUnit.
         r"^OK \((?<passed>\d+) tests?, ",
         r"^Tests: (?<total>\d+), Assertions: \d+(?:, Errors: (?<errors>\d+))?(?:, Failures: (?<failed>\d+))?(?:, Skipped: (?<off>\d+))?",
@@ -102,7 +103,7 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         // minitest; test-unit.
         r"^(?<total>\d+) (?:runs|tests), \d+ assertions, (?<failed>\d+) failures, (?<errors>\d+) errors(?:, (?<off>\d+) (?:skips|pendings))?(?:, (?<off2>\d+) omissions)?",
         // ExUnit; bats on a terminal.
-        r"^(?:(?<total2>\d+) doctests?, )?(?:(?<total3>\d+) propert(?:y|ies), )?(?<total>\d+) tests?, (?<failed>\d+) failures?(?:, (?<off>\d+) excluded)?(?:, (?<off2>\d+) invalid)?(?:, (?<off3>\d+) skipped)?",
+        r"^(?:(?<total2>\d+) doctests?, )?(?:(?<total3>\d+) propert(?:y|ies), )?(?<total>\d+) tests?, (?<failed>\d+) failures?(?:, (?<off>\d+) excluded)?(?:, \d+ invalid)?(?:, (?<off2>\d+) skipped)?",
         // dotnet test: of one assembly; of all, in words; of all, in lines.
         r"^\s*(?:Passed|Failed|Skipped)!\s+- Failed:\s+(?<failed>\d+), Passed:\s+(?<passed>\d+), Skipped:\s+(?<skipped>\d+), Total:",
         r"^\s*Test summary: total: \d+, failed: (?<failed>\d+), succeeded: (?<passed>\d+), skipped: (?<skipped>\d+)",
@@ -211,10 +212,35 @@ fn summaries(lines: &[&str]) -> Option<Tests> {
     let (mut sum, mut programs): (Option<Tests>, Option<Tests>) = (None, None);
     let mut latest: BTreeMap<&str, Tests> = BTreeMap::new();
     let mut twice = Twice::default();
+    let mut noted = 0;
+    each_summary(lines, &mut |at, summary, captures| {
+        lines[noted..=at].iter().for_each(|line| twice.note(line));
+        noted = at + 1;
+        let Some(tests) = numbers(captures) else { return };
+        match summary.kind {
+            Kind::Programs => programs = Some(programs.unwrap_or_default().plus(tests)),
+            Kind::Tests => sum = Some(sum.unwrap_or_default().plus(twice.taken_from(tests))),
+            Kind::Latest => {
+                latest.insert(summary.line.as_str(), tests);
+            }
+            Kind::Correction => {
+                let Some(before) = sum else { return };
+                // One test may fail several times, in parts of it.
+                let failed = tests.failed.min(before.passed);
+                let passed = (before.passed - failed).saturating_sub(tests.skipped);
+                sum = Some(Tests { passed, ..before }.plus(Tests { failed, ..tests }));
+            }
+        }
+    });
+    let all = sum.into_iter().chain(latest.into_values()).reduce(Tests::plus);
+    programs.or(all)
+}
+
+/// Passes on each line that is a summary, with its pattern and what that found in it.
+fn each_summary<'l>(lines: &[&'l str], take: &mut dyn FnMut(usize, &'static Summary, &regex::Captures<'l>)) {
     let mut is_shown = false;
     for (at, line) in lines.iter().enumerate() {
         is_shown = if is_shown { !nextest::is_own(line) } else { nextest::shows(line) };
-        twice.note(line);
         if is_shown || !WORDS.iter().any(|word| line.contains(word)) {
             continue;
         }
@@ -223,25 +249,63 @@ fn summaries(lines: &[&str]) -> Option<Tests> {
         if tap::is_counter(line) && !beside.into_iter().flatten().any(|beside| tap::is_counter(beside)) {
             continue;
         }
-        let found = SUMMARIES.iter().find_map(|it| Some((it, numbers(&it.line.captures(line)?)?)));
-        let Some((summary, tests)) = found else { continue };
-        match summary.kind {
-            Kind::Programs => programs = Some(programs.unwrap_or_default().plus(tests)),
-            Kind::Tests => sum = Some(sum.unwrap_or_default().plus(twice.taken_from(tests))),
-            Kind::Latest => {
-                latest.insert(summary.line.as_str(), tests);
-            }
-            Kind::Correction => {
-                let Some(before) = sum else { continue };
-                // One test may fail several times, in parts of it.
-                let failed = tests.failed.min(before.passed);
-                let passed = (before.passed - failed).saturating_sub(tests.skipped);
-                sum = Some(Tests { passed, ..before }.plus(Tests { failed, ..tests }));
-            }
+        let is_it = |it: &'static Summary| {
+            let captures = it.line.captures(line)?;
+            numbers(&captures).is_some().then_some((it, captures))
+        };
+        if let Some((summary, captures)) = SUMMARIES.iter().find_map(is_it) {
+            take(at, summary, &captures);
         }
     }
-    let all = sum.into_iter().chain(latest.into_values()).reduce(Tests::plus);
-    programs.or(all)
+}
+
+/// A counter of a summary that is not green, and not one of the failed tests that the summary counts.
+pub(super) struct Beyond<'l> {
+    /// The line that it is in.
+    pub(super) line: &'l str,
+    /// What it counts.
+    pub(super) counter: Counter<'l>,
+    /// It counts files, suites, or other groups of tests.
+    pub(super) counts_groups: bool,
+}
+
+/// Returns the counters of summaries that are not green, except for failed tests: in the line of a summary, in the lines
+/// around it, and, where no summary is recognized, in any list of counters that has one for what passed.
+pub(super) fn beyond<'p>(pages: &'p [Page<'_>; 2]) -> Vec<Beyond<'p>> {
+    let lines: Vec<&str> = pages.iter().flat_map(Page::lines).collect();
+    let mut found = Vec::new();
+    let mut add = |line: &'p str, is_known: &dyn Fn(usize) -> bool| {
+        let is_meant =
+            |it: &Counter<'_>| it.number > 0 && !is_known(it.at) && it.meaning() == Meaning::NotGreen;
+        let counters = counters::of_line(line).into_iter().filter(is_meant);
+        found.extend(counters.map(|counter| Beyond {
+            line,
+            counts_groups: counter.counts_groups(line),
+            counter,
+        }));
+    };
+    let mut summaries = BTreeSet::new();
+    each_summary(&lines, &mut |at, _, captures| {
+        let known: Vec<usize> = captures.iter().skip(1).flatten().map(|group| group.start()).collect();
+        summaries.insert(at);
+        add(lines[at], &|number| known.contains(&number));
+    });
+    let mut last = 0;
+    for at in &summaries {
+        let is_near = |other: &usize| !lines[*other].trim().is_empty();
+        let above = (last..*at).rev().take_while(is_near).filter(|other| !summaries.contains(other));
+        let above: Vec<usize> = above.collect();
+        let below = (at + 1..lines.len()).take_while(|other| is_near(other) && !summaries.contains(other));
+        let near = above.into_iter().rev().chain(below.clone()).filter(|at| counters::are_all(lines[*at]));
+        near.for_each(|near| add(lines[near], &|_| false));
+        last = below.last().map_or(at + 1, |below| below + 1);
+    }
+    if summaries.is_empty() {
+        let passes = |line: &str| counters::of_line(line).iter().any(|it| it.meaning() == Meaning::Pass);
+        let unknown = lines.iter().filter(|line| counters::are_all(line) && passes(line));
+        unknown.for_each(|line| add(line, &|_| false));
+    }
+    found
 }
 
 /// What the next summary counts beside the tests that it is about: who mends that has removed no test.
@@ -455,6 +519,7 @@ mod tests {
                 "[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s\n[ERROR] Tests run: 5, Failures: 1, Errors: 1, Skipped: 1",
                 (2, 2, 1),
             ),
+            ("[WARNING] Tests run: 3, Failures: 0, Errors: 0, Skipped: 0, Flakes: 1", (3, 0, 0)),
             ("OK (3 tests, 4 assertions)", (3, 0, 0)),
             ("Ran 3 tests in 0.001s\n\nOK (expected failures=1)", (2, 0, 1)),
             ("Ran 5 tests in 0.001s\n\nOK (skipped=2, expected failures=1)", (2, 0, 3)),

@@ -497,6 +497,14 @@ impl<'a> Found<'a> {
         }
     }
 
+    /// Adds failures that a summary only counts, as one at as many places: more of them are something new.
+    pub(super) fn push_counted(&mut self, label: &str, number: u64, line: &str) {
+        let draft = Draft::process("summary", "counted", &[line]).about(label.trim_end_matches('s'));
+        let places =
+            u32::try_from(number).unwrap_or(u32::MAX).min(u32::try_from(PLACES_MAX).unwrap_or(u32::MAX));
+        (1..=places).for_each(|place| self.push(Draft { line: Some(place), ..draft.clone() }));
+    }
+
     /// Holds a failure if it is new, and returns its fingerprint. Most tools tell of a failure more than once, and what is
     /// said in the same words is normalised once.
     fn hold(&mut self, draft: Draft) -> Fingerprint {

@@ -20,6 +20,7 @@
 mod amount;
 mod beside;
 mod count;
+mod counters;
 mod draft;
 mod fingerprint;
 mod format;
@@ -33,6 +34,7 @@ mod reason;
 mod record;
 pub mod registry;
 mod set;
+mod unread;
 mod work;
 mod wrapper;
 
@@ -48,6 +50,7 @@ pub(crate) use listing::{is_test_file, names_its_file};
 pub(crate) use normalise::percent_decoded;
 pub use record::{Class, Reading, Record, read};
 pub use set::FailureSet;
+pub use unread::{UNREAD_REPORT, decoded};
 
 use draft::Found;
 use normalise::Normaliser;
@@ -376,7 +379,9 @@ fn read_pages(
         registry::read_report(report, &mut found);
     }
     let exits_well = output.exit_code == Some(0);
-    let told = if exits_well { Told::of(output, pages, tests) } else { Told::All };
+    // A summary is all of its counters, and an exit code is easily lost.
+    let beyond = if exits_well { count::beyond(pages) } else { Vec::new() };
+    let told = if exits_well && beyond.is_empty() { Told::of(output, pages, tests) } else { Told::All };
     if told == Told::Nothing {
         return found.extraction(Confidence::High, 0);
     }
@@ -387,11 +392,25 @@ fn read_pages(
         let mended = format::go_test::mended(pages);
         let is_mended = |name: &str| mended.iter().any(|package| format::go_test::is_in(name, package));
         found.keep_behind(reported, |failure| {
-            told.has(failure, output, pages) && !failure.test.as_deref().is_some_and(is_mended)
+            let is_known = beyond.is_empty() || failure.kind != UNPARSED;
+            is_known && told.has(failure, output, pages) && !failure.test.as_deref().is_some_and(is_mended)
         });
+        add_unread(&beyond, tests, &mut found);
         return found.extraction(Confidence::High, left_out);
     }
     found.extraction(confidence, left_out)
+}
+
+/// Adds the counters that are not green and that no failure was read for.
+fn add_unread(beyond: &[count::Beyond<'_>], tests: Option<Tests>, found: &mut Found<'_>) {
+    let read = u64::try_from(found.len()).unwrap_or(u64::MAX);
+    let errors = beyond.iter().filter(|it| !it.counts_groups).map(|it| it.counter.number);
+    let counted = errors.fold(tests.map_or(0, |tests| tests.failed), u64::saturating_add);
+    // A file has failed where a test in it has.
+    let is_read = |it: &count::Beyond<'_>| read >= if it.counts_groups { 1 } else { counted };
+    for it in beyond.iter().filter(|it| !is_read(it)) {
+        found.push_counted(&it.counter.label.to_lowercase(), it.counter.number, it.line.trim());
+    }
 }
 
 /// What counts as failed of a text.

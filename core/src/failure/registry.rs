@@ -4,12 +4,12 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::beside::{Beside, Printed, lines_of};
-use super::draft::{Found, Told};
+use super::draft::{Draft, Found, Told};
 use super::format::{self, Lines, Sheet};
 use super::marks::Marks;
 use super::package::Stream;
 use super::page::{Cut, Page};
-use super::{Confidence, Output, Report, Source, work};
+use super::{Confidence, Output, Report, Source, unread, work};
 
 /// A format that failures are read from.
 #[derive(Clone, Copy)]
@@ -174,13 +174,23 @@ pub fn format(name: &str) -> Option<&'static Format> {
 /// Reads a machine report by the name of its format, or by what it looks like.
 pub(super) fn read_report(report: &Report<'_>, found: &mut Found<'_>) {
     found.reading(Source::Report);
-    let page = Page::new(report.bytes);
+    let before = found.len();
+    let bytes = unread::decoded(report.bytes);
+    let page = Page::new(&bytes);
     let prepared = Prepared::new(&page);
     let named = FORMATS.iter().position(|format| format.name == report.format);
     let alike = || (0..FORMATS.len()).find(|at| prepared.may_be(*at));
     if let Some(at) = named.or_else(alike) {
         work::begin(prepared.own().lines.len());
         (FORMATS[at].read)(&prepared.sheet(at, None), found);
+    }
+    if found.len() == before
+        && let Some(why) = unread::why(page.text())
+    {
+        let said = format!(
+            "a report could not be read: {why}; have the check write JUnit XML or another format of docs/failures.md"
+        );
+        found.push(Draft::process("report", unread::UNREAD_REPORT, &[]).about(&why).message(&said));
     }
 }
 

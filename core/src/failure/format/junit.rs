@@ -34,6 +34,8 @@ struct Case {
     /// How it ended, as CTest and GoogleTest say.
     status: String,
     skipped: bool,
+    /// It stands for a suite that failed outside of its cases.
+    is_suite: bool,
 }
 
 /// Why CTest could not start a test, as it says where others say why a test is left out. Such a test has failed for it.
@@ -54,7 +56,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let first = dialect(&sheet.text[start..]);
     found.tool(first);
     let are_whole = each_report(sheet.text, &mut |dialect, case, suites| {
-        if let Some(diagnostics) = case.diagnostics(dialect) {
+        if case.is_suite {
+            found.push(case.of_suite(dialect));
+        } else if let Some(diagnostics) = case.diagnostics(dialect) {
             found.push_errors(diagnostics);
         } else if let Some(draft) = case.draft(dialect, suites) {
             found.push(draft);
@@ -68,7 +72,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 /// Tells how the cases ended.
 pub(in crate::failure) fn endings(text: &str, tell: &mut Tell<'_>) {
     each_report(text, &mut |dialect, case, suites| {
-        if !case.is_whole(dialect) && !case.is_finding(dialect) {
+        if !case.is_suite && !case.is_whole(dialect) && !case.is_finding(dialect) {
             let name = case.full_name(dialect, suites);
             let name = if dialect == "cargo-nextest" { format!("{} {name}", case.class) } else { name };
             tell(dialect, &name, case.ending());
@@ -112,14 +116,14 @@ fn cases(text: &str, take: &mut dyn FnMut(Case, &[Suite])) -> (bool, Option<usiz
                 match tag.name().as_ref() {
                     "testsuite" => suites.push(Suite::of(&tag)),
                     "testcase" => case = Some(Case::of(&tag)),
-                    name => in_failure = case.as_mut().is_some_and(|case| case.element(name, &tag)),
+                    name => in_failure = element(case.as_mut(), &mut suites, name, &tag),
                 }
             }
             Ok(Event::Empty(tag)) => {
                 match (tag.name().as_ref(), case.as_mut()) {
                     ("testcase", _) => take(Case::of(&tag), &suites),
-                    ("testsuite", _) | (_, None) => {}
-                    (name, Some(case)) => _ = case.element(name, &tag),
+                    ("testsuite", _) => Suite::of(&tag).ends(&mut suites, take),
+                    (name, case) => _ = element(case, &mut suites, name, &tag),
                 }
                 if depth == 0 {
                     return (true, here(&reader));
@@ -136,8 +140,14 @@ fn cases(text: &str, take: &mut dyn FnMut(Case, &[Suite])) -> (bool, Option<usiz
             Ok(Event::End(tag)) => {
                 depth = depth.saturating_sub(1);
                 match tag.name().as_ref() {
-                    "testsuite" => _ = suites.pop(),
-                    "testcase" => case.take().into_iter().for_each(|case| take(case, &suites)),
+                    "testsuite" => {
+                        suites.pop().into_iter().for_each(|suite: Suite| suite.ends(&mut suites, take))
+                    }
+                    "testcase" => case.take().into_iter().for_each(|case| {
+                        let fails = case.failure.is_some();
+                        suites.iter_mut().for_each(|suite| suite.has_failed_case |= fails);
+                        take(case, &suites);
+                    }),
                     _ => in_failure = false,
                 }
                 if depth == 0 {
@@ -223,12 +233,50 @@ fn without_line(class: String) -> String {
 struct Suite {
     name: String,
     host: String,
+    /// How many errors and failures it counts.
+    counted: u64,
+    /// A case in it failed.
+    has_failed_case: bool,
+    /// The message of a failure that it has outside of its cases.
+    own: Option<String>,
 }
 
 impl Suite {
     fn of(tag: &BytesStart<'_>) -> Self {
-        Self { name: attribute(tag, "name"), host: attribute(tag, "hostname") }
+        let count = |name: &str| attribute(tag, name).parse::<u64>().unwrap_or(0);
+        Self {
+            name: attribute(tag, "name"),
+            host: attribute(tag, "hostname"),
+            counted: count("errors").saturating_add(count("failures")),
+            has_failed_case: false,
+            own: None,
+        }
     }
+
+    /// Passes on that it failed, if it says so and none of its cases tells why. The suites around it count that, too.
+    fn ends(self, around: &mut [Self], take: &mut dyn FnMut(Case, &[Self])) {
+        if self.own.is_none() && (self.counted == 0 || self.has_failed_case) {
+            return;
+        }
+        around.iter_mut().for_each(|suite| suite.has_failed_case = true);
+        let said = self
+            .own
+            .unwrap_or_else(|| format!("the suite counts {} errors, and no test has them", self.counted));
+        let failure = Some(["error".to_owned(), String::new(), said, String::new()]);
+        take(Case { name: self.name, failure, is_suite: true, ..Case::default() }, around);
+    }
+}
+
+/// Takes in an element of a case, or of the suite where there is no case; says whether the text that follows belongs to the
+/// failure of a case.
+fn element(case: Option<&mut Case>, suites: &mut [Suite], name: &str, tag: &BytesStart<'_>) -> bool {
+    if let Some(case) = case {
+        return case.element(name, tag);
+    }
+    if let ("failure" | "error", Some(suite)) = (name, suites.last_mut()) {
+        suite.own.get_or_insert_with(|| attribute(tag, "message"));
+    }
+    false
 }
 
 fn host(suites: &[Suite]) -> &str {
@@ -268,6 +316,14 @@ impl Case {
             "system-out" => self.failure.is_some() && matches!(self.status.as_str(), "fail" | "notrun"),
             _ => false,
         }
+    }
+
+    /// Makes a draft of a suite that failed outside of its cases.
+    fn of_suite(self, dialect: &'static str) -> Draft {
+        let [_, _, said, _] = self.failure.unwrap_or_default();
+        let said = if said.trim().is_empty() { "failed outside of its tests".to_owned() } else { said };
+        let block: Vec<&str> = said.lines().collect();
+        Draft::process(dialect, "suite", &block).within(&self.name).headed(&self.name)
     }
 
     fn ending(&self) -> Ending {

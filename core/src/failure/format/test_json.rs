@@ -18,6 +18,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         list(&document["examples"]).iter().for_each(|example| ruby(example, found));
         list(&document["testsuites"]).iter().for_each(|suite| googletest(suite, found));
         each_spec(&document["suites"], &mut |name, spec| playwright(name, spec, found));
+        if document["suites"].is_array() {
+            list(&document["errors"]).iter().for_each(|error| outside(error, found));
+        }
         cucumber::report(&document, found);
         for message in list(&document["messages"]).iter().filter_map(Value::as_str) {
             let lines: Vec<&str> = message.trim().lines().collect();
@@ -181,6 +184,21 @@ fn playwright(name: &str, spec: &Value, found: &mut Found<'_>) {
         let name = in_project(name, test);
         found.push(Draft::test("playwright", &name, &block).at(text(&spec["file"]), number(&spec["line"])));
     }
+}
+
+/// Reads an error of a run of Playwright that belongs to no test.
+fn outside(error: &Value, found: &mut Found<'_>) {
+    let told = [&error["stack"], &error["message"], &error["value"]].map(text);
+    let told = clean(
+        told.into_iter().find(|told| !told.is_empty()).unwrap_or("an error outside of tests").to_owned(),
+    );
+    let block: Vec<&str> = told.lines().collect();
+    let draft = Draft::process("playwright", "", &block);
+    let place = &error["location"];
+    found.push(match text(&place["file"]) {
+        "" => draft,
+        file => draft.at(file, number(&place["line"])),
+    });
 }
 
 /// Names a test of Playwright with its project: the same test in another browser is another one.
