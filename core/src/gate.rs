@@ -155,6 +155,26 @@ impl CommandResult {
         })
     }
 
+    /// Says whether it has a result: it exited with 0, or it shows a test, a finding or a count. What could not do its work,
+    /// such as without a network, shows none of them, whatever it printed.
+    fn has_result(&self) -> bool {
+        let is_finding = |it: &Failure| {
+            it.test.is_some()
+                || self.confidence == Confidence::High && it.location.is_some() && it.kind != UNPARSED
+        };
+        self.exit == Exit::Code(0) || self.tests.is_some() || self.failures.iter().any(is_finding)
+    }
+
+    /// Says that it failed without a result, and quotes the end of its output.
+    fn without_result(&self) -> Option<String> {
+        let Exit::Code(code) = self.exit else { return None };
+        let said = self.tail.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+        let said: String = quoted(said).chars().take(LINE_MAX).collect();
+        (!self.has_result()).then(|| {
+            format!("fails with exit code {code} and shows no test, no finding and no count: {said}")
+        })
+    }
+
     /// Says how many failed tests it counts, where it names none of them: one can take the place of another then.
     fn nameless(&self) -> Option<String> {
         let is_nameless = self.failures.is_empty() && self.unread() > 0;
@@ -317,12 +337,13 @@ pub(crate) fn no_baseline(
                 "it {how}; {}, or begin again with `--baseline off` (in a file `baseline: off`), which compares with nothing",
                 way_out(&result.exit)
             ),
-            None if compares => {
-                format!(
-                    "it {}; use it with --check, or mend it",
-                    result.inconclusive().or_else(|| result.nameless())?
-                )
-            }
+            None if compares => match result.inconclusive().or_else(|| result.nameless()) {
+                Some(how) => format!("it {how}; use it with --check, or mend it"),
+                None => format!(
+                    "it {}; run it by hand and repair what keeps it from its work, or use it with --check",
+                    result.without_result()?
+                ),
+            },
             None => return None,
         };
         Some(format!("`{}` has no baseline to compare with: {why}", command.run))
@@ -356,6 +377,10 @@ impl Findings {
             Gate::Pass => self.failed(result, &result.failures, "fails", base),
             Gate::NoNewFailures if !result.is_conclusive() => {
                 self.failed(result, &result.failures, "is inconclusive, which passes no gate", base);
+            }
+            Gate::NoNewFailures if !result.has_result() && base.is_some_and(CommandResult::has_result) => {
+                let how = "is inconclusive, which passes no gate: it shows no test, no finding and no count";
+                self.failed(result, &result.failures, how, base);
             }
             Gate::NoNewFailures => {
                 let known = base.map(CommandResult::places).unwrap_or_default();
@@ -993,6 +1018,36 @@ mod tests {
                 assert_eq!(why.is_empty(), want.is_empty(), "{exit:?} {gate:?} {mode:?}: {why}");
                 assert_eq!(why.contains("--baseline off"), gate == Gate::Pass && !want.is_empty(), "{why}");
             }
+        }
+    }
+
+    #[test]
+    fn a_command_that_failed_without_a_result_is_no_baseline_and_passes_no_gate() {
+        let asks = [CheckCommand { run: "t".to_owned(), gate: Gate::NoNewFailures, reports: Vec::new() }];
+        let base = command_result("t", &Exit::Code(1), "not ok 1 - a");
+        for said in [
+            "curl: (6) Could not resolve host: registry.example.test",
+            "fatal: unable to access 'https://example.test/r.git/': Could not resolve host: example.test",
+            "error: No space left on device (os error 28)",
+            "npm error code ENOTFOUND",
+            "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
+            "error: failed to get `serde` as a dependency of package `a v0.1.0`",
+        ] {
+            let result = command_result("t", &Exit::Code(1), said);
+            let why = no_baseline(&asks, slice::from_ref(&result), Baseline::Gate);
+            assert!(why.as_ref().is_some_and(|why| why.contains("with --check")), "{said}: {why:?}");
+            let mut findings = Findings::default();
+            findings.add(Gate::NoNewFailures, &result, before_the_work(&base));
+            assert!(!findings.reasons.is_empty(), "{said}");
+        }
+        for (code, said) in [
+            (1, "not ok 1 - a"),
+            (1, "a.c:3:1: error: no semicolon"),
+            (1, "1 failed, 2 passed in 0.1s\nFAILED t.py::a"),
+            (0, ""),
+        ] {
+            let result = command_result("t", &Exit::Code(code), said);
+            assert!(result.has_result(), "{said}");
         }
     }
 
