@@ -119,11 +119,15 @@ pub async fn run(
 ///
 /// # Errors
 ///
-/// A name is no shell variable, or is already set in the environment, or stands in single quotes.
+/// A name is no shell variable, or is already set in the environment, or stands in single quotes; or the command has a
+/// `${name}` that gets no value.
 pub fn check_params<'a>(command: &str, names: impl IntoIterator<Item = &'a str>) -> Result<(), ParamError> {
     let is_ours =
         |name: &str| PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || name.starts_with("GIT_");
-    params::check(command, names, |name| is_ours(name) || std::env::var_os(name).is_some())
+    let is_set = |name: &str| is_ours(name) || std::env::var_os(name).is_some();
+    let names: Vec<&str> = names.into_iter().collect();
+    params::check(command, names.iter().copied(), is_set)?;
+    params::check_supplied(command, names, is_set)
 }
 
 /// Returns the program that a command line consists of, if that is a plain name and a shell knows no such program. Of a

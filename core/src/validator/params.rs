@@ -26,6 +26,14 @@ pub enum ParamError {
         /// Why it cannot be.
         why: &'static str,
     },
+    /// No param and no variable has this name, so the shell puts nothing in its place.
+    #[error(
+        "`${{{name}}}` has no value: supply the param `{name}`, or write `${{{name}:-}}` if it may be empty"
+    )]
+    NotSupplied {
+        /// The name.
+        name: String,
+    },
     /// The shell leaves it as it is.
     #[error(
         "`${{{name}}}` stands inside single quotes, where the shell does not put the value; use double quotes"
@@ -60,6 +68,48 @@ pub fn check<'a>(
         }
     }
     Ok(())
+}
+
+/// Checks that each `${name}` of `command` gets a value: from a param, from the environment, or from the command itself.
+/// A word in single quotes gets none. `is_set` says which names the environment has.
+///
+/// # Errors
+///
+/// The first that gets no value.
+pub fn check_supplied<'a>(
+    command: &str,
+    names: impl IntoIterator<Item = &'a str>,
+    is_set: impl Fn(&str) -> bool,
+) -> Result<(), ParamError> {
+    let names: Vec<&str> = names.into_iter().collect();
+    let quoted = single_quoted(command);
+    // More than one word is a program of another language, which has its own variables.
+    let words = quoted.iter().filter(|text| !text.contains(char::is_whitespace));
+    if let Some(name) = words.flat_map(|text| placeholders(text)).next() {
+        return Err(ParamError::InSingleQuotes { name: name.to_owned() });
+    }
+    let in_quotes =
+        |name: &str| quoted.iter().any(|text| text.as_bytes().as_ptr_range().contains(&name.as_ptr()));
+    let is_supplied = |name: &str| names.contains(&name) || is_set(name) || has_bare(command, name);
+    match placeholders(command).find(|name| !in_quotes(name) && !is_supplied(name)) {
+        Some(name) => Err(ParamError::NotSupplied { name: name.to_owned() }),
+        None => Ok(()),
+    }
+}
+
+/// Returns the names of each `${name}`.
+fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+    let names = text.match_indices("${").filter_map(|(at, _)| text[at + 2..].split_once('}'));
+    names.map(|(name, _)| name).filter(|name| is_identifier(name))
+}
+
+/// Says whether a name is a word of the command where it is not expanded: `read name`, `name=1`, `for name in`.
+fn has_bare(command: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    command.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&command[..at], &command[at + name.len()..]);
+        !before.ends_with(is_part) && !before.ends_with(['$', '{']) && !after.starts_with(is_part)
+    })
 }
 
 /// Most bytes of a value: an environment holds 128 KiB of each variable, with its name.
@@ -134,4 +184,30 @@ fn single_quoted(command: &str) -> Vec<&str> {
 
 fn begins_word(bytes: &[u8], at: usize) -> bool {
     at == 0 || matches!(bytes[at - 1], b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_placeholder_without_a_value_is_an_error() {
+        let quoted = |name: &str| Err(ParamError::InSingleQuotes { name: name.to_owned() });
+        let missing = |name: &str| Err(ParamError::NotSupplied { name: name.to_owned() });
+        for (command, want) in [
+            ("test -n '${missing}'", quoted("missing")),
+            ("grep -q 'a/${missing}' f", quoted("missing")),
+            ("test -z \"${missing}\"", missing("missing")),
+            ("rm -f ${missing}", missing("missing")),
+            ("test -n \"${issue}\"", Ok(())),
+            ("test -n \"${HOME}\"", Ok(())),
+            ("test -z \"${missing:-}\"", Ok(())),
+            ("x=$(cat f); test -n \"${x}\"", Ok(())),
+            ("while read line; do echo \"${line}\"; done", Ok(())),
+            ("node -e 'console.log(`${a}`, 1)'", Ok(())),
+            ("echo '$5'", Ok(())),
+        ] {
+            assert_eq!(check_supplied(command, ["issue"], |name| name == "HOME"), want, "{command}");
+        }
+    }
 }

@@ -196,6 +196,10 @@ pub fn judge(success_when: &SuccessWhen, exit_codes: &[i32], ended: &Ended<'_>) 
         _ if !ran && !recognised && (129..160).contains(&code) => {
             could_not(format!("it was ended by signal {}", code - 128))
         }
+        // As `timeout` of coreutils ends: the command did not come to its end.
+        _ if !ran && !recognised && code == 124 => {
+            could_not("its command ran out of time (exit 124)".to_owned())
+        }
         SuccessWhen::ExitCode(_) if no_such => could_not(no_program(code, stderr)),
         SuccessWhen::ExitCode(_) => ValidatorOutcome::Fail,
         _ if !ran && no_such => could_not(no_program(code, stderr)),
