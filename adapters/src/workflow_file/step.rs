@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use unstuck_core::id::{Millis, Stage, StepId};
+use unstuck_core::scope::has_rules;
 use unstuck_core::template;
 use unstuck_core::workflow::{
     Baseline, Budget, Capability, Check, CheckBy, CheckCommand, Convergence, Export, Gate, Input,
@@ -311,15 +312,11 @@ impl Loader<'_> {
         if view.flag("enabled") != Some(true) {
             return None;
         }
-        if !checked {
-            self.report.warn(view.place, &view.path, "no effect", "it needs a completion_check");
-            return None;
-        }
         let overlay = |stage: &View<'_>| {
             let append_instructions = stage.owned("append_instructions");
             Overlay { stage: Stage(stage.whole("stage").unwrap_or(2)), append_instructions }
         };
-        Some(Convergence {
+        let convergence = Convergence {
             stall_threshold: view.whole("stall_threshold").unwrap_or(2),
             max_stage: Stage(max_stage),
             fail_on_max_stage: view.flag("fail_on_max_stage").unwrap_or(true),
@@ -333,7 +330,19 @@ impl Loader<'_> {
             max_changed_lines: view.whole("max_changed_lines"),
             revert_out_of_scope: view.flag("revert_out_of_scope").unwrap_or(false),
             diagnose_with,
-        })
+        };
+        if !checked && has_rules(&convergence) {
+            let help = "its limits are enforced by a check: add a completion_check, or take the limits out";
+            self.report.error(
+                view.place,
+                &view.path,
+                "a step without a completion_check cannot keep these limits",
+                help,
+            );
+        } else if !checked {
+            self.report.warn(view.place, &view.path, "no effect", "it needs a completion_check");
+        }
+        checked.then_some(convergence)
     }
 
     /// Reads who says why a loop gets nowhere. It needs no prompt, and may do no more than read.
@@ -503,6 +512,16 @@ impl Loader<'_> {
 
     fn step_warnings(&mut self, view: &View<'_>, step: &Step) {
         if step.check.is_none() {
+            if step.require_change {
+                let help = "a check enforces it: add a completion_check, or take require_change out";
+                let (place, path) = (view.key_place("require_change"), view.path.key("require_change"));
+                self.report.error(
+                    place,
+                    &path,
+                    "a step without a completion_check cannot require a change",
+                    help,
+                );
+            }
             for key in ["max_iterations", "on_iterations_exhausted"] {
                 if view.has(key) {
                     self.report.warn(
