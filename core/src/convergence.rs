@@ -64,6 +64,8 @@ pub struct Convergence {
     /// What the files of the workspace were after each iteration, and after the last one.
     trees: BTreeSet<Digest>,
     tree: Option<Digest>,
+    /// Iterations in a row with the same failure set in which the workers of other steps were at work, too.
+    beside: u32,
     /// What raised the stage, and how many times it was seen.
     raised_for: Option<(StallCause, u32)>,
 }
@@ -75,8 +77,10 @@ pub struct Signal<'a> {
     pub fingerprints: &'a [String],
     /// Why it is incomplete, in words.
     pub reasons: &'a [String],
-    /// Whether the workspace changed; `None` where nobody could look.
+    /// Whether the workspace changed; `None` where nobody could look, or another step may have changed it.
     pub changed: Option<bool>,
+    /// Workers of other steps were at work in the same workspace at the same time.
+    pub is_beside: bool,
     /// At how many places something failed, where commands tell: one rule may be broken at many.
     pub places: Option<u64>,
     /// How many failures are not among the fingerprints, because there were too many.
@@ -121,6 +125,7 @@ impl Default for Convergence {
             commits: BTreeSet::new(),
             trees: BTreeSet::new(),
             tree: None,
+            beside: 0,
             raised_for: None,
         }
     }
@@ -182,8 +187,14 @@ impl Convergence {
             return;
         }
         let key = set_key(&set);
+        self.beside = match (signal.is_beside, self.key == Some(key)) {
+            (false, _) => 0,
+            (true, true) => self.beside.saturating_add(1),
+            (true, false) => 1,
+        };
         if self.comes_nearer(key, set.len(), signal) {
             self.restart();
+            self.beside = 0;
             (self.unchanged, self.idle) = (u32::from(is_unchanged), u32::from(stays));
         }
         self.without_reason = 0;
@@ -313,6 +324,10 @@ impl Convergence {
         // Who finds something else each time finds it in what is as it was.
         if self.idle >= threshold.max(2).saturating_mul(2) {
             return Some(Stall { cause: StallCause::NoChange, key: self.key, count: self.idle });
+        }
+        // No change is known to be its own, and its failures stay.
+        if self.beside >= threshold.max(2).saturating_mul(2) {
+            return Some(Stall { cause: StallCause::NoChange, key: self.key, count: self.beside });
         }
         if self.without_reason >= threshold {
             return Some(Stall { cause: StallCause::NoReasons, key: None, count: self.without_reason });

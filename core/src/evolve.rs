@@ -298,11 +298,28 @@ impl RunState {
     }
 
     fn worker_started(&mut self, event: &WorkerStarted, seen: Option<Arc<Snapshot>>, place: Place) -> Fold {
+        let is_at_work = |step: &StepState| matches!(step.phase, StepPhase::Working(_));
+        let is_beside = self.steps.iter().any(is_at_work);
+        let fold = self.begin_work(event, seen, place, is_beside);
+        if matches!(fold, Fold::Done) && is_beside {
+            self.steps.iter_mut().filter(|step| is_at_work(step)).for_each(|step| step.is_beside = true);
+        }
+        fold
+    }
+
+    fn begin_work(
+        &mut self,
+        event: &WorkerStarted,
+        seen: Option<Arc<Snapshot>>,
+        place: Place,
+        is_beside: bool,
+    ) -> Fold {
         self.with_step(&event.step, |step| {
             if step.phase != StepPhase::WorkDue || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
             }
             step.phase = StepPhase::Working(begun(place, event.check_id.as_ref(), event.call.clone()));
+            step.is_beside = is_beside;
             step.worker_calls = step.worker_calls.saturating_add(1);
             step.work_attempt = event.attempt;
             step.goes_on(seen.clone());
@@ -426,7 +443,9 @@ impl RunState {
                 return Fold::Done;
             }
             step.changed = step.changed.max(event.changed.into());
-            step.changed_now = match (step.changed_now, event.changed) {
+            // Of a change that another worker may have made, nobody knows whose it is.
+            let own = if step.is_beside { event.changed.filter(|changed| !changed) } else { event.changed };
+            step.changed_now = match (step.changed_now, own) {
                 (Some(true), _) | (_, Some(true)) => Some(true),
                 (_, now) => now,
             };
@@ -667,6 +686,7 @@ impl RunState {
                 fingerprints: &event.fingerprints,
                 reasons: &event.reasons,
                 changed: step.changed_now,
+                is_beside: step.is_beside,
                 places: sum(CommandResult::failed_places),
                 left_out: sum(|it| it.failures_left_out).unwrap_or(0),
                 amounts: &amounts,

@@ -123,6 +123,8 @@ pub struct StepState {
     pub changed: Changed,
     /// Whether the workspace changed in this iteration; `None` where nobody could look.
     pub changed_now: Option<bool>,
+    /// Whether workers of other steps were at work during the newest work of this one: a change may be theirs.
+    pub is_beside: bool,
     /// What differs from the base of the step.
     pub drift: Drift,
     /// What only checks have written, wherever that is: it is not the work of its worker.
@@ -411,7 +413,7 @@ impl Feedback {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 21;
+    pub const REDUCER_VERSION: u32 = 22;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {

@@ -332,7 +332,7 @@ impl<W: World> Runner<W> {
         if let Observation::Suspended(event) = &command {
             self.suspended = self.suspended.plus(event.length);
         }
-        let command = self.world.redact(command);
+        let command = self.world.redact(without_changes_of_others(&self.state, command));
         let events = self.state.decide(command, self.clock.now())?;
         let expected = Expected::Exactly(self.state.version());
         self.state = events.iter().fold(std::mem::take(&mut self.state), RunState::evolve);
@@ -407,6 +407,18 @@ impl<W: World> Runner<W> {
 impl Batch {
     fn write(&self, log: &RunLog) -> Result<Head, AppendError> {
         log.append(&self.events, self.expected)
+    }
+}
+
+/// Takes out how much a worker changed, where the workers of other steps were at work at the same time: that may be theirs.
+fn without_changes_of_others(state: &RunState, command: Observation) -> Observation {
+    match command {
+        Observation::WorkerFinished(mut event) => {
+            let is_beside = state.step(&event.step).is_some_and(|(_, at)| at.is_beside);
+            event.diffstat = event.diffstat.filter(|_| !is_beside);
+            Observation::WorkerFinished(event)
+        }
+        command => command,
     }
 }
 
