@@ -30,6 +30,8 @@ pub struct Worktree {
     pub uncommitted: usize,
     /// The filters of the configuration of the repository that were not run; the files that are theirs are as committed.
     pub unfiltered: Vec<String>,
+    /// Submodules that hold something in the first checkout and nothing in this one, each with the reason.
+    pub unfilled: Vec<(PathBuf, String)>,
 }
 
 /// Why a checkout was not made.
@@ -62,13 +64,79 @@ pub fn add(workspace: &Path, root: &Path, branch: &str) -> Result<Worktree, Erro
     }
     let add = ["worktree", "add", "--quiet", "-b", branch, text(root)?, &commit];
     said(git_on_files_of_user(workspace, &add)?).map_err(Error::Git)?;
+    let unfilled = fill(&toplevel, root, SUBMODULES_DEEP)?;
     Ok(Worktree {
+        unfilled,
         root: root.to_owned(),
         workspace: within(root, workspace, &toplevel),
         branch: branch.to_owned(),
         uncommitted: uncommitted(workspace, Part::Whole)?,
         unfiltered: unfiltered(root)?,
     })
+}
+
+/// Fills the submodules of a checkout from the first checkout, without a network: git itself leaves them empty. Returns the
+/// submodules that could not be filled, each with the reason. One that is empty in the first checkout is skipped.
+fn fill(first: &Path, root: &Path, depth: usize) -> io::Result<Vec<(PathBuf, String)>> {
+    let mut unfilled = Vec::new();
+    for (path, commit) in gitlinks(git_on_files_unfiltered, root, &[":(top)"])? {
+        let path = as_path(&path).into_owned();
+        let (from, to) = (first.join(&path), root.join(&path));
+        if depth == 0 || !from.join(".git").exists() {
+            continue;
+        }
+        match fill_one(&from, &to, &commit) {
+            Ok(()) => {
+                let within = fill(&from, &to, depth - 1)?;
+                unfilled.extend(within.into_iter().map(|(inner, why)| (path.join(inner), why)));
+            }
+            Err(error) => {
+                // Half of it would look like a change.
+                let _may_be_there = std::fs::remove_dir_all(&to);
+                std::fs::create_dir_all(&to)?;
+                unfilled.push((path, error.to_string()));
+            }
+        }
+    }
+    Ok(unfilled)
+}
+
+/// Makes a clone of a submodule with one commit checked out, which has the same remote.
+fn fill_one(from: &Path, to: &Path, commit: &str) -> Result<(), Error> {
+    let object = format!("{commit}^{{commit}}");
+    if run(from, ["cat-file", "-e", &object]).is_err() {
+        return Err(Error::Git(format!("its commit {commit} is not in {}", from.display())));
+    }
+    let remote = run(from, ["config", "--get", "remote.origin.url"]).ok();
+    run(from, ["clone", "--quiet", "--no-checkout", "--template=", text(from)?, text(to)?])?;
+    match remote.as_ref().map(|url| String::from_utf8_lossy(url).trim_end().to_owned()) {
+        Some(url) => run(to, ["remote", "set-url", "origin", &url])?,
+        None => run(to, ["remote", "remove", "origin"])?,
+    };
+    said(git_on_files_of_user(to, &["checkout", "--quiet", "--detach", commit])?).map_err(Error::Git)?;
+    Ok(())
+}
+
+/// Says whether all commits of a submodule are in another clone, too, and all commits of the submodules in it.
+fn is_elsewhere(copy: &Path, other: &Path, depth: usize) -> io::Result<bool> {
+    // Also what no branch has any more.
+    let tips = git(copy, ["rev-list", "--no-walk", "--all", "--reflog", "HEAD"])?;
+    let tips = said(tips).map_err(io::Error::other)?;
+    for name in String::from_utf8_lossy(&tips).lines() {
+        if !git(other, ["cat-file", "-e", name])?.status.success() {
+            return Ok(false);
+        }
+    }
+    for path in submodules(git_within_unfiltered, copy, &["."])? {
+        let path = as_path(&path);
+        let inner = copy.join(&path);
+        if inner.join(".git").exists()
+            && (depth == 0 || !is_elsewhere(&inner, &other.join(&path), depth - 1)?)
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Returns the filters that files of a checkout have, and that are not run since they are of the configuration of the
@@ -275,11 +343,20 @@ fn is_changed(root: &Folder, toplevel: &Path, path: &[u8], depth: usize) -> io::
 
 /// Returns the paths of what stands for a commit of another repository, from the root of the checkout.
 fn submodules(ask: Ask, folder: &Path, paths: &[&str]) -> io::Result<Vec<Vec<u8>>> {
+    Ok(gitlinks(ask, folder, paths)?.into_iter().map(|(path, _)| path).collect())
+}
+
+/// Returns the same with the commits.
+fn gitlinks(ask: Ask, folder: &Path, paths: &[&str]) -> io::Result<Vec<(Vec<u8>, String)>> {
     let output = ask(folder, &[&["ls-files", "-z", "--stage", "--full-name", "--"], paths].concat())?;
     let entries = output.stdout.split(|&byte| byte == 0).filter(|entry| entry.starts_with(b"160000 "));
     // `160000 NAME 0`, a tab, then the path.
-    let path = |entry: &[u8]| Some(entry.splitn(2, |&byte| byte == b'\t').nth(1)?.to_vec());
-    Ok(entries.filter_map(path).collect())
+    let link = |entry: &[u8]| {
+        let (before, path) = entry.split_at_checked(entry.iter().position(|&byte| byte == b'\t')?)?;
+        let commit = before.split(|&byte| byte == b' ').nth(1)?;
+        Some((path[1..].to_vec(), String::from_utf8_lossy(commit).into_owned()))
+    };
+    Ok(entries.filter_map(link).collect())
 }
 
 fn leave_out_own_output(workspace: &Path, files: &mut BTreeMap<String, String>) -> io::Result<()> {
@@ -344,6 +421,14 @@ pub fn remove(root: &Path) -> Result<(), Error> {
     let checkout = Folder::root(root)?;
     for path in submodules(git_on_files_unfiltered, root, Part::Whole.paths())? {
         if checkout.open_below(&path).is_ok_and(|folder| folder.look(b".git").is_ok()) {
+            let other = first.parent().map(|first| first.join(as_path(&path)));
+            let is_copy = other.filter(|other| other.join(".git").exists()).is_some_and(|other| {
+                let copy = root.join(as_path(&path));
+                is_elsewhere(&copy, &other, SUBMODULES_DEEP).unwrap_or(false)
+            });
+            if is_copy && !is_changed(&checkout, root, &path, SUBMODULES_DEEP)? {
+                continue;
+            }
             let path = as_path(&path).display().to_string();
             return Err(Error::Git(format!(
                 "{path} in it is another repository, whose commits may be nowhere else"
@@ -420,6 +505,59 @@ mod tests {
         let ended = Command::new("bash").args(["-e", "-c", &script]).current_dir(folder).output();
         let ended = ended.expect("there is a shell");
         assert!(ended.status.success(), "{script}\n{}", String::from_utf8_lossy(&ended.stderr));
+    }
+
+    #[test]
+    fn submodules_of_a_worktree_are_filled_without_a_network_and_go_with_it_unless_they_hold_work() {
+        for (change, expected) in [
+            ("true", ""),
+            ("git -C own/sub checkout -q main", ""),
+            ("echo y >own/sub/x", "sub in it is another repository, whose commits may be nowhere else"),
+            ("echo y >own/sub/deep/x", "sub in it is another repository, whose commits may be nowhere else"),
+            (
+                "git -C own/sub commit -q --allow-empty -m x; git -C own/sub checkout -q HEAD~",
+                "sub in it is another repository, whose commits may be nowhere else",
+            ),
+            (
+                "git -C own/sub/deep branch x $(git -C own/sub/deep commit-tree -m x HEAD^{tree})",
+                "sub in it is another repository, whose commits may be nowhere else",
+            ),
+        ] {
+            let made = tempfile::tempdir().unwrap();
+            sh(made.path(), MADE);
+            // The remote repositories are gone, so the clone here has to do.
+            sh(made.path(), "rm -rf inner lib");
+            let place = |name: &str| made.path().canonicalize().unwrap().join(name);
+            let own = add(&place("work"), &place("own"), "b").unwrap();
+            assert_eq!(own.unfilled, []);
+            sh(
+                made.path(),
+                "test $(cat own/sub/x own/sub/deep/x own/nested/x | wc -l) = 3; test -z \"$(git -C own status -s)\"
+                test $(git -C own/sub config remote.origin.url) = $PWD/lib",
+            );
+            sh(made.path(), change);
+            let refused = remove(&place("own")).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(
+                refused.contains(expected) && refused.is_empty() == expected.is_empty(),
+                "{change}: {refused}"
+            );
+            assert_eq!(place("own").exists(), !expected.is_empty(), "{change}");
+        }
+    }
+
+    #[test]
+    fn submodule_whose_commit_is_missing_in_the_first_checkout_is_named() {
+        let made = tempfile::tempdir().unwrap();
+        sh(made.path(), MADE);
+        sh(
+            made.path(),
+            "git -C work update-index --cacheinfo 160000,$(printf %040d 1),sub; git -C work commit -qm gone",
+        );
+        let place = |name: &str| made.path().canonicalize().unwrap().join(name);
+        let own = add(&place("work"), &place("own"), "b").unwrap();
+        let [(path, why)] = &own.unfilled[..] else { panic!("{:?}", own.unfilled) };
+        assert!(path == Path::new("sub") && why.contains("is not in"), "{why}");
+        assert!(std::fs::read_dir(place("own/sub")).unwrap().next().is_none());
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use unstuck_adapters::branch::{GitFacts, facts};
 use unstuck_adapters::ignored;
+use unstuck_adapters::shell::quoted;
 use unstuck_adapters::worktree::{self, Branch, Worktree};
 use unstuck_core::error::with_causes;
 use unstuck_core::id::RunId;
@@ -38,10 +40,17 @@ pub fn branches_of_runs(workspace: &Path) -> Vec<Branch> {
     all
 }
 
-/// Returns the branch of the checkout that was made for a run, if it works in that.
-pub fn branch_of_own(workspace: &Path, run: &RunId) -> Option<String> {
+/// Returns the branch of the checkout that was made for a run, if it works in that. A worker may have switched to another one, or
+/// to none: then it is a commit. The first part is the word for it.
+pub fn branch_of_own(workspace: &Path, run: &RunId) -> Option<(&'static str, String)> {
     let root = Path::new(FOLDER).join(run.as_str());
-    workspace.ancestors().any(|folder| folder.ends_with(&root)).then(|| branch(run))
+    workspace.ancestors().any(|folder| folder.ends_with(&root)).then(|| {
+        match facts(workspace).ok().flatten() {
+            Some(GitFacts { branch: Some(branch), .. }) => ("branch", branch),
+            Some(GitFacts { head_sha: Some(commit), .. }) => ("commit", commit),
+            _ => ("branch", branch(run)),
+        }
+    })
 }
 
 /// Says whether a workspace is in a checkout that was made for a run of this project.
@@ -68,8 +77,20 @@ pub fn make(runs: Option<&Runs>, workspace: &Path, run: &RunId) -> Result<Worktr
     })
 }
 
-/// Says which filters were not run, and how to have them.
+/// Says which filters were not run and which submodules are empty, and how to have them.
 pub fn warnings(own: &Worktree) -> impl Iterator<Item = String> {
+    let unfilled = own.unfilled.iter().map(|(path, why)| {
+        let (name, root) = (undo::shown(path), quoted(&own.root.to_string_lossy()));
+        let path = quoted(&path.to_string_lossy());
+        format!(
+            "the submodule {name} is empty in the worktree of this run ({why}). Fill it: git -C {root} submodule update --init \
+             --recursive -- {path}"
+        )
+    });
+    unfilled.chain(unfiltered(own))
+}
+
+fn unfiltered(own: &Worktree) -> impl Iterator<Item = String> {
     own.unfiltered.iter().map(|name| {
         format!(
             "the filter {name} of the configuration of the repository is not run here, since a worker may have put it there: \

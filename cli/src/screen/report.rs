@@ -502,9 +502,10 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
         }
     };
     let place = &story.workspace;
-    if let Some(branch) = story.run.as_ref().and_then(|run| worktrees::branch_of_own(Path::new(place), run)) {
+    let own = story.run.as_ref().and_then(|run| worktrees::branch_of_own(Path::new(place), run));
+    if let Some((word, name)) = own {
         let what =
-            format!("where its work is, on branch {branch}: commit it there, then git merge {branch} here");
+            format!("where its work is, on {word} {name}: commit it there, then git merge {name} here");
         rows.insert(0, row(format!("cd {}", quoted(place)), &what));
     }
     if outcome != RunOutcome::Complete
