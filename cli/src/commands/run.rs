@@ -106,6 +106,9 @@ pub struct Args {
     /// Work in a checkout of its own, on a new branch, beside other runs in this repository.
     #[arg(long)]
     worktree: bool,
+    /// Work here although this is the home directory, or the home directory is in it.
+    #[arg(long)]
+    here: bool,
     /// What other programs take, and what means nothing here.
     #[command(flatten)]
     foreign: Foreign,
@@ -256,6 +259,9 @@ pub fn run(global: &Global, args: Args) -> Result {
         note(&format!("note: {option} has no effect: there is one process, and it supervises all others"));
     }
     let workspace = project::directory(global)?;
+    if !args.here && !args.worktree {
+        is_a_project(&workspace, std::env::home_dir())?;
+    }
     let mut started = started(&workspace, &args)?;
     let runs = Project::locate(global)?;
     let own =
@@ -294,6 +300,22 @@ pub fn run(global: &Global, args: Args) -> Result {
         return detach::start(runs.as_ref(), &started, &short);
     }
     begin(&args.driving, runs, branches, started, header, short)
+}
+
+/// Refuses the root of all directories, and those that the home directory is in: a worker may change, and a snapshot copies,
+/// all that a person has.
+fn is_a_project(workspace: &Path, home: Option<PathBuf>) -> Result<()> {
+    let home = home.filter(|home| home.is_absolute()).map(|home| home.canonicalize().unwrap_or(home));
+    let what = match home {
+        _ if workspace.parent().is_none() => "the root of all directories".to_owned(),
+        Some(home) if home == workspace => "your home directory".to_owned(),
+        Some(home) if home.starts_with(workspace) => {
+            format!("a directory with your home directory {} in it", home.display())
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::usage(format!("cannot run in {}: it is {what}", workspace.display()))
+        .hint("cd to the directory of a project, or name it: unstuck -C DIR run ...    to work here all the same: --here"))
 }
 
 /// Warns of a store that is in the workspace.
@@ -499,4 +521,27 @@ fn no_such_file(workspace: &Path, what: &str) -> Error {
         WRITE_ONE.to_owned()
     };
     missing::file(Path::new(what), &workspace.join(what), "run", hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn home_directory_and_those_above_it_are_no_project() {
+        let made = tempfile::tempdir().unwrap();
+        let folder = made.path().canonicalize().unwrap();
+        std::fs::create_dir_all(folder.join("home/me/project")).unwrap();
+        let home = Some(folder.join("home/me"));
+        for (workspace, is_allowed) in [
+            (folder.join("home/me/project"), true),
+            (folder.join("home/me"), false),
+            (folder.join("home"), false),
+            (folder.clone(), false),
+            (PathBuf::from("/"), false),
+        ] {
+            assert_eq!(is_a_project(&workspace, home.clone()).is_ok(), is_allowed, "{}", workspace.display());
+        }
+        assert!(is_a_project(&folder, None).is_ok() && is_a_project(Path::new("/"), None).is_err());
+    }
 }
