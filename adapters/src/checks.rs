@@ -127,7 +127,8 @@ pub async fn run(
             let mut outcome = process::run(spec, &**blobs, redactor, stop.clone(), &mut show).await;
             let (reports, notes) = watched.written();
             outcome.notes.extend(notes);
-            let redacted = |(name, it): &(String, Vec<u8>)| (name.clone(), redactor.redact_bytes(it).0.into_owned());
+            let redacted =
+                |(name, it): &(String, Vec<u8>)| (name.clone(), redactor.redact_bytes(it).0.into_owned());
             let reports = reports.iter().map(redacted).collect();
             let limit = end.saturating_duration_since(Instant::now()).clamp(READING_MIN, READING_MAX);
             let reading = Reading { run: &run, cwd: &cwd, reports, before: before.clone(), limit };

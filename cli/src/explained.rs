@@ -44,8 +44,10 @@ pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Err
             Error::store(error).hint(format!("{}, then try again", hint::for_io(source)))
         }
         launch::Error::Drift { .. } => Error::usage(message).hint(format!(
-            "look: unstuck diff {short} @last @now    keep what was changed: unstuck resume {short} --accept-drift    put it back: unstuck undo {short}@last"
+            "look: unstuck diff {short} @last @now    keep what was changed: unstuck resume {short} --accept-drift    put it back: unstuck undo {short}@last --all"
         )),
+        launch::Error::ChangedMeanwhile { .. } => Error::usage(message).hint(format!("unstuck undo {short}")),
+        launch::Error::Declined => Error::usage(message),
         launch::Error::BaseGone => Error::store(error).hint(format!(
             "look at what the run has changed yourself (git diff, unstuck show {short}); to go on, and compare with what is there now: unstuck resume {short} --accept-drift"
         )),

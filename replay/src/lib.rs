@@ -26,7 +26,7 @@ pub use diagnosis::{attempts, diagnosis, failing, named};
 pub use explore::{Contradiction, End, Explored, Letter, Search, Worst, contradictions, explore};
 pub use policy::with_changes;
 pub use recheck::{Decided, Difference, Recheck, recheck};
-pub use seen::{Seen, around, seen, seen_at};
+pub use seen::{Seen, around, gaps, seen, seen_at};
 pub use story::{CommandStory, FailureStory, IterationStory, StepStory, Story};
 pub use what_if::{WhatIf, what_if};
 pub use why::{Link, Prompt, Why, why, why_at};

@@ -18,7 +18,7 @@ use unstuck_core::event::{
 use unstuck_core::id::{RunId, Seq};
 use unstuck_core::plural::count;
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::state::StepState;
+use unstuck_core::state::{Gap, StepState};
 use unstuck_core::workflow::Step;
 use unstuck_core::{Observation, Rejection, RunState, scope};
 use unstuck_store::event_store::{EventStore as _, ReadError};
@@ -37,6 +37,7 @@ use crate::clock::Clock;
 use crate::kick::Kicks;
 use crate::machine::{Machine, Place};
 use crate::snapshots::{self, Keeper};
+use crate::undoing::{Order, Planned};
 use crate::{Interrupt, Runner, Watcher, workspace};
 
 /// Where and with what runs are carried out. Cheap to clone.
@@ -130,6 +131,19 @@ pub enum Error {
         /// From the root of the workspace.
         files: Vec<String>,
     },
+    /// A person was asked, or could not be asked, and did not agree.
+    #[error("nothing was changed")]
+    Declined,
+    /// Files changed while a person was asked.
+    #[error(
+        "{} changed while the question was open, so nothing was undone: {}",
+        counted(files),
+        snapshots::named(files)
+    )]
+    ChangedMeanwhile {
+        /// From the root of the workspace.
+        files: Vec<String>,
+    },
     /// A snapshot cannot be taken or put back.
     #[error(transparent)]
     Snapshots(#[from] unstuck_adapters::snapshot::Error),
@@ -158,12 +172,23 @@ pub struct Ended {
 pub struct Undone {
     /// The event with the workspace as it was until then.
     pub before: Seq,
+    /// The plan.
+    pub planned: Planned,
     /// What was done.
     pub restored: Restored,
     /// What its owner could not read until then.
     pub made_readable: Vec<PathBuf>,
     /// Why it could not be recorded, though it was done.
     pub unrecorded: Option<Error>,
+}
+
+/// Whether a person was asked before an undo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// And has agreed.
+    Yes,
+    /// There was nothing to ask.
+    No,
 }
 
 /// What is found in the workspace of a run that is taken up again, where that is to be recorded.
@@ -255,12 +280,19 @@ impl Site {
         finish(runner).await
     }
 
-    /// Makes the files of the workspace what they were at a snapshot of a run, and records that.
+    /// Makes the files of the workspace what they were at a snapshot of a run, and records that. What others than the run
+    /// changed stays, unless the order takes all. `agree` gets the plan before anything is changed, and whether the person
+    /// was asked is what it returns; `None` declines.
     ///
     /// # Errors
     ///
-    /// When somebody works in the workspace, the snapshot is gone, or the store fails.
-    pub fn undo(&self, log: Arc<RunLog>, seq: Seq, snapshot: &Snapshot, git: Git) -> Result<Undone, Error> {
+    /// Another process works in the workspace, the snapshot is gone, the plan is declined, or the store fails.
+    pub fn undo(
+        &self,
+        log: Arc<RunLog>,
+        order: &Order<'_>,
+        agree: impl FnOnce(&Planned) -> Option<Asked>,
+    ) -> Result<Undone, Error> {
         let (mut runner, _workspace) = self.take_over(log)?;
         let _left_of_a_dead_supervisor = process::end_leftovers(&runner.mark());
         runner.record_abandoned()?;
@@ -272,20 +304,68 @@ impl Site {
         let (first, last) =
             (runner.state().first_snapshot().cloned(), runner.state().last_snapshot().cloned());
         let keeper = Keeper::new(snapshots, &started);
-        keeper.find(snapshot)?;
+        keeper.find(order.snapshot)?;
+        // Kept first, so that nothing can get lost from now on.
+        let (now, made_readable) = keeper.take_readable(first.as_ref(), last.as_ref(), order.snapshot)?;
+        let planned = self.plan_undo(&runner, &keeper, order, &now)?;
+        match agree(&planned) {
+            None => return Err(Error::Declined),
+            Some(Asked::No) => {}
+            Some(Asked::Yes) => {
+                // The person took a while, and may have worked meanwhile.
+                let files = keeper.drift(&now, &keeper.take(first.as_ref(), Some(&now))?)?;
+                if !files.is_empty() {
+                    return Err(Error::ChangedMeanwhile { files });
+                }
+            }
+        }
         let mut record = |snapshot: Snapshot, moment| {
             let taken = SnapshotTaken { snapshot: Box::new(snapshot), moment };
             runner.record(Observation::SnapshotTaken(taken)).map(|()| runner.state().version())
         };
-        // Kept and recorded first: whatever happens now, nothing that is there is lost.
-        let (now, made_readable) = keeper.take_readable(first.as_ref(), last.as_ref(), snapshot)?;
         let before = record(now, SnapshotMoment::BeforeUndo)?;
-        let restored = keeper.restore(snapshot, git)?;
+        let git = if planned.keeps_git { Git::Leave } else { order.git };
+        let restored = keeper.restore(order.snapshot, git, &planned.files)?;
         // By now the files are what they are: whoever has asked for that is told so, whatever becomes of the record.
         let taken = keeper.take(first.as_ref(), None).map_err(Error::from);
-        let recorded = taken.and_then(|now| Ok(record(now, SnapshotMoment::Undone(seq))?));
+        let recorded = taken.and_then(|now| Ok(record(now, SnapshotMoment::Undone(order.seq))?));
         runner.save_checkpoint();
-        Ok(Undone { before, restored, made_readable, unrecorded: recorded.err() })
+        Ok(Undone { before, planned, restored, made_readable, unrecorded: recorded.err() })
+    }
+
+    /// Plans an undo. A difference to the last snapshot belongs to others than the run, unless the run may have been at work
+    /// since.
+    fn plan_undo(
+        &self,
+        runner: &Runner<Machine>,
+        keeper: &Keeper,
+        order: &Order<'_>,
+        now: &Snapshot,
+    ) -> Result<Planned, Error> {
+        let state = runner.state();
+        let (mut planned, mut gaps) = (Planned::default(), order.gaps.clone());
+        // A workspace without files has nothing that could get lost.
+        let is_known = |last: &&Snapshot| {
+            !order.is_unfinished && !state.may_have_changed_workspace() && (now.files > 0 || last.files == 0)
+        };
+        if let Some(last) = state.last_snapshot().filter(is_known) {
+            planned.look_at_repository(keeper, order, last, now);
+            // A child run that was resumed by itself left work that this log does not have.
+            let children = self.left_by_children(state).into_iter().filter(|left| keeper.has(left));
+            let mut left = last.clone();
+            for of_child in children {
+                if keeper.drift(&of_child, now)?.is_empty() {
+                    left = of_child;
+                }
+            }
+            if left.id != now.id {
+                gaps.push(Gap { left: Arc::new(left), found: Arc::new(now.clone()) });
+            }
+        }
+        let files = keeper.plan(order.snapshot, now, &gaps)?;
+        planned.files = if order.takes_all { files.with_all() } else { files };
+        planned.look_for_links(&runner.world.workspace);
+        Ok(planned)
     }
 
     /// Opens the log of a run, and brings its store and its mirror together. Damage that was mended is recorded.
@@ -396,16 +476,20 @@ impl Site {
         let of_workflow = state.started().and_then(|started| started.workflow_file.clone());
         files.retain(|file| !of_workflow.as_ref().is_some_and(|path| Path::new(path).ends_with(file)));
         // A child run that was taken up by itself has left what it left.
+        let mut is_of_children = false;
         if !files.is_empty() {
             for left in self.left_by_children(state) {
                 let others = runner.drift(&left, &now);
                 files.retain(|file| others.contains(file));
             }
+            is_of_children = files.is_empty();
         }
-        if files.is_empty() {
-            return Ok(None);
+        if !files.is_empty() && !accepted {
+            return Err(Error::Drift { files });
         }
-        if accepted { Ok(Some(now)) } else { Err(Error::Drift { files }) }
+        // Whatever a person changed is recorded as a person's, also where it does not count: the workflow file, ignored files.
+        let is_of_person = !files.is_empty() || !is_of_children;
+        Ok(Some(now).filter(|now| is_of_person && now.id != was.id))
     }
 
     /// Returns the workspace as the last child runs of a run left it, and theirs, as far as that can be read.
@@ -630,9 +714,7 @@ async fn finish(mut runner: Runner<Machine>) -> Result<Ended, Error> {
     let outcome = runner.drive().await?;
     // What a person changes from now on is to be told from what the run has left. A check is not looked at when it
     // ends, so that it changed nothing has to be recorded, too. What it has changed itself belongs to what the run has.
-    let by_checks = runner.state().steps().any(|(_, at)| !at.checks_changed.is_empty());
-    if (outcome != RunOutcome::Complete || by_checks)
-        && let Some(snapshot) = runner.look()
+    if let Some(snapshot) = runner.look()
         && (runner.state().may_have_changed_workspace() || runner.state().last_snapshot() != Some(&snapshot))
     {
         let taken = SnapshotTaken { snapshot, moment: SnapshotMoment::Ended };

@@ -26,6 +26,7 @@ mod repository;
 mod scratch;
 mod seen;
 pub mod snapshots;
+pub mod undoing;
 mod validation;
 mod watched;
 pub mod workspace;

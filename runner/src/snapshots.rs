@@ -9,8 +9,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use unstuck_adapters::branch;
 use unstuck_adapters::own_paths::own_paths;
 use unstuck_adapters::snapshot::{
-    Applied, Change, ChangeKind, Error, Git, Loss, Lost, MovedBranch, Options, Reason, Restored, Snapshots,
-    Staged,
+    Applied, Change, ChangeKind, Error, Git, Loss, Lost, MovedBranch, Options, Plan, Reason, Restored,
+    Snapshots, Staged,
 };
 use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::diffstat::Diffstat;
@@ -222,13 +222,38 @@ impl Keeper {
         self.snapshots.read(snapshot, path).ok().flatten()
     }
 
-    /// Makes the files of the workspace what they were.
+    /// Makes the files of the workspace what they were, but what others than the run changed stays as the plan says.
     ///
     /// # Errors
     ///
-    /// As [`Snapshots::restore`].
-    pub fn restore(&self, snapshot: &Snapshot, git: Git) -> Result<Restored, Error> {
-        self.snapshots.restore(snapshot, git)
+    /// As [`Snapshots::restore_by`].
+    pub fn restore(&self, snapshot: &Snapshot, git: Git, plan: &Plan) -> Result<Restored, Error> {
+        self.snapshots.restore_by(snapshot, git, plan)
+    }
+
+    /// Plans how the workspace becomes what it was `then`. A gap of which a snapshot is gone counts as none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshots::plan`].
+    pub fn plan(&self, then: &Snapshot, now: &Snapshot, gaps: &[Gap]) -> Result<Plan, Error> {
+        let is_whole = |gap: &&Gap| self.has(&gap.left) && self.has(&gap.found);
+        let gaps: Vec<Gap> = gaps.iter().filter(is_whole).cloned().collect();
+        self.snapshots.plan(then, now, &gaps)
+    }
+
+    /// Says whether git has a commit; `None` where it cannot tell.
+    pub fn has_object(&self, commit: &str) -> Option<bool> {
+        self.snapshots.has_object(commit)
+    }
+
+    /// Returns the branches that are not where they were.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshots::moved_branches`].
+    pub fn branches_moved(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<MovedBranch>, Error> {
+        self.snapshots.moved_branches(before, after)
     }
 
     /// Returns the files that differ and are not ignored, as they can be shown. A file that one snapshot does

@@ -9,6 +9,7 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
@@ -21,8 +22,8 @@ use self::windows as platform;
 
 pub use platform::is_reached_without_links;
 pub(crate) use platform::{
-    Folder, as_bytes, as_path, has_another_name, is_awaited, let_owner_read, look_at, next_content,
-    open_file, own_output, own_output_paths, set_permissions, share_content,
+    Folder, as_bytes, as_path, attributes, has_another_name, is_awaited, let_owner_read, look_at,
+    next_content, open_file, own_output, own_output_paths, set_attribute, set_permissions, share_content,
 };
 
 /// What a file is, in the part of a mode that says so; the numbers are those of git and of Unix.
@@ -33,6 +34,13 @@ pub(crate) const FOLDER: u32 = 0o040_000;
 pub(crate) const FILE: u32 = 0o100_000;
 /// A symbolic link.
 pub(crate) const LINK: u32 = 0o120_000;
+
+/// Attributes of a file or folder, by their names.
+pub(crate) type Attributes = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// The attribute with the access list. Where there is one, the bits of the group in the mode are the most that anybody on the
+/// list has.
+pub(crate) const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
 
 /// The kind of the error where a path leads out of the folder, or through a link, which may. (The one
 /// that Linux answers to such a path where it does the walk itself.)

@@ -20,7 +20,9 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::{FILE, FOLDER, LINK, Seen, Stamp, TYPE, all_content, leads_out, steps};
+#[cfg(target_os = "linux")]
+use super::ACCESS_LIST;
+use super::{Attributes, FILE, FOLDER, LINK, Seen, Stamp, TYPE, all_content, leads_out, steps};
 
 const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -125,6 +127,16 @@ impl Folder {
     #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
     pub(crate) fn set_permissions(&self, mode: u32) -> io::Result<()> {
         Ok(fchmod(&self.0, Mode::from_raw_mode((mode & 0o7777) as RawMode))?)
+    }
+
+    /// As [`attributes`], of the folder itself.
+    pub(crate) fn attributes(&self) -> io::Result<Option<Attributes>> {
+        attributes_of(self.0.as_fd())
+    }
+
+    /// As [`set_attribute`], of the folder itself.
+    pub(crate) fn set_attribute(&self, name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
+        set_attribute_of(self.0.as_fd(), name, value)
     }
 
     /// Lets its owner read something in this folder, where the bits that allow that are missing. Returns whether they were.
@@ -323,6 +335,67 @@ pub(crate) fn is_awaited(path: &Path) -> bool {
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     is_pipe && openat(CWD, path, flags, Mode::empty()).is_ok()
+}
+
+/// Returns the attributes of an open file that are its user's or say who may do what with it. `None` where that cannot be known
+/// here.
+pub(crate) fn attributes(file: &File) -> io::Result<Option<Attributes>> {
+    attributes_of(file.as_fd())
+}
+
+/// Sets an attribute of an open file, or removes it.
+pub(crate) fn set_attribute(file: &File, name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
+    set_attribute_of(file.as_fd(), name, value)
+}
+
+#[cfg(target_os = "linux")]
+fn attributes_of(of: BorrowedFd<'_>) -> io::Result<Option<Attributes>> {
+    use rustix::fs::{fgetxattr, flistxattr};
+    const SIZE_MAX: usize = 64 * 1024;
+    // Most files have none, and few have more than a few.
+    let mut names = vec![0; 256];
+    let size = match flistxattr(of, &mut names[..]) {
+        Err(Errno::RANGE) => {
+            names.resize(SIZE_MAX, 0);
+            flistxattr(of, &mut names[..])?
+        }
+        Err(Errno::NOTSUP) => 0,
+        listed => listed?,
+    };
+    let mut attributes = Attributes::new();
+    for name in names[..size].split(|&byte| byte == 0).filter(|name| is_kept(name)) {
+        let mut value = vec![0; SIZE_MAX];
+        let size = fgetxattr(of, name, &mut value[..])?;
+        attributes.insert(name.to_vec(), value[..size].to_vec());
+    }
+    Ok(Some(attributes))
+}
+
+#[cfg(target_os = "linux")]
+fn is_kept(name: &[u8]) -> bool {
+    name.starts_with(b"user.") || name == ACCESS_LIST || name == b"system.posix_acl_default"
+}
+
+#[cfg(not(target_os = "linux"))]
+fn attributes_of(_of: BorrowedFd<'_>) -> io::Result<Option<Attributes>> {
+    Ok(None)
+}
+
+#[cfg(target_os = "linux")]
+fn set_attribute_of(of: BorrowedFd<'_>, name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
+    use rustix::fs::{XattrFlags, fremovexattr, fsetxattr};
+    match value {
+        Some(value) => Ok(fsetxattr(of, name, value, XattrFlags::empty())?),
+        None => match fremovexattr(of, name) {
+            Err(Errno::NODATA | Errno::NOTSUP) => Ok(()),
+            removed => Ok(removed?),
+        },
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set_attribute_of(_of: BorrowedFd<'_>, _name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
+    value.map_or(Ok(()), |_| Err(io::ErrorKind::Unsupported.into()))
 }
 
 /// Looks at an open file.

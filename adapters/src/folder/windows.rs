@@ -18,7 +18,7 @@ use windows_sys::Win32::Storage::FileSystem::{
     GetFileInformationByHandleEx,
 };
 
-use super::{FILE, FOLDER, LINK, Seen, Stamp, TYPE, all_content, leads_out, steps};
+use super::{Attributes, FILE, FOLDER, LINK, Seen, Stamp, TYPE, all_content, leads_out, steps};
 
 /// Permissions that all files have: those of the system are of another kind, and stay as they are.
 const PERMISSIONS: u32 = 0o644;
@@ -81,6 +81,16 @@ impl Folder {
     /// Does nothing: permissions of the system are of another kind.
     pub(crate) fn let_owner_read(&self, _name: &[u8]) -> io::Result<bool> {
         Ok(false)
+    }
+
+    /// Returns no attributes of the folder itself, since the system has others.
+    pub(crate) fn attributes(&self) -> io::Result<Option<Attributes>> {
+        Ok(None)
+    }
+
+    /// Sets an attribute of the folder itself, which cannot be done, or removes it.
+    pub(crate) fn set_attribute(&self, _name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
+        value.map_or(Ok(()), |_| Err(io::ErrorKind::Unsupported.into()))
     }
 
     /// Returns the names in the folder, in no order.
@@ -212,6 +222,16 @@ pub(crate) fn has_another_name(_metadata: &fs::Metadata) -> bool {
 /// Files that are pipes are not there.
 pub(crate) fn is_awaited(_path: &Path) -> bool {
     false
+}
+
+/// Returns no attributes of an open file, since the system has others.
+pub(crate) fn attributes(_file: &File) -> io::Result<Option<Attributes>> {
+    Ok(None)
+}
+
+/// Sets an attribute of an open file, which cannot be done, or removes it.
+pub(crate) fn set_attribute(_file: &File, _name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
+    value.map_or(Ok(()), |_| Err(io::ErrorKind::Unsupported.into()))
 }
 
 /// Looks at an open file.

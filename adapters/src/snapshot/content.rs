@@ -11,7 +11,7 @@ use sha2::Digest as _;
 use unstuck_core::id::Digest;
 
 use super::error::{Error, io};
-use super::folder::{self, Folder, Stamp};
+use super::folder::{self, Attributes, Folder, Stamp};
 use super::index::{is_settled, now};
 use super::object::{self, FILE, Kind, LINK, TYPE};
 use super::pack::{Squeezer, Writer};
@@ -28,7 +28,7 @@ const PORTION: usize = 64;
 const TRIES: u32 = 3;
 
 /// A file that was read; its content is in the store or in the pack.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Content {
     pub(super) id: Digest,
     pub(super) mode: u32,
@@ -36,6 +36,8 @@ pub(super) struct Content {
     pub(super) stamp: Stamp,
     /// Whether the next snapshot may believe that stamp.
     pub(super) is_settled: bool,
+    /// Its access list and other attributes; `None` where they are not known.
+    pub(super) attributes: Option<Attributes>,
 }
 
 /// Reads `files`, which are ordered by path, below the open folder `root`.
@@ -164,7 +166,8 @@ impl Reader<'_> {
                 let target = folder.read_link(name)?;
                 let id = self.hold(&target, batch)?;
                 let is_settled = is_settled(&seen.stamp, read_at);
-                Ok(Some(Content { id, mode: seen.mode, stamp: seen.stamp, is_settled }))
+                let attributes = Some(Attributes::new());
+                Ok(Some(Content { id, mode: seen.mode, stamp: seen.stamp, is_settled, attributes }))
             }
             FILE => {
                 let file = folder.open_file(name)?;
@@ -181,8 +184,9 @@ impl Reader<'_> {
                 return Err(io::ErrorKind::NotFound.into());
             }
             let is_settled = is_settled(&seen.stamp, now());
-            let mut content =
-                Content { id: Digest::default(), mode: seen.mode, stamp: seen.stamp, is_settled };
+            let attributes = folder::attributes(&file)?;
+            let (id, mode, stamp) = (Digest::default(), seen.mode, seen.stamp);
+            let mut content = Content { id, mode, stamp, is_settled, attributes };
             file.seek(SeekFrom::Start(0))?;
             if seen.stamp.size > HELD_BYTES_MAX {
                 let Some(id) = name_large(&mut file, seen.stamp.size)? else { continue };

@@ -2,6 +2,7 @@
 //!
 //! No attribute, filter or program of the repository has a say in it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -24,6 +25,8 @@ use super::tree::{Pair, Place};
 pub struct DiffOptions {
     /// Files and folders from the root of the workspace; if there are none, all.
     pub paths: Vec<PathBuf>,
+    /// Files that are not shown.
+    pub without: BTreeSet<PathBuf>,
     /// Whether ignored files are shown too.
     pub ignored: bool,
 }
@@ -46,9 +49,10 @@ pub(super) fn diff(
     let (unknown_before, unknown_after) = (before.uncovered(store)?, after.uncovered(store)?);
     let paths: Vec<_> = options.paths.iter().map(|path| folder::as_bytes(path)).collect();
     for (path, Difference { pair, ignored }) in change::differences(store, &before, &after)? {
+        let is_left_out = options.without.contains(&*folder::as_path(&path));
         let is_asked = paths.is_empty() || paths.iter().any(|asked| folder::is_within(&path, asked));
         let is_known = !change::is_unknown(&path, &pair, &unknown_before, &unknown_after);
-        if is_asked && is_known && (options.ignored || !ignored) {
+        if is_asked && !is_left_out && is_known && (options.ignored || !ignored) {
             file(store, &path, &pair, to)?;
         }
     }

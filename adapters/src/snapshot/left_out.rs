@@ -46,10 +46,12 @@ pub enum Reason {
     OwnOutput,
     /// It is what `git lfs` and `git annex` keep in a repository, which may be in it alone.
     Store,
+    /// It is on another file system that is mounted there, or is a file that one is mounted on.
+    Mount,
 }
 
 impl Reason {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::TooLarge,
         Self::TooMuch,
         Self::TooMany,
@@ -61,6 +63,7 @@ impl Reason {
         Self::Repository,
         Self::OwnOutput,
         Self::Store,
+        Self::Mount,
     ];
 
     /// Returns what has become of something that was left out for this reason, and is not any more.
@@ -97,6 +100,7 @@ impl Reason {
             Self::Repository => b'r',
             Self::OwnOutput => b'o',
             Self::Store => b's',
+            Self::Mount => b'x',
         }
     }
 }
@@ -115,6 +119,7 @@ impl fmt::Display for Reason {
             Self::Repository => LeftOut::REPOSITORY,
             Self::OwnOutput => LeftOut::OWN_OUTPUT,
             Self::Store => "what git lfs or git annex keeps",
+            Self::Mount => "on another file system that is mounted there",
         })
     }
 }
@@ -131,7 +136,8 @@ pub(super) struct Left {
 impl Left {
     pub(super) fn new(path: Vec<u8>, reason: Reason, seen: Option<Seen>) -> Self {
         // What we print changes all the time, and a pipe holds nothing.
-        let of_interest = seen.filter(|_| !matches!(reason, Reason::OwnOutput | Reason::NoFile));
+        let of_interest =
+            seen.filter(|_| !matches!(reason, Reason::OwnOutput | Reason::NoFile | Reason::Mount));
         Self { path, reason, mark: of_interest.map(|seen| Mark::of(&seen)) }
     }
 }
@@ -401,6 +407,19 @@ impl Uncovered {
     /// Says whether a pipe, socket or device is at a path.
     pub(super) fn is_no_file(&self, path: &[u8]) -> bool {
         self.0.get(path).is_some_and(|(reason, _)| *reason == Reason::NoFile)
+    }
+
+    /// Returns where another file system is mounted that has a path.
+    pub(super) fn mount_of<'a>(&self, path: &'a [u8]) -> Option<&'a [u8]> {
+        let is_mount = |path: &[u8]| self.0.get(path).is_some_and(|(reason, _)| *reason == Reason::Mount);
+        let mut at = path;
+        while !is_mount(at) {
+            if at.is_empty() {
+                return None;
+            }
+            at = folder::split(at).0;
+        }
+        Some(at)
     }
 
     /// Returns why the snapshot knows nothing of a path; `None` if it does.

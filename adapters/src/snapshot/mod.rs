@@ -19,13 +19,13 @@
 //! with its time put back (`touch -r`) is noticed: no program sets `ctime`.
 //!
 //! **What is ignored.** Judged by the `.gitignore` files of the *first* snapshot of a run, so that a
-//! worker cannot hide a change behind a new rule; `.git/info/exclude` and the user's own excludes
-//! are not asked, and what git tracked at the first snapshot is not ignored. Ignored files are
+//! worker cannot hide a change behind a new rule, and by `.git/info/exclude` and the list of the user as they were then.
+//! Each repository in the workspace has its own rules. What git tracked at the first snapshot is not ignored. Ignored files are
 //! covered too as long as they are small (a `.env`), and marked in [`Change::ignored`]; an ignored folder
 //! is covered as a whole or, with masses in it (`target`, `node_modules`), left out as a whole.
 //!
 //! **What is left out** is said in [`Snapshot::left_out`]: what exceeds [`Limits`], cannot be read, or is
-//! no file. The list is kept with the snapshot: what it does not cover is never deleted or
+//! no file, or is on another file system that is mounted in the workspace. The list is kept with the snapshot: what it does not cover is never deleted or
 //! overwritten. What it looked like is kept, too, so that a change of it is seen ([`Snapshots::lost`]), though not what it
 //! was; what changes in a folder that is left out is not seen. What our own output
 //! is written to is left out too, for the whole run once a snapshot has found it, and never differs. A second name that it
@@ -42,25 +42,29 @@
 //!
 //! **What is assumed.** Nobody works in the workspace while files are put back: what is written at that
 //! moment may be lost, though never outside of the workspace. Memory maps are written when the system
-//! does so. Owners and extended attributes are not kept.
+//! does so. Owners are not kept, nor which names belong to the same file. Access lists and attributes of users are, on Linux.
 //!
-//! Suggested reading order: `take`, `walk`, `rules`, `cover`, `index`, `content`; `object`, `pack`,
-//! `store`, `tree`, `permissions`, `readable`, `parts`; `change`, `diff`, `words`, `restore`; `repository`, `progress`, `tables`, `refs`, `history`, `superseded`, `tracked`,
+//! Suggested reading order: `take`, `walk`, `mounts`, `rules`, `gitignore`, `cover`, `index`, `content`; `object`, `pack`,
+//! `store`, `tree`, `permissions`, `attributes`, `readable`, `parts`; `change`, `diff`, `words`, `plan`, `restore`; `repository`, `progress`, `tables`, `refs`, `history`, `superseded`, `tracked`,
 //! `rewind`.
 
+mod attributes;
 mod change;
 mod content;
 mod cover;
 mod diff;
 mod error;
+mod gitignore;
 mod history;
 mod index;
 mod inner;
 mod left_out;
+mod mounts;
 mod object;
 mod pack;
 mod parts;
 mod permissions;
+mod plan;
 mod progress;
 mod readable;
 mod refs;
@@ -87,6 +91,7 @@ use unstuck_core::diffstat::ChangedFile;
 use unstuck_core::error::with_causes;
 use unstuck_core::id::Digest;
 use unstuck_core::scope::Patterns;
+use unstuck_core::state::Gap;
 
 use crate::{folder, own_output};
 use change::differences;
@@ -105,6 +110,7 @@ pub use diff::DiffOptions;
 pub use error::Error;
 pub use inner::InnerBranch;
 pub use left_out::{Loss, Lost, Reason, Unseen};
+pub use plan::Plan;
 pub use restore::{Applied, NotRestored};
 pub use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
 
@@ -741,13 +747,28 @@ impl Snapshots {
     /// The snapshot is gone or damaged, or none can be taken of what is there now; then nothing was changed.
     /// What the system refuses in the workspace is told by what is returned.
     pub fn restore(&self, snapshot: &Snapshot, git: Git) -> Result<Restored, Error> {
+        self.restore_by(snapshot, git, &Plan::default())
+    }
+
+    /// As [`Self::restore`], but what others than the run changed stays as the plan says.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::restore`].
+    pub fn restore_by(&self, snapshot: &Snapshot, git: Git, plan: &Plan) -> Result<Restored, Error> {
         fs::create_dir_all(&self.workspace).map_err(io("create", &self.workspace))?;
         let before = self.take(Some(snapshot))?;
-        let folders = self.other_permissions(&before, snapshot)?;
+        let mut folders = self.other_permissions(&before, snapshot)?;
+        folders.retain(|path, _| !plan.kept_access.contains(path));
         let new = self.new_uncovered(&before, snapshot)?;
         permissions::give_for_now(&self.root()?, &folders);
-        let mut files = self.put_back(&before, snapshot, &|_| true)?;
+        let mut files = self.put_back_but(&before, snapshot, &|_| true, &plan.kept)?;
+        for (of_others, paths) in &plan.targets {
+            let is_meant = |path: &Path| paths.contains(&*folder::as_bytes(path));
+            files.extend(self.put_back(&before, of_others, &is_meant)?);
+        }
         files.permissions = permissions::give(&self.root()?, &folders);
+        self.give_attributes(&before, snapshot, plan, &folders, &mut files)?;
         files.stayed.extend(new.into_iter().filter(|path| files.left.iter().all(|left| left.path != *path)));
         let mut repository = Vec::new();
         if git == Git::PutBack {
@@ -768,15 +789,62 @@ impl Snapshots {
         Ok(Restored { before, files, repository })
     }
 
+    /// Plans how the workspace, which is as `now` says, becomes what it was `then`. In the `gaps`, in order, others than the
+    /// run changed it: what they made of it stays.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn plan(&self, then: &Snapshot, now: &Snapshot, gaps: &[Gap]) -> Result<Plan, Error> {
+        plan::plan(&self.store, then, now, gaps)
+    }
+
+    /// Restores the attributes of files and folders that differ in nothing else, and the access lists of folders whose
+    /// permissions were set.
+    fn give_attributes(
+        &self,
+        now: &Snapshot,
+        then: &Snapshot,
+        plan: &Plan,
+        folders: &BTreeMap<Vec<u8>, u32>,
+        files: &mut Applied,
+    ) -> Result<(), Error> {
+        let (now, then) = (Parts::of(&self.store, now)?, Parts::of(&self.store, then)?);
+        let (of_now, of_then) = (now.attributes(&self.store)?, then.attributes(&self.store)?);
+        let has_list = |path: &&Vec<u8>| of_then.get(path).is_some_and(|it| !it.is_empty());
+        let mut paths = of_now.differing(&of_then);
+        paths.extend(folders.keys().filter(has_list).cloned());
+        let root = self.root()?;
+        for path in paths.into_iter().filter(|path| !plan.kept_access.contains(path)) {
+            let both = (now.find(&self.store, &path)?, then.find(&self.store, &path)?);
+            let is_same = path.is_empty() || both.0.is_some() && both.0 == both.1;
+            let are_folders = [both.0, both.1].iter().all(|it| it.is_some_and(|place| place.is_folder()));
+            let (Some(was), Some(is)) = (of_then.get(&path), of_now.get(&path)) else { continue };
+            if !is_same && !are_folders || plan.kept.contains(&path) {
+                continue;
+            }
+            let shown = folder::as_path(&path).into_owned();
+            let refused = restore::give_attributes(&root, &path, are_folders || path.is_empty(), is, was);
+            match refused {
+                Ok(()) if files.permissions.contains(&shown) => {}
+                Ok(()) => files.permissions.push(shown),
+                Err(why) => files.left.push(NotRestored { path: shown, why }),
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the folders that are there now as then, with other permissions, and those that they had.
     fn other_permissions(&self, now: &Snapshot, then: &Snapshot) -> Result<BTreeMap<Vec<u8>, u32>, Error> {
         let (now, then) = (Parts::of(&self.store, now)?, Parts::of(&self.store, then)?);
         let differing = now.permissions(&self.store)?.differing(&then.permissions(&self.store)?);
+        let attributes = then.attributes(&self.store)?;
         let mut folders = BTreeMap::new();
         for (path, bits) in differing {
             let is_folder =
                 |of: &Parts| Ok::<_, Error>(of.find(&self.store, &path)?.is_some_and(|it| it.is_folder()));
             if path.is_empty() || is_folder(&now)? && is_folder(&then)? {
+                let bits = attributes.get(&path).map_or(bits, |it| attributes::without_list(bits, it));
                 folders.insert(path, bits);
             }
         }
@@ -809,13 +877,27 @@ impl Snapshots {
         then: &Snapshot,
         is_asked: &dyn Fn(&Path) -> bool,
     ) -> Result<Applied, Error> {
+        self.put_back_but(now, then, is_asked, &BTreeSet::new())
+    }
+
+    /// As [`Self::put_back`], but without the files and folders that are `kept`.
+    fn put_back_but(
+        &self,
+        now: &Snapshot,
+        then: &Snapshot,
+        is_asked: &dyn Fn(&Path) -> bool,
+        kept: &BTreeSet<Vec<u8>>,
+    ) -> Result<Applied, Error> {
         let (now, then) = (Parts::of(&self.store, now)?, Parts::of(&self.store, then)?);
         let sides = Sides {
             before: now.uncovered(&self.store)?,
             after: then.uncovered(&self.store)?,
             permissions: then.permissions(&self.store)?,
+            attributes: then.attributes(&self.store)?,
         };
-        let differences = restore::only(differences(&self.store, &now, &then)?, is_asked);
+        let is_meant = |path: &Path| is_asked(path) && !kept.contains(&*folder::as_bytes(path));
+        let mut differences = restore::only(differences(&self.store, &now, &then)?, &is_meant);
+        differences.retain(|path, _| !kept.contains(path));
         restore::apply(&self.store, &self.root()?, &differences, &sides)
     }
 
@@ -856,7 +938,8 @@ impl Snapshots {
         let root = restore::empty_folder(to)?;
         let mut pairs = tree::compare(&self.store, None, parts.ignored())?;
         pairs.extend(tree::compare(&self.store, None, parts.work())?);
-        let sides = Sides { permissions: parts.permissions(&self.store)?, ..Sides::default() };
+        let (permissions, attributes) = (parts.permissions(&self.store)?, parts.attributes(&self.store)?);
+        let sides = Sides { permissions, attributes, ..Sides::default() };
         restore::apply(&self.store, &root, &restore::all(pairs), &sides)
     }
 }

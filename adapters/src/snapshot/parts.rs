@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use unstuck_core::id::Digest;
 
+use super::attributes::Attributes;
 use super::error::Error;
 use super::folder;
 use super::left_out::{self, Left, Uncovered};
 use super::object::{FILE, Item, Kind};
 use super::pack::{Squeezer, Writer};
 use super::permissions::Permissions;
-use super::rules::{self, Rules};
+use super::rules::{self, Lists, Rules};
 use super::store::Store;
 use super::tree::{self, Node, Place};
 use super::{Branches, Snapshot, error, object};
@@ -23,9 +24,11 @@ const INNER: &[u8] = b"inner";
 const RULES: &[u8] = b"rules";
 const PREFIX: &[u8] = b"rules-prefix";
 const TRACKED: &[u8] = b"rules-tracked";
+const LISTS: &[u8] = b"rules-lists";
 const LEFT_OUT: &[u8] = b"left-out";
 const LEFT_OUT_MARKS: &[u8] = b"left-out-marks";
 const PERMISSIONS: &[u8] = b"permissions";
+const ATTRIBUTES: &[u8] = b"attributes";
 const BRANCHES: &[u8] = b"branches";
 /// The first line of a list of branches, which may have no other.
 const BRANCHES_HEAD: &str = "refs/heads\n";
@@ -38,7 +41,12 @@ pub(super) struct Parts(BTreeMap<Vec<u8>, Item>);
 
 impl Parts {
     pub(super) fn of(store: &Store, snapshot: &Snapshot) -> Result<Self, Error> {
-        let items = store.tree(&snapshot.id)?;
+        Self::named(store, &snapshot.id)
+    }
+
+    /// As [`Self::of`], of the snapshot with this name.
+    pub(super) fn named(store: &Store, id: &Digest) -> Result<Self, Error> {
+        let items = store.tree(id)?;
         Ok(Self(items.into_iter().map(|item| (item.name.clone(), item)).collect()))
     }
 
@@ -85,7 +93,10 @@ impl Parts {
         let texts = texts.into_iter().map(|(path, text)| (folder::split(&path).0.to_vec(), text)).collect();
         let tracked = self.blob(store, TRACKED)?;
         let tracked = tracked.split(|&byte| byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec);
-        Ok(Rules { prefix: self.blob(store, PREFIX)?, texts, tracked: tracked.collect() })
+        let lists = self.blob(store, LISTS)?;
+        let lists =
+            decoded(&lists).ok_or_else(|| store.damaged("the lists of ignored files cannot be read"))?;
+        Ok(Rules { prefix: self.blob(store, PREFIX)?, lists, texts, tracked: tracked.collect() })
     }
 
     /// Returns the branches of the repository; `None` where they are not known.
@@ -128,6 +139,12 @@ impl Parts {
     pub(super) fn permissions(&self, store: &Store) -> Result<Permissions, Error> {
         let damaged = || store.damaged("the permissions of folders cannot be read");
         Permissions::decode(&self.blob(store, PERMISSIONS)?).ok_or_else(damaged)
+    }
+
+    /// Returns the attributes of files and folders.
+    pub(super) fn attributes(&self, store: &Store) -> Result<Attributes, Error> {
+        let damaged = || store.damaged("the attributes of files cannot be read");
+        Attributes::decode(&self.blob(store, ATTRIBUTES)?).ok_or_else(damaged)
     }
 
     fn id(&self, name: &[u8]) -> Option<Digest> {
@@ -195,6 +212,7 @@ impl<'a> Root<'a> {
         nodes.sort_by(|a, b| object::path_order(a.path, b.path));
         self.tree(RULES, &nodes)?;
         self.blob(PREFIX, &rules.prefix)?;
+        self.blob(LISTS, &encoded(&rules.lists))?;
         self.blob(TRACKED, &joined(&rules.tracked))
     }
 
@@ -206,6 +224,10 @@ impl<'a> Root<'a> {
 
     pub(super) fn permissions(&mut self, permissions: &Permissions) -> Result<(), Error> {
         self.blob(PERMISSIONS, &permissions.encode())
+    }
+
+    pub(super) fn attributes(&mut self, attributes: &Attributes) -> Result<(), Error> {
+        self.blob(ATTRIBUTES, &attributes.encode())
     }
 
     pub(super) fn left_out(&mut self, left: &[Left]) -> Result<(), Error> {
@@ -252,4 +274,39 @@ fn joined(paths: &BTreeSet<Vec<u8>>) -> Vec<u8> {
         bytes.push(0);
     }
     bytes
+}
+
+/// Returns the lists of repositories as bytes: for each its place, whether case matters, and the text, each ended by a NUL.
+fn encoded(lists: &BTreeMap<Vec<u8>, Lists>) -> Vec<u8> {
+    let fields = lists.iter().flat_map(|(place, lists)| {
+        let ignores_case: &[u8] = if lists.ignores_case { b"1" } else { b"" };
+        [&place[..], b"\0", ignores_case, b"\0", &lists.text, b"\0"].concat()
+    });
+    fields.collect()
+}
+
+fn decoded(bytes: &[u8]) -> Option<BTreeMap<Vec<u8>, Lists>> {
+    let fields: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == 0).collect();
+    let entries = fields.chunks(3).map(|entry| {
+        let [place, ignores_case, text] = entry else { return None };
+        let [place, ignores_case, text] = [place, ignores_case, text].map(|field| field.strip_suffix(b"\0"));
+        let lists = Lists { text: text?.to_vec(), ignores_case: !ignores_case?.is_empty() };
+        Some((place?.to_vec(), lists))
+    });
+    entries.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_repositories_read_back_and_cut_ones_do_not() {
+        let list = |text: &str, ignores_case| Lists { text: text.into(), ignores_case };
+        let lists = [(b"".to_vec(), list("a\n", false)), (b"sub/x".to_vec(), list("", true))].into();
+        let bytes = encoded(&lists);
+        assert_eq!(decoded(&bytes), Some(lists));
+        assert_eq!(decoded(b""), Some(BTreeMap::new()));
+        assert_eq!(decoded(&bytes[..bytes.len() - 1]), None);
+    }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use unstuck_store::Read;
 
+use super::attributes::{self, Attributes};
 use super::change::Difference;
 use super::error::Error;
 use super::folder::{self, Folder, as_path};
@@ -61,6 +62,16 @@ pub(super) struct Sides {
     pub(super) after: Uncovered,
     /// The permissions that folders have there.
     pub(super) permissions: Permissions,
+    /// The attributes that files and folders have there.
+    pub(super) attributes: Attributes,
+}
+
+impl Sides {
+    /// Returns the permissions of a folder there, as far as they mean the same without its access list.
+    fn bits(&self, folder: &[u8]) -> Option<u32> {
+        let bits = self.permissions.get(folder)?;
+        Some(self.attributes.get(folder).map_or(bits, |it| attributes::without_list(bits, it)))
+    }
 }
 
 /// Makes the folder `root` as the second side of the differences has it.
@@ -99,8 +110,16 @@ pub(super) fn apply(
     write_all(store, root, news.collect(), sides, &mut applied);
     // Only now: what is in a folder that nobody may write to is there.
     let made = differences.iter().filter(|(_, it)| it.pair.after.is_some_and(|after| after.is_folder()));
-    let made = made.filter_map(|(path, _)| Some((path.clone(), sides.permissions.get(path)?)));
-    let _as_far_as_it_goes = permissions::give(root, &made.collect());
+    let made: BTreeMap<Vec<u8>, u32> =
+        made.filter_map(|(path, _)| Some((path.clone(), sides.bits(path)?))).collect();
+    let _as_far_as_it_goes = permissions::give(root, &made);
+    for path in made.keys() {
+        let none = folder::Attributes::new();
+        let was = sides.attributes.get(path).filter(|it| !it.is_empty());
+        if let Some(Err(why)) = was.map(|was| give_attributes(root, path, true, &none, was)) {
+            applied.leave(path, why);
+        }
+    }
     Ok(applied)
 }
 
@@ -179,12 +198,14 @@ pub(super) fn only(
         .filter(|(path, it)| !is_folder(it) && !is_asked(&as_path(path)))
         .map(|(path, _)| path.clone())
         .collect();
+    let has_others_below = |path: &Vec<u8>| {
+        let below = [path, &b"/"[..]].concat();
+        let next = others.partition_point(|other| *other < below);
+        others.get(next).is_some_and(|other| folder::is_within(other, path))
+    };
     let is_meant = |path: &Vec<u8>, it: &Difference| match (it.pair.before, it.pair.after) {
-        (Some(before), None) if before.is_folder() => {
-            let below = [path, &b"/"[..]].concat();
-            let next = others.partition_point(|other| *other < below);
-            !others.get(next).is_some_and(|other| folder::is_within(other, path))
-        }
+        (Some(before), None) if before.is_folder() => !has_others_below(path),
+        (None, Some(after)) if after.is_folder() => is_asked(&as_path(path)) && !has_others_below(path),
         _ => is_asked(&as_path(path)),
     };
     all.into_iter().filter(|(path, it)| is_meant(path, it)).collect()
@@ -226,6 +247,9 @@ fn remove(
             return;
         }
         None => {
+            if let Some(mount) = sides.after.mount_of(path) {
+                return applied.leave_once(mount, WAS_MOUNT);
+            }
             if let Some(reason) = sides.after.reason(path) {
                 return applied.leave(path, format!("is not covered by the snapshot, where it was {reason}"));
             }
@@ -296,10 +320,14 @@ fn write(
     sides: &Sides,
     applied: &mut Applied,
 ) -> io::Result<()> {
+    if let Some(mount) = sides.before.mount_of(path) {
+        applied.leave_once(mount, IS_MOUNT);
+        return Ok(());
+    }
     let (parent, name) = folder::split(path);
     // A pipe, socket or device holds nothing that could be lost.
     let is_empty = |folder: &Folder| sides.before.is_no_file(path) && is_no_file(folder, name);
-    let known = |folder: &[u8]| sides.permissions.get(folder);
+    let known = |folder: &[u8]| sides.bits(folder);
     if after.is_folder() {
         let made = root.open_below(parent).and_then(|folder| match is_empty(&folder) {
             true => folder.remove_file(name),
@@ -319,10 +347,13 @@ fn write(
         applied.leave(path, format!("would be lost: what is there now is {what}"));
         return Ok(());
     }
-    let placed = place(store, &folder, name, after)?;
+    let placed = place(store, &folder, name, after, sides.attributes.get(path))?;
     applied.written.push(as_path(path).into_owned());
-    if let Placed::WithoutSetId = placed {
+    if placed.lacks_set_id {
         applied.leave(path, WITHOUT_SET_ID.to_owned());
+    }
+    if !placed.lacks.is_empty() {
+        applied.leave(path, without(&placed.lacks));
     }
     Ok(())
 }
@@ -332,12 +363,42 @@ fn is_no_file(folder: &Folder, name: &[u8]) -> bool {
 }
 
 /// How a file was put in place.
-#[derive(Clone, Copy)]
-enum Placed {
-    Whole,
+#[derive(Default)]
+struct Placed {
     /// It does not run as whom it belongs to, as it did.
-    WithoutSetId,
+    lacks_set_id: bool,
+    /// The attributes that it does not have again.
+    lacks: Vec<String>,
 }
+
+fn without(attributes: &[String]) -> String {
+    format!("has come back without {}, and gives no more access than before", attributes.join(", "))
+}
+
+/// Restores the attributes of a file or folder in its place; a sentence says what the system refused.
+pub(super) fn give_attributes(
+    root: &Folder,
+    path: &[u8],
+    is_folder: bool,
+    now: &folder::Attributes,
+    then: &folder::Attributes,
+) -> Result<(), String> {
+    let (parent, name) = folder::split(path);
+    let refused = |error: io::Error| format!("cannot get its access list and attributes again: {error}");
+    let lacks = if is_folder {
+        let folder = root.open_below(path).map_err(refused)?;
+        attributes::give(now, then, |name, value| folder.set_attribute(name, value))
+    } else {
+        let file = root.open_below(parent).and_then(|folder| folder.open_file(name)).map_err(refused)?;
+        attributes::give(now, then, |name, value| folder::set_attribute(&file, name, value))
+    };
+    if lacks.is_empty() { Ok(()) } else { Err(format!("cannot get {} again", lacks.join(", "))) }
+}
+
+const WAS_MOUNT: &str =
+    "had another file system mounted on it, which no snapshot holds: what is there now stays";
+const IS_MOUNT: &str =
+    "has another file system mounted on it now: nothing is written there, and nothing is removed";
 
 /// The bits by which a file runs as the user and the group that it belongs to.
 const SET_ID: u32 = 0o6000;
@@ -345,9 +406,15 @@ const SET_ID: u32 = 0o6000;
 const WITHOUT_SET_ID: &str = "has come back without its set-user-id and set-group-id bits: it may not belong to whom it did, or the system gives them to nobody";
 
 /// Puts a file in place of what has its name, in one step.
-fn place(store: &Store, folder: &Folder, name: &[u8], after: Place) -> io::Result<Placed> {
+fn place(
+    store: &Store,
+    folder: &Folder,
+    name: &[u8],
+    after: Place,
+    attributes: Option<&folder::Attributes>,
+) -> io::Result<Placed> {
     let temporary = temporary_name();
-    let placed = make(store, folder, (&temporary, name), after)
+    let placed = make(store, folder, (&temporary, name), after, attributes)
         .and_then(|how| folder.rename(&temporary, name).map(|()| how));
     if placed.is_err() {
         let _best_effort = folder.remove_file(&temporary);
@@ -361,30 +428,45 @@ fn make(
     folder: &Folder,
     (temporary, name): (&[u8], &[u8]),
     after: Place,
+    attributes: Option<&folder::Attributes>,
 ) -> io::Result<Placed> {
     if after.mode & TYPE == LINK {
         let mut target = Vec::new();
         store.fill(&after.id, &mut target)?;
         folder.make_link(temporary, &target)?;
-        return folder.own_like(folder, temporary).map(|()| Placed::Whole);
+        return folder.own_like(folder, temporary).map(|()| Placed::default());
     }
     let mut file = folder.create(temporary)?;
     store.fill(&after.id, &mut file)?;
-    finish(folder, temporary, &file, (name, after.mode))
+    finish(folder, temporary, &file, (name, after.mode), attributes)
 }
 
 /// Gives a file its owner and then its mode: a change of owner takes bits of the mode. It must not run as somebody else than
 /// what it takes the place of.
-fn finish(folder: &Folder, temporary: &[u8], file: &File, (name, mode): (&[u8], u32)) -> io::Result<Placed> {
+fn finish(
+    folder: &Folder,
+    temporary: &[u8],
+    file: &File,
+    (name, mode): (&[u8], u32),
+    attributes: Option<&folder::Attributes>,
+) -> io::Result<Placed> {
     folder.own_like(folder, temporary)?;
+    // A snapshot without attributes says nothing of them, so the present ones stay.
+    let present = || folder.open_file(name).and_then(|file| folder::attributes(&file)).ok().flatten();
+    let attributes = attributes.cloned().or_else(present).unwrap_or_default();
+    // A folder may hand a list down to new files, which lets others in.
+    folder::set_attribute(file, folder::ACCESS_LIST, None)?;
+    let mode = attributes::without_list(mode, &attributes);
     let has_set_id = mode & SET_ID != 0;
     let may_have_all = !has_set_id || folder.is_owned_like(file, name).unwrap_or(false);
     // What is in a file counts more than as whom it runs, where the system refuses that.
-    if may_have_all && folder::set_permissions(file, mode).is_ok() {
-        return Ok(Placed::Whole);
+    let has_all = may_have_all && folder::set_permissions(file, mode).is_ok();
+    if !has_all {
+        folder::set_permissions(file, mode & !SET_ID)?;
     }
-    let how = if has_set_id { Placed::WithoutSetId } else { Placed::Whole };
-    folder::set_permissions(file, mode & !SET_ID).map(|()| how)
+    let none = folder::Attributes::new();
+    let lacks = attributes::give(&none, &attributes, |name, value| folder::set_attribute(file, name, value));
+    Ok(Placed { lacks_set_id: !has_all && has_set_id, lacks })
 }
 
 /// Returns a name that nobody else uses.
@@ -398,6 +480,23 @@ impl Applied {
     fn below(mut self, folder: &Path) -> Self {
         self.left = self.left.into_iter().map(|left| left.below(folder)).collect();
         self
+    }
+
+    /// Adds what was done elsewhere in the same folder.
+    pub(super) fn extend(&mut self, more: Self) {
+        self.written.extend(more.written);
+        self.removed.extend(more.removed);
+        self.stayed.extend(more.stayed);
+        self.permissions.extend(more.permissions);
+        self.left.extend(more.left);
+        self.is_full |= more.is_full;
+    }
+
+    /// As [`Self::leave`], of a folder for all that is in it.
+    fn leave_once(&mut self, folder: &[u8], why: &str) {
+        if self.left.iter().all(|left| left.path != *as_path(folder)) {
+            self.leave(folder, why.to_owned());
+        }
     }
 
     fn leave(&mut self, path: &[u8], why: String) {

@@ -7,18 +7,20 @@ use unstuck_core::id::Digest;
 use unstuck_core::plural::count;
 use unstuck_store::Read;
 
+use super::attributes::Attributes;
 use super::content::{self, Content};
 use super::cover::cover;
 use super::error::{self, Error};
 use super::folder::{self, Folder, Seen};
 use super::index::{Index, Known};
 use super::left_out::{self, Left, Reason};
+use super::mounts::Mounts;
 use super::object::TYPE;
 use super::pack::Writer;
-use super::parts::Root;
+use super::parts::{Parts, Root};
 use super::permissions::Permissions;
 use super::repository::{Known as Reading, Repository, Unreadable};
-use super::rules::{self, Rules};
+use super::rules::{self, Lists, Rules};
 use super::tree::Node;
 use super::walk::{Area, Found, Walk};
 use super::{Branches, INDEX, Snapshot, Snapshots, Standing, inner, tracked};
@@ -41,12 +43,15 @@ pub(super) fn take(
         (None, Err(why)) => return Err(refused(io::Error::other(why.clone()))),
     };
     let own_output = of.own_output(&[first, last])?;
+    let mounts = Mounts::find(&of.workspace, &root);
     let walk = Walk {
         limits: &of.limits,
         skipped: &of.skipped,
         own_output: &own_output,
         rules: &rules,
         reads_rules: first.is_none(),
+        workspace: &of.workspace,
+        mounts: &mounts,
     };
     let mut listing = walk.run(root.try_clone().map_err(refused)?).map_err(refused)?;
     let (found, mut left) = cover(listing.found, &of.limits);
@@ -56,7 +61,10 @@ pub(super) fn take(
         None => {
             let mut texts = rules.texts.clone();
             texts.append(&mut listing.texts);
-            Arc::new(Rules { prefix: rules.prefix.clone(), texts, tracked: listing.tracked })
+            let mut lists = rules.lists.clone();
+            lists.append(&mut listing.lists);
+            notes.append(&mut listing.notes);
+            Arc::new(Rules { prefix: rules.prefix.clone(), lists, texts, tracked: listing.tracked })
         }
     };
 
@@ -75,7 +83,10 @@ pub(super) fn take(
     let folders = folders.map(|file| (&*file.path, file.mode)).chain([(&b""[..], of_root)]);
     let permissions = Permissions::of(folders);
 
-    let (work, id) = write(of, &mut writer, &files, branches.as_ref(), &rules, (&left, &permissions))?;
+    let attributes = attributes_of(&root, &files);
+
+    let lists = (&left[..], &permissions, &attributes);
+    let (work, id) = write(of, &mut writer, &files, branches.as_ref(), &rules, lists)?;
     of.store.adopt(writer)?;
     of.store.tidy()?;
     remember(of, index, id, &files)?;
@@ -174,9 +185,14 @@ fn rules_above(
     }
     match tracked::files(&of.workspace) {
         Ok(tracked) => rules.tracked = tracked,
-        Err(reason) => notes.push(format!(
-            "which files git tracks is not known ({reason}): those that .gitignore names count as ignored"
-        )),
+        Err(reason) => {
+            notes.push(tracked::unknown("", &reason));
+            return Ok(rules);
+        }
+    }
+    match Lists::read(repository) {
+        Ok(lists) => drop(rules.lists.insert(Vec::new(), lists)),
+        Err(why) => notes.push(format!("the ignore rules of the user are not known ({why})")),
     }
     Ok(rules)
 }
@@ -192,7 +208,11 @@ fn read(
     left: &mut Vec<Left>,
 ) -> Result<Vec<Taken>, Error> {
     // The store has the snapshot that the index comes from with all of its contents, or nothing of it.
-    let is_there = of.store.has(&index.root);
+    let attributes = match of.store.has(&index.root) {
+        true => Parts::named(&of.store, &index.root)?.attributes(&of.store)?,
+        false => Attributes::default(),
+    };
+    let is_there = of.store.has(&index.root) && attributes.is_known() == cfg!(target_os = "linux");
     let mut known = index.cursor();
     let mut contents: Vec<Option<Content>> = Vec::with_capacity(found.len());
     for file in &found {
@@ -201,7 +221,8 @@ fn read(
             true => known(&file.path, Seen { mode, stamp }).filter(|_| is_there),
             false => Some(Digest::default()),
         };
-        contents.push(id.map(|id| Content { id, mode, stamp, is_settled: true }));
+        let attributes = attributes.get(&file.path).cloned();
+        contents.push(id.map(|id| Content { id, mode, stamp, is_settled: true, attributes }));
     }
     let missing: Vec<&Found> =
         found.iter().zip(&contents).filter(|(_, content)| content.is_none()).map(|(file, _)| file).collect();
@@ -219,6 +240,18 @@ fn read(
         }
     }
     Ok(taken)
+}
+
+/// Returns the attributes of all files and folders. The index has no folders, so each folder is read every time.
+fn attributes_of(root: &Folder, files: &[Taken]) -> Attributes {
+    let of_folder = |path: &[u8]| root.open_below(path).and_then(|folder| folder.attributes());
+    let of_work = files.iter().filter(|file| !file.area.is_of_git());
+    let all = of_work.map(|file| match folder::is_folder(file.mode) {
+        // A folder that cannot be opened is left out, and nothing is restored in it.
+        true => (&*file.path, of_folder(&file.path).unwrap_or_else(|_| Some(folder::Attributes::new()))),
+        false => (&*file.path, file.content.attributes.clone()),
+    });
+    Attributes::of(all.chain([(&b""[..], of_folder(b"").ok().flatten())]))
 }
 
 /// Keeps the objects of the repositories, that of the workspace and those within.
@@ -255,7 +288,7 @@ fn write(
     files: &[Taken],
     branches: Option<&Branches>,
     rules: &Rules,
-    (left, permissions): (&[Left], &Permissions),
+    (left, permissions, attributes): (&[Left], &Permissions, &Attributes),
 ) -> Result<(Digest, Digest), Error> {
     let nodes = |area: Area| -> Vec<Node<'_>> {
         let files = files.iter().filter(|file| file.area == area);
@@ -271,6 +304,7 @@ fn write(
     root.rules(rules)?;
     root.left_out(left)?;
     root.permissions(permissions)?;
+    root.attributes(attributes)?;
     Ok((work, root.finish()?))
 }
 

@@ -13,6 +13,13 @@ pub(super) fn files(workspace: &Path) -> Result<BTreeSet<Vec<u8>>, String> {
     asked(workspace, &["ls-files", "-z", "--cached"])
 }
 
+/// Says that it is not known which files git tracks `somewhere`.
+pub(super) fn unknown(somewhere: &str, why: &str) -> String {
+    format!(
+        "which files git tracks {somewhere}is not known ({why}): those that .gitignore names count as ignored"
+    )
+}
+
 /// Returns the tracked files that differ from the index. Git names those with another size or another time; where that is
 /// all that differs, their contents are compared.
 pub(super) fn unstaged(workspace: &Path) -> Result<BTreeSet<Vec<u8>>, String> {

@@ -1,8 +1,9 @@
 //! Lists what is in a workspace, with several threads, without reading any content but that of
-//! `.gitignore` files.
+//! `.gitignore` files. It does not enter what is mounted there.
 
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{io, thread};
@@ -11,9 +12,11 @@ use unstuck_store::Read;
 
 use super::folder::{self, Folder, Seen, Stamp};
 use super::left_out::{Left, Reason};
+use super::mounts::Mounts;
 use super::object::{FILE, FOLDER, LINK, TYPE, path_order};
-use super::rules::{self, Level, Rules};
-use super::{Limits, Skipped, inner, repository};
+use super::repository::{self, Repository};
+use super::rules::{self, Level, Lists, Rules};
+use super::{Limits, Skipped, inner, tracked};
 
 /// How many folders may be in one another; a file below is left out.
 const DEPTH_MAX: usize = 256;
@@ -90,6 +93,10 @@ pub(super) struct Listing {
     pub(super) texts: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Files that the rules ignore although git tracks them.
     pub(super) tracked: BTreeSet<Vec<u8>>,
+    /// The lists of the repositories in folders of the workspace, if they were asked for.
+    pub(super) lists: BTreeMap<Vec<u8>, Lists>,
+    /// Sentences about what could not be asked.
+    pub(super) notes: Vec<String>,
 }
 
 /// Files that are not taken: those that our own output is written to.
@@ -115,6 +122,10 @@ pub(super) struct Walk<'a> {
     pub(super) rules: &'a Rules,
     /// Whether the rules in the workspace are read, or those that are given hold.
     pub(super) reads_rules: bool,
+    /// Where the workspace is.
+    pub(super) workspace: &'a Path,
+    /// Paths in it where another file system is mounted.
+    pub(super) mounts: &'a Mounts,
 }
 
 impl Walk<'_> {
@@ -128,6 +139,7 @@ impl Walk<'_> {
             area: Area::Work,
             group: None,
             level: self.rules.above(),
+            tracked: None,
         };
         let queue = Queue { jobs: Mutex::new((vec![first], 0)), changed: Condvar::new() };
         let files = AtomicU64::new(0);
@@ -148,6 +160,8 @@ impl Walk<'_> {
                 listing.left.append(&mut part.left);
                 listing.texts.append(&mut part.texts);
                 listing.tracked.append(&mut part.tracked);
+                listing.lists.append(&mut part.lists);
+                listing.notes.append(&mut part.notes);
             }
             Ok::<_, io::Error>(())
         })?;
@@ -178,6 +192,16 @@ struct Job {
     area: Area,
     group: Option<Arc<Group>>,
     level: Option<Arc<Level>>,
+    /// The files that git tracks in the nested repository around it; only at the first snapshot.
+    tracked: Option<Arc<BTreeSet<Vec<u8>>>>,
+}
+
+impl Job {
+    /// Says whether it is an ignored folder that is in no other, or right below one.
+    fn is_near_top_of_group(&self) -> bool {
+        let top = self.group.as_ref().map(|group| &group.path[..]);
+        top == Some(&self.path) || top == Some(folder::split(&self.path).0)
+    }
 }
 
 /// Folders to list, the last first, so that few are open at a time; and how many are being listed.
@@ -247,7 +271,7 @@ impl Worker<'_> {
     }
 
     /// Lists a folder and returns those in it.
-    fn folder(&mut self, job: Job) -> Vec<Job> {
+    fn folder(&mut self, mut job: Job) -> Vec<Job> {
         if self.group_is_over(&job) || self.files.load(Ordering::Relaxed) > self.walk.limits.files_max {
             return Vec::new();
         }
@@ -260,37 +284,34 @@ impl Worker<'_> {
                 return Vec::new();
             }
         };
-        let level = self.enter(&job, &folder, &names);
+        self.enter(&mut job, &folder, &names);
         let mut more = Vec::new();
         for name in names {
             let path = folder::join(&job.path, &name);
             if !self.walk.skipped.has(&path) {
-                self.entry(&job, &folder, level.as_ref(), name, path, &mut more);
+                self.entry(&job, &folder, name, path, &mut more);
             }
         }
         more
     }
 
-    fn entry(
-        &mut self,
-        job: &Job,
-        folder: &Arc<Folder>,
-        level: Option<&Arc<Level>>,
-        name: Vec<u8>,
-        path: Vec<u8>,
-        more: &mut Vec<Job>,
-    ) {
+    fn entry(&mut self, job: &Job, folder: &Arc<Folder>, name: Vec<u8>, path: Vec<u8>, more: &mut Vec<Job>) {
         let seen = match folder.look(&name) {
             Ok(seen) => seen,
             Err(error) => return self.leave_unreadable(&path, &error, None),
         };
+        let (level, tracked) = (&job.level, &job.tracked);
+        if self.walk.mounts.has(&path, &seen) {
+            return self.leave(path, Reason::Mount, None);
+        }
         if seen.is(FOLDER) && is_repository_within(job, &path) {
             self.leave(path.clone(), Reason::Repository, Some(seen));
             let area = Area::Inner;
             let found = Found { path: path.clone(), area, mode: seen.mode, stamp: seen.stamp, group: None };
             self.listing.found.push(found);
-            let (parent, depth, level) = (folder.clone(), job.depth + 1, level.cloned());
-            more.push(Job { parent, name, path, depth, area, group: None, level });
+            let (parent, depth, level, tracked) =
+                (folder.clone(), job.depth + 1, level.clone(), tracked.clone());
+            more.push(Job { parent, name, path, depth, area, group: None, level, tracked });
             return;
         }
         let is_store = job.area.is_of_git() && seen.is(FOLDER) && inner::is_store(&name);
@@ -300,7 +321,7 @@ impl Worker<'_> {
             }
             return;
         }
-        let Some((area, group)) = self.belongs(job, level, &path, seen.is(FOLDER)) else { return };
+        let Some((area, group)) = self.belongs(job, &path, seen.is(FOLDER)) else { return };
         match self.files.fetch_add(1, Ordering::Relaxed).cmp(&self.walk.limits.files_max) {
             Less => {}
             Equal => return self.leave(Vec::new(), Reason::TooMany, None),
@@ -313,8 +334,8 @@ impl Worker<'_> {
             FOLDER if job.depth >= DEPTH_MAX => return self.leave(path, Reason::TooDeep, Some(seen)),
             FOLDER => {
                 let (parent, depth) = (folder.clone(), job.depth + 1);
-                let (path, level, group) = (path.clone(), level.cloned(), group.clone());
-                more.push(Job { parent, name, path, depth, area, group, level });
+                let (path, level, group) = (path.clone(), level.clone(), group.clone());
+                more.push(Job { parent, name, path, depth, area, group, level, tracked: tracked.clone() });
             }
             FILE | LINK => {
                 if let Some(group) = &group {
@@ -329,13 +350,7 @@ impl Worker<'_> {
     }
 
     /// Returns the part of the snapshot that something belongs to; `None` if to none.
-    fn belongs(
-        &mut self,
-        job: &Job,
-        level: Option<&Arc<Level>>,
-        path: &[u8],
-        is_folder: bool,
-    ) -> Option<(Area, Option<Arc<Group>>)> {
+    fn belongs(&mut self, job: &Job, path: &[u8], is_folder: bool) -> Option<(Area, Option<Arc<Group>>)> {
         let rules = self.walk.rules;
         if job.area.is_of_git() {
             return repository::keeps(path).then_some((job.area, None));
@@ -345,10 +360,10 @@ impl Worker<'_> {
             let area = if job.path.is_empty() { Area::Repository } else { Area::Within };
             return (!is_inner).then_some((area, None));
         }
-        if !is_inner && !Level::ignores(level, &rules.place(path), is_folder) {
+        if !is_inner && !Level::ignores(job.level.as_ref(), &rules.place(path), is_folder) {
             return Some((Area::Work, None));
         }
-        if rules.tracked.contains(path) {
+        if rules.tracked.contains(path) || job.tracked.as_ref().is_some_and(|it| it.contains(path)) {
             self.listing.tracked.insert(path.to_vec());
             return Some((Area::Work, None));
         }
@@ -359,41 +374,94 @@ impl Worker<'_> {
         Some((Area::Ignored, is_folder.then(|| Arc::new(group()))))
     }
 
-    /// Returns the rules that hold in a folder.
-    fn enter(&mut self, job: &Job, folder: &Folder, names: &[Vec<u8>]) -> Option<Arc<Level>> {
-        let above = job.level.clone();
-        if job.area != Area::Work {
-            return above;
+    /// Finds out which rules hold in a folder.
+    fn enter(&mut self, job: &mut Job, folder: &Folder, names: &[Vec<u8>]) {
+        if job.area.is_of_git() {
+            return;
         }
-        let place = self.walk.rules.place(&job.path);
+        let place = self.walk.rules.place(&job.path).into_owned();
+        if !job.path.is_empty() {
+            self.cross_border(job, &place, names);
+        }
+        if job.area != Area::Work {
+            return;
+        }
         if !self.walk.reads_rules {
-            return match self.walk.rules.texts.get(&*place) {
-                Some(text) => Some(Level::below(above, &place, text)),
-                None => above,
-            };
+            if let Some(text) = self.walk.rules.texts.get(&place) {
+                job.level = Some(Level::below(job.level.take(), &place, text));
+            }
+            return;
         }
         let has_rules = names.iter().any(|name| name == rules::FILE_NAME);
         if !has_rules {
-            return above;
+            return;
         }
-        let text = match folder.read_small(rules::FILE_NAME, rules::SIZE_MAX) {
-            Read::Found(text) => text,
-            Read::Absent => return above,
+        match folder.read_small(rules::FILE_NAME, rules::SIZE_MAX) {
+            Read::Found(text) => {
+                job.level = Some(Level::below(job.level.take(), &place, &text));
+                self.listing.texts.insert(place, text);
+            }
+            Read::Absent => {}
             // So an undo removes nothing here: it may be ignored.
             Read::Unreadable(_) => {
                 self.leave(folder::join(&job.path, rules::FILE_NAME), Reason::Unreadable, None);
-                return above;
+            }
+        }
+    }
+
+    /// Begins with other rules where a folder is the root of another repository, since outer rules end there.
+    fn cross_border(&mut self, job: &mut Job, place: &[u8], names: &[Vec<u8>]) {
+        let level = match self.walk.reads_rules {
+            true if names.iter().any(|name| name == inner::GIT) => self.look_at_border(job, place),
+            true => None,
+            false => self.walk.rules.of_repository(place),
+        };
+        if let Some(level) = level {
+            (job.area, job.group, job.level) = (Area::Work, None, Some(level));
+        }
+    }
+
+    /// Reads the lists of a repository in a folder, and asks what it tracks; `None` where there is no such repository, or
+    /// the rules ignore it as one folder of many.
+    fn look_at_border(&mut self, job: &mut Job, place: &[u8]) -> Option<Arc<Level>> {
+        let root = self.walk.workspace.join(folder::as_path(&job.path));
+        let name = String::from_utf8_lossy(&job.path).into_owned();
+        let repository = match Repository::find(&root) {
+            Ok(found) => found.filter(|it| it.root == root)?,
+            Err(why) => {
+                self.listing.notes.push(format!("the repository in {name} cannot be read ({why})"));
+                return None;
             }
         };
-        let level = Level::below(above, &place, &text);
-        self.listing.texts.insert(place.into_owned(), text);
+        let bound = repository.bound();
+        // An ignored linked checkout belongs to other work in the same repository.
+        if job.area == Area::Ignored && (!job.is_near_top_of_group() || bound.own != bound.common) {
+            return None;
+        }
+        let lists = Lists::read(&repository).unwrap_or_else(|why| {
+            self.listing.notes.push(format!("the ignore rules of the user in {name} are not known ({why})"));
+            Lists::default()
+        });
+        match tracked::files(&root) {
+            Ok(files) => {
+                let files = files.iter().map(|file| folder::join(&job.path, file));
+                job.tracked = Some(Arc::new(files.collect()));
+            }
+            Err(why) => self.listing.notes.push(tracked::unknown(&format!("in {name} "), &why)),
+        }
+        let level = Level::of_repository(place, &lists);
+        self.listing.lists.insert(place.to_vec(), lists);
         Some(level)
     }
 
     /// Says whether the folder need not be listed because it is a part of too large an ignored one.
     fn group_is_over(&self, job: &Job) -> bool {
         let over = job.group.as_ref().is_some_and(|group| group.is_over(self.walk.limits));
-        over && !self.walk.rules.tracks_below(&job.path)
+        let may_be_repository = || {
+            let is_looked_at = self.walk.reads_rules && job.is_near_top_of_group();
+            is_looked_at && job.parent.open(&job.name).is_ok_and(|folder| folder.look(inner::GIT).is_ok())
+        };
+        over && !self.walk.rules.tracks_below(&job.path) && !may_be_repository()
     }
 
     fn leave_unreadable(&mut self, path: &[u8], error: &io::Error, seen: Option<Seen>) {

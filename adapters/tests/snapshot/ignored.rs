@@ -101,3 +101,76 @@ fn rules_above_the_workspace_hold_in_it() {
     let now = snapshots.take(Some(&first)).unwrap();
     assert_eq!(shown(&snapshots.changes(&first, &now).unwrap()), "A in, (A out), (A x.log), A y.log");
 }
+
+#[test]
+fn braces_are_plain_characters() {
+    let world = World::new("git init --quiet -b work; echo '*.{log,tmp}' >.gitignore");
+    let first = world.first();
+    world.sh("touch a.log b.tmp 'c.{log,tmp}'");
+    assert_eq!(world.changes(&first), "A a.log, A b.tmp, (A c.{log,tmp})");
+}
+
+#[test]
+fn lists_of_the_repository_and_of_the_user_hold_as_they_were_at_the_first_snapshot() {
+    let world = World::new(
+        "git init --quiet -b work; echo '/of-repository' >.git/info/exclude; echo '!of-all' >.gitignore
+        printf 'of-user\\nof-all\\n' >../ignore; git config core.excludesFile $PWD/../ignore",
+    );
+    let first = world.first();
+    world.sh("touch of-repository of-user of-all other; mkdir d; touch d/of-repository d/of-user");
+    let expected = "A d/of-repository, (A d/of-user), A of-all, (A of-repository), (A of-user), A other";
+    assert_eq!(world.changes(&first), expected);
+    world.sh("echo '*' | tee .git/info/exclude ../ignore; git config --unset core.excludesFile");
+    assert_eq!(world.changes(&first), expected);
+}
+
+#[test]
+fn each_repository_has_its_own_rules_and_tracks_its_own_files() {
+    const SETUP: &str = "
+        for name in ../origin nested ignored many/deep; do
+            git init -q -b main $name; echo v >$name/app.cfg; echo v >$name/x.log; echo '*.cfg' >$name/.gitignore
+            git -C $name add -f .; git -C $name commit -qm s
+        done
+        git init -q -b work; printf '*.log\\nignored/\\nmany/\\n' >.gitignore
+        git submodule --quiet add ../origin lib; git add .gitignore; git commit -qm s";
+    for (change, expected) in [
+        ("echo x >F/app.cfg", "M F/app.cfg"),
+        ("echo x >F/x.log", "M F/x.log"),
+        ("rm F/x.log", "D F/x.log"),
+        ("echo x >F/new.log", "A F/new.log"),
+        ("echo x >F/new.cfg", "(A F/new.cfg)"),
+        ("echo '*' >>.gitignore; echo x >F/new", "M .gitignore, A F/new"),
+        ("git -C F rm -q --cached app.cfg; echo x >F/app.cfg", "M F/app.cfg"),
+    ] {
+        for folder in ["lib", "nested", "ignored", "many/deep"] {
+            let world = World::new(SETUP);
+            let first = world.first();
+            world.sh(&change.replace("F/", &format!("{folder}/")).replace("-C F", &format!("-C {folder}")));
+            assert_eq!(
+                world.changes(&first),
+                expected.replace("F/", &format!("{folder}/")),
+                "{change} {folder}"
+            );
+        }
+    }
+}
+
+#[test]
+fn folder_that_is_no_repository_has_the_rules_of_the_repository_around_it() {
+    for made in
+        ["mkdir sub/.git", "echo 'gitdir: nowhere' >sub/.git", "git init -q later; mv later/.git sub/"]
+    {
+        let world = World::new("git init --quiet -b work; echo '*.log' >.gitignore; mkdir sub");
+        let is_later = made.contains("later");
+        if !is_later {
+            world.sh(made);
+        }
+        let first = world.first();
+        if is_later {
+            world.sh(made);
+        }
+        world.sh("touch sub/x.log sub/y");
+        let changes = world.changes(&first);
+        assert!(changes.contains("(A sub/x.log), A sub/y"), "{made}: {changes}");
+    }
+}

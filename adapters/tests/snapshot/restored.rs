@@ -386,3 +386,68 @@ fn a_checkout_goes_to_an_empty_folder_only() {
         assert!(matches!(refused, Error::NotEmpty { .. }), "{name}: {refused}");
     }
 }
+
+/// An access list: for its owner, user 1234, its group, the most of these and others.
+#[cfg(target_os = "linux")]
+fn access_list(group: u8, mask: u8) -> Vec<u8> {
+    let rows: [(u8, u8, u32); 5] =
+        [(1, 6, u32::MAX), (2, 6, 1234), (4, group, u32::MAX), (16, mask, u32::MAX), (32, 0, u32::MAX)];
+    let rows = rows
+        .iter()
+        .flat_map(|(tag, allowed, who)| [&[*tag, 0, *allowed, 0][..], &who.to_le_bytes()].concat());
+    [2, 0, 0, 0].into_iter().chain(rows).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn access_lists_and_attributes_come_back_and_give_no_more_access_than_before() {
+    use rustix::fs::{XattrFlags, getxattr, setxattr};
+    const LIST: &str = "system.posix_acl_access";
+    let get = |path: &Path, name: &str| {
+        let mut value = vec![0; 256];
+        getxattr(path, name, &mut value[..]).map(|size| value[..size].to_vec()).ok()
+    };
+    for change in [
+        "echo x >F",
+        "rm F",
+        "cp F t; rm F; mv t F; echo x >>F",
+        "setfattr -x user.a F 2>/dev/null || rm F",
+        "chmod 600 F; echo x >F",
+        "rm -r d; mkdir d; chmod 777 d; echo x >d/f",
+    ] {
+        for name in ["f", "d/f"] {
+            let world = World::new("echo secret >f; chmod 600 f; mkdir -m 700 d; cp -p f d/f");
+            let (file, folder) = (world.workspace().join(name), world.workspace().join("d"));
+            let set =
+                |path: &Path, name: &str, value: &[u8]| setxattr(path, name, value, XattrFlags::empty());
+            if set(&file, LIST, &access_list(0, 6)).is_err() || set(&file, "user.a", b"b").is_err() {
+                println!("skipped: no attributes here");
+                return;
+            }
+            set(&folder, LIST, &access_list(0, 7)).unwrap();
+            let (first, before) = (world.first(), world.listing());
+            world.sh(&change.replace('F', name));
+            world.restore(&first);
+            assert_eq!(world.listing(), before, "{change} {name}");
+            assert_eq!(get(&file, LIST), Some(access_list(0, 6)), "{change} {name}");
+            assert_eq!(get(&file, "user.a"), Some(b"b".to_vec()), "{change} {name}");
+            assert_eq!(get(&folder, LIST), Some(access_list(0, 7)), "{change} {name}");
+        }
+    }
+    // A list that is new, or that a folder hands down, goes.
+    let world = World::new("echo x >f; chmod 640 f; mkdir d; echo y >d/g; chmod 640 d/g");
+    let (first, before) = (world.first(), world.listing());
+    let (file, inner) = (world.workspace().join("f"), world.workspace().join("d/g"));
+    setxattr(&file, LIST, &access_list(4, 4), XattrFlags::empty()).unwrap();
+    setxattr(
+        &world.workspace().join("d"),
+        "system.posix_acl_default",
+        &access_list(6, 6),
+        XattrFlags::empty(),
+    )
+    .unwrap();
+    world.sh("rm d/g; echo z >d/g");
+    assert!(get(&inner, LIST).is_some(), "it is handed down");
+    world.restore(&first);
+    assert_eq!((get(&file, LIST), get(&inner, LIST), world.listing()), (None, None, before));
+}

@@ -226,7 +226,7 @@ fn the_difference_is_a_patch_for_git() {
         let now = snapshots.take(Some(&first)).unwrap();
         let paths = options.split_whitespace().map(Into::into).collect();
         let mut patch = Vec::new();
-        snapshots.diff(&first, &now, &DiffOptions { paths, ignored: false }, &mut patch).unwrap();
+        snapshots.diff(&first, &now, &DiffOptions { paths, ..DiffOptions::default() }, &mut patch).unwrap();
         fs::write(world.folder().join("patch"), &patch).unwrap();
         world.sh("cd ../copy; git init --quiet; git apply ../patch; rm -rf .git");
         let copy =

@@ -248,7 +248,7 @@ fn without_git_only_what_it_tracks_is_not_known() {
 }
 
 #[test]
-fn the_configuration_and_the_environment_of_the_user_have_no_say() {
+fn no_program_of_the_user_runs_and_only_the_list_of_ignored_files_counts() {
     let world = World::new(DIRTY);
     world.sh(WITH_LOG);
     world.sh("cd ..; mkdir home; printf '#!/bin/sh\\ntouch %s/ran\\n' $PWD >home/trap; chmod +x home/trap
@@ -263,7 +263,7 @@ fn the_configuration_and_the_environment_of_the_user_have_no_say() {
         command.env("GIT_CONFIG_PARAMETERS", "'core.fsmonitor=/nonexistent/trap'");
     });
     expect_test::expect![[r#"
-        changes: A more, (A more.log)
+        changes: (A more), (A more.log)
         left out: ""
         notes: []
         left: []

@@ -5,10 +5,14 @@ use std::path::{Path, PathBuf};
 
 use clap_complete::engine::ArgValueCompleter;
 use unstuck_adapters::shell::quoted;
-use unstuck_adapters::snapshot::{Change, ChangeKind, DiffOptions, Loss, Lost, Reason, Unseen};
+use unstuck_adapters::snapshot::{
+    Change, ChangeKind, DiffOptions, Loss, Lost, Reason, Snapshot, Snapshots, Unseen,
+};
 use unstuck_core::Event;
 use unstuck_core::diffstat::{ChangedFile, Diffstat};
 use unstuck_core::event::RunStarted;
+use unstuck_core::id::Seq;
+use unstuck_replay::{gaps, seen};
 use unstuck_runner::snapshots;
 use unstuck_store::state_dir::Project as Runs;
 
@@ -97,10 +101,25 @@ pub fn diff(global: &Global, args: &Args) -> Result {
             "iteration {iteration} of {step} is under way, or nobody could look at what it left; the workspace as it is now: {UNSTUCK} diff {short} @first @now"
         )
     });
+    let since_seq = before.as_ref().map(|seen| seen.seq);
     let since = before.as_ref().map(|seen| format!("@{}", seen.seq)).unwrap_or_default();
     let (before, after) =
         (before.map(|seen| seen.snapshot).or(now.as_ref()), after.map(|seen| seen.snapshot).or(now.as_ref()));
     let (Some(before), Some(after)) = (before, after) else { return Ok(exit::OK) };
+    let of_others = match (from, to, since_seq) {
+        (Moment::First, Moment::WorkOver, Some(seq)) => {
+            changed_by_others(&snapshots, &events, seq, before, after)
+        }
+        _ => BTreeSet::new(),
+    };
+    let named: Vec<PathBuf> = of_others.iter().filter(|path| is_named(path, args)).cloned().collect();
+    if !named.is_empty() {
+        eprintln!(
+            "note: not shown, because it was changed while the run was stopped: {}; with it: {UNSTUCK} diff {} @first @last",
+            undo::listed(&named),
+            found.short()
+        );
+    }
     let lost = snapshots.lost(before, after).map_err(failed)?;
     for Lost { path, how, comes_back, .. } in lost.iter().filter(|it| is_named(&it.path, args)) {
         let path = undo::shown(path);
@@ -125,7 +144,7 @@ pub fn diff(global: &Global, args: &Args) -> Result {
         changes.extend(lost.iter().map(change_of));
         changes.sort();
         changes.dedup_by(|next, last| next.path == last.path);
-        changes.retain(|change| wanted(change, args));
+        changes.retain(|change| wanted(change, args) && !of_others.contains(&change.path));
         if args.stat {
             let files: BTreeSet<&Path> = changes.iter().map(|change| change.path.as_path()).collect();
             let lines = snapshots.lines(before, after, &|path| files.contains(path)).map_err(failed)?;
@@ -135,7 +154,7 @@ pub fn diff(global: &Global, args: &Args) -> Result {
         }
         return Ok(exit::OK);
     }
-    let options = DiffOptions { paths: args.path.clone(), ignored: args.ignored };
+    let options = DiffOptions { paths: args.path.clone(), without: of_others, ignored: args.ignored };
     let mut text = Vec::new();
     snapshots.diff(before, after, &options, &mut text).map_err(failed)?;
     if text.is_empty() && lost.is_empty() && unseen.is_empty() && unlooked.is_none() {
@@ -165,6 +184,23 @@ fn tell(unseen: &[Unseen]) {
     }
 }
 
+/// Returns the files that others than the run changed between two of its snapshots, and not the run; none where a snapshot is
+/// gone.
+fn changed_by_others(
+    snapshots: &Snapshots,
+    events: &[Event],
+    since: Seq,
+    before: &Snapshot,
+    after: &Snapshot,
+) -> BTreeSet<PathBuf> {
+    let until = seen(events).rfind(|seen| !seen.of_undo).map_or(since, |seen| seen.seq);
+    let gaps = gaps(events, since..=until);
+    if gaps.is_empty() {
+        return BTreeSet::new();
+    }
+    snapshots.plan(before, after, &gaps).map(|plan| plan.stays.into_iter().collect()).unwrap_or_default()
+}
+
 /// Counts the lines that differ between the first snapshot of a run and the last of its work; `None` where nothing does,
 /// or where it cannot be told.
 pub fn in_all(runs: &Runs, started: &RunStarted, events: &[Event]) -> Option<Diffstat> {
@@ -172,7 +208,10 @@ pub fn in_all(runs: &Runs, started: &RunStarted, events: &[Event]) -> Option<Dif
     let snapshot = |moment| Some(past.find(moment, Side::After).ok()??.snapshot);
     let (before, after) = (snapshot(Moment::First)?, snapshot(Moment::WorkOver)?);
     let snapshots = driving::kept_snapshots(runs, started).ok()?;
-    let changes = snapshots.changes(before, after).ok()?;
+    let mut changes = snapshots.changes(before, after).ok()?;
+    let first = seen(events).next().map(|seen| seen.seq)?;
+    let of_others = changed_by_others(&snapshots, events, first, before, after);
+    changes.retain(|change| !of_others.contains(&change.path));
     snapshots::diffstat(&snapshots, before, after, &changes).ok()?
 }
 

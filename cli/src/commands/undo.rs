@@ -1,15 +1,19 @@
-//! `unstuck undo`: the files of the workspace as they were.
+//! `unstuck undo`: the files of the workspace as they were, but for what changed after the run.
 
 use std::collections::BTreeSet;
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::ArgValueCompleter;
 use unstuck_adapters::shell::quoted;
-use unstuck_adapters::snapshot::{Git, LeftOut, Loss, Lost, Restored, Snapshot};
+use unstuck_adapters::snapshot::{Git, LeftOut, Loss, Lost, Plan, Restored, Snapshot};
 use unstuck_core::Event;
 use unstuck_core::event::{Fact, Observation, SnapshotMoment};
 use unstuck_core::id::Seq;
 use unstuck_core::snapshot::on_one_line;
+use unstuck_replay::gaps;
+use unstuck_runner::launch::Asked;
+use unstuck_runner::undoing::{Order, Planned};
 use unstuck_runner::workspace::make_again;
 
 use crate::args::Global;
@@ -35,6 +39,12 @@ pub struct Args {
     /// Put back what git had, too: a deleted .git, branches, tags and stash, HEAD, what was staged and configured.
     #[arg(long)]
     git: bool,
+    /// Revert what changed after the run, too.
+    #[arg(long)]
+    all: bool,
+    /// Go ahead although another repository or branch is in the workspace now.
+    #[arg(short, long)]
+    yes: bool,
 }
 
 /// Puts the files back.
@@ -77,28 +87,56 @@ pub fn undo(global: &Global, args: &Args) -> Result {
     }
     let git = if args.git { Git::PutBack } else { Git::Leave };
     let log = driving::opened(&project, &found, log)?;
-    let undone = driving::quiet_site(project.runs().clone())
-        .undo(log, seen.seq, seen.snapshot, git)
-        .map_err(|error| explained::explained(&error, found.short(), Some(project.runs())))?;
     let what = match seen.work.filter(|_| seen.before) {
         Some((step, iteration)) => format!("before iteration {iteration} of {step} (event {})", seen.seq),
         None => format!("at event {}", seen.seq),
     };
+    let order = Order {
+        seq: seen.seq,
+        snapshot: seen.snapshot,
+        git,
+        gaps: gaps(&events, seen.seq..=moment::last_of(&events)),
+        is_unfinished: unfinished(&events).is_some(),
+        takes_all: args.all,
+    };
+    let typed = format!("{UNSTUCK} undo {}@{}", found.short(), seen.seq);
+    let again = [(args.git, " --git"), (args.all, " --all"), (args.yes, " --yes")];
+    let again = again.iter().filter(|(is_given, _)| *is_given).fold(typed, |all, (_, option)| all + option);
+    let mut refused = None;
+    let agree = |planned: &Planned| {
+        show(planned, &what, args);
+        let asked = agreed(planned, workspace, &again, args);
+        asked.map_err(|error| refused = Some(error)).ok()
+    };
+    let undone = driving::quiet_site(project.runs().clone()).undo(log, &order, agree);
+    if let Some(refused) = refused {
+        return Err(refused);
+    }
+    let undone = undone.map_err(|error| explained::explained(&error, found.short(), Some(project.runs())))?;
+    let planned = &undone.planned;
     let lost = driving::snapshots(project.runs(), found.started(&events)?).and_then(|it| {
         let lost = it.lost(seen.snapshot, &undone.restored.before).map(|mut lost| {
-            lost.retain(|it| !it.comes_back || git == Git::Leave);
+            lost.retain(|it| !it.comes_back || git == Git::Leave || planned.keeps_git);
             lost
         });
         lost.map_err(|it| explained::of_snapshots(&it))
     });
     let is_whole = undone.restored.files.left.is_empty() && lost.as_ref().is_ok_and(Vec::is_empty);
     let stayed = &undone.restored.files.stayed;
-    let but = if is_whole && stayed.is_empty() { "" } else { ", but for what is named here" };
+    let stay = planned.files.stays.len() + planned.files.mixed.len();
+    let has_later = !args.all && stay > 0;
+    let but = match is_whole && stayed.is_empty() {
+        false => ", but for what is named here",
+        true if has_later => ", but for what changed after the run",
+        true => "",
+    };
+    let is_whole = is_whole && (args.all || planned.files.mixed.is_empty()) && !planned.keeps_git;
     println!("the files of the workspace are as they were {what}{but}");
     print(&undone.restored, &undone.made_readable);
     let standing = [&undone.restored.before, seen.snapshot].map(|it| it.repository.as_ref());
     if let ([Some(is), Some(was)], false) = (standing, args.git)
         && is.head() != was.head()
+        && planned.later.is_empty()
     {
         println!(
             "  .git     stays on {}, and was on {}: with --git it goes back, too",
@@ -135,8 +173,6 @@ pub fn undo(global: &Global, args: &Args) -> Result {
         println!("  lost     {}: {how}, and no snapshot holds what it was", shown(&path));
     }
     println!("\nto undo this: {UNSTUCK} undo {}@{}", found.short(), undone.before);
-    let again =
-        format!("{UNSTUCK} undo {}@{}{}", found.short(), seen.seq, if args.git { " --git" } else { "" });
     if let Some(error) = undone.unrecorded {
         let why = explained::explained(&error, found.short(), Some(project.runs()));
         return Err(Error::damaged(format!(
@@ -162,6 +198,56 @@ pub fn undo(global: &Global, args: &Args) -> Result {
         return Ok(exit::STORE);
     }
     Ok(if is_whole { exit::OK } else { exit::DIFFERENT })
+}
+
+/// Prints the plan.
+fn show(planned: &Planned, what: &str, args: &Args) {
+    let Plan { reverts, stays, mixed, .. } = &planned.files;
+    println!("undo: the files go back to what they were {what}");
+    if !reverts.is_empty() {
+        println!("  reverts  {}", listed(reverts));
+    }
+    let (word, more) = if args.all { ("reverts", "") } else { ("keeps", "; --all reverts them, too") };
+    for (paths, why) in [(stays, "changed after the run"), (mixed, "changed by the run and after it")] {
+        if !paths.is_empty() {
+            println!(
+                "  {word:<7}  {}",
+                text::wrap(&format!("{} ({why}{more})", listed(paths)), text::width(), 11)
+            );
+        }
+    }
+    for what in &planned.later {
+        println!("  .git     {}", text::wrap(&on_one_line(what), text::width(), 11));
+    }
+    if planned.keeps_git {
+        println!("  keeps    .git as it is, because it changed after the run; --all reverts it, too");
+    }
+    if !planned.linked.is_empty() {
+        println!("  lost     hard links of {} (the other names keep their content)", listed(&planned.linked));
+    }
+    println!();
+}
+
+/// Makes sure that a person wants an undo where the workspace is not what the run left.
+fn agreed(planned: &Planned, workspace: &Path, again: &str, args: &Args) -> Result<Asked> {
+    let Some(why) = planned.elsewhere.as_ref().filter(|_| !args.yes) else { return Ok(Asked::No) };
+    let why = on_one_line(why);
+    let declined = || {
+        Error::usage(format!("{} is not what the run left: {why}; nothing was changed", shown(workspace)))
+            .hint(format!("undo it all the same: {again} --yes"))
+    };
+    if !io::stdin().is_terminal() {
+        return Err(declined());
+    }
+    eprintln!(
+        "{}",
+        text::wrap(&format!("{} is not what the run left: {why}.", shown(workspace)), text::width(), 2)
+    );
+    eprint!("Undo the run there all the same? [y/N] ");
+    let _shown = io::stderr().flush();
+    let mut answer = String::new();
+    let _none_is_no = io::stdin().lock().read_line(&mut answer);
+    if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(Asked::Yes) } else { Err(declined()) }
 }
 
 /// Says whether a text looks like the number of an iteration, and not like a run.

@@ -21,6 +21,7 @@ mod schema;
 mod scope;
 mod stage;
 mod state;
+mod undo;
 mod verification;
 mod visibility;
 mod weather;

@@ -1083,7 +1083,7 @@ fn artifacts_take_the_place_of_nothing_that_is_the_user_s() {
     fs::write(&notes, "mine\n").expect("the scratch folder is ours");
     stage.unstuck(&["run", "flow.yaml"]).with_status(0);
     fs::remove_file(&notes).expect("it is still there");
-    stage.unstuck(&["undo", "@last"]).with_status(0).says("context/work/notes.md");
+    stage.unstuck(&["undo", "@last", "--all"]).with_status(0).says("context/work/notes.md");
     assert_eq!(fs::read_to_string(&notes).expect("it is put back"), "mine\n");
     assert!(site.join("f").exists(), "artifacts stay");
 }

@@ -581,11 +581,13 @@ fn s59_what_a_person_changed_after_a_kill_is_taken_back_without_the_lost_work() 
         if asks {
             stage.unstuck(&["resume"]).with_status(64).complains("put it back: unstuck undo");
         }
-        stage.unstuck(&["undo", "@last@last"]).with_status(0);
+        stage.unstuck(&["undo", "@last@last", "--all"]).with_status(0);
         assert_eq!((&*file("docs/d.md"), &*file("src/one.rs")), ("d\n", "one\n"), "{asks}");
         stage.write("docs/d.md", "by hand again\n");
     }
-    stage.unstuck(&["undo", "@last@last"]).with_status(0);
+    stage.unstuck(&["undo", "@last@last"]).with_status(0).says("keeps    1 file: docs/d.md");
+    assert_eq!(file("docs/d.md"), "by hand again\n", "it is a person's");
+    stage.unstuck(&["undo", "@last@last", "--all"]).with_status(0);
     stage.unstuck(&["resume"]).with_status(0);
     stage.verify();
 }

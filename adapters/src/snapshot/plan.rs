@@ -1,0 +1,115 @@
+//! What restoring files means: which changes the run made, and which somebody made in a time when it did not work.
+//!
+//! It is separate from the restoring because a person reads it first. Start at [`plan`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use unstuck_core::state::Gap;
+
+use super::Snapshot;
+use super::change::{self, Difference, differences};
+use super::error::Error;
+use super::folder::as_path;
+use super::left_out::Reason;
+use super::parts::Parts;
+use super::store::Store;
+
+/// What becomes of the files of a workspace.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Files that the run changed, which go back.
+    pub reverts: Vec<PathBuf>,
+    /// Files that others changed, and not the run, which stay.
+    pub stays: Vec<PathBuf>,
+    /// Files that the run changed, and others later, which stay as the others left them.
+    pub mixed: Vec<PathBuf>,
+    /// Files and folders that are not restored from the snapshot.
+    pub(super) kept: BTreeSet<Vec<u8>>,
+    /// Of those, the ones that go back to what the others left.
+    pub(super) targets: Vec<(Snapshot, BTreeSet<Vec<u8>>)>,
+    /// Files and folders whose permissions and attributes stay.
+    pub(super) kept_access: BTreeSet<Vec<u8>>,
+}
+
+impl Plan {
+    /// Returns a plan by which all files go back, whoever changed them.
+    #[must_use]
+    pub fn with_all(self) -> Self {
+        Self { reverts: self.reverts, stays: self.stays, mixed: self.mixed, ..Self::default() }
+    }
+}
+
+/// Plans how the workspace, which is as `now` says, becomes what it was `then`. In the `gaps`, in order, others than the run
+/// changed it.
+pub(super) fn plan(store: &Store, then: &Snapshot, now: &Snapshot, gaps: &[Gap]) -> Result<Plan, Error> {
+    let mut plan = Plan::default();
+    // Which gap changed a path last, and whether the run had changed it by then.
+    let mut by_others: BTreeMap<Vec<u8>, (usize, bool)> = BTreeMap::new();
+    let (mut by_run, mut begin, mut files) = (BTreeSet::new(), then, BTreeSet::new());
+    for (at, gap) in gaps.iter().enumerate() {
+        by_run.extend(touched(store, begin, &gap.left)?.into_keys());
+        for (path, is_file) in touched(store, &gap.left, &gap.found)? {
+            by_others.insert(path.clone(), (at, by_run.contains(&path)));
+            if is_file {
+                files.insert(path);
+            }
+        }
+        plan.kept_access.extend(other_access(store, gap)?);
+        begin = &gap.found;
+    }
+    for (at, gap) in gaps.iter().enumerate() {
+        if gap.found.id == now.id {
+            continue;
+        }
+        let later = touched(store, &gap.found, now)?;
+        let targets =
+            later.into_keys().filter(|path| by_others.get(path).is_some_and(|(last, _)| *last == at));
+        let targets: BTreeSet<Vec<u8>> = targets.collect();
+        if !targets.is_empty() {
+            plan.targets.push((Snapshot::clone(&gap.found), targets));
+        }
+    }
+    let shown = |path: &[u8]| as_path(path).into_owned();
+    for (path, (_, is_of_run)) in by_others.iter().filter(|(path, _)| files.contains(*path)) {
+        let list = if *is_of_run { &mut plan.mixed } else { &mut plan.stays };
+        list.push(shown(path));
+    }
+    let all = touched(store, then, now)?.into_iter();
+    let reverts = all.filter(|(path, is_file)| *is_file && !by_others.contains_key(path));
+    let targets = plan.targets.iter().flat_map(|(_, paths)| paths).filter(|path| files.contains(*path));
+    plan.reverts = reverts.map(|(path, _)| path).chain(targets.cloned()).map(|path| shown(&path)).collect();
+    plan.reverts.sort_unstable();
+    plan.kept = by_others.into_keys().collect();
+    Ok(plan)
+}
+
+/// Returns the paths at which something differs, appeared or vanished, and whether it is a file. What only one of the two
+/// snapshots covers is none.
+fn touched(store: &Store, before: &Snapshot, after: &Snapshot) -> Result<BTreeMap<Vec<u8>, bool>, Error> {
+    if before.id == after.id {
+        return Ok(BTreeMap::new());
+    }
+    let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
+    let (unknown_before, unknown_after) = (before.uncovered(store)?, after.uncovered(store)?);
+    let mut touched = BTreeMap::new();
+    for (path, Difference { pair, .. }) in differences(store, &before, &after)? {
+        let are_folders = [pair.before, pair.after].map(|place| place.map(|place| place.is_folder()));
+        let is_own = unknown_before.is_own_output(&path) || unknown_after.is_own_output(&path);
+        let is_known = !change::is_unknown(&path, &pair, &unknown_before, &unknown_after);
+        if is_known && !is_own && are_folders != [Some(true), Some(true)] {
+            touched.insert(path, are_folders.contains(&Some(false)));
+        }
+    }
+    Ok(touched)
+}
+
+/// Returns the files and folders whose permissions or attributes others changed. What could not be read is readable by now.
+fn other_access(store: &Store, gap: &Gap) -> Result<BTreeSet<Vec<u8>>, Error> {
+    let (left, found) = (Parts::of(store, &gap.left)?, Parts::of(store, &gap.found)?);
+    let folders = left.permissions(store)?.differing(&found.permissions(store)?).into_keys();
+    let mut paths = left.attributes(store)?.differing(&found.attributes(store)?);
+    let unknown = left.uncovered(store)?;
+    paths.extend(folders.filter(|path| unknown.reason(path) != Some(Reason::Unreadable)));
+    Ok(paths)
+}

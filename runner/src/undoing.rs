@@ -1,0 +1,106 @@
+//! The plan of an undo: what the run did goes back, what a person did since stays.
+//!
+//! It is separate from the launching because a person reads the plan, and may decline it, before anything is changed.
+
+use std::path::{Path, PathBuf};
+
+use unstuck_adapters::snapshot::{Git, Plan};
+use unstuck_core::id::Seq;
+use unstuck_core::snapshot::{Snapshot, Standing, short_name};
+use unstuck_core::state::Gap;
+
+use crate::snapshots::Keeper;
+
+/// What a person wants undone.
+pub struct Order<'a> {
+    /// The event of the snapshot.
+    pub seq: Seq,
+    /// The snapshot that the files go back to.
+    pub snapshot: &'a Snapshot,
+    /// What becomes of the repository.
+    pub git: Git,
+    /// The times since then in which others than the run changed the workspace, as far as the log knows them.
+    pub gaps: Vec<Gap>,
+    /// Nothing says who did what since the last snapshot: an undo was ended half-way.
+    pub is_unfinished: bool,
+    /// What others changed goes back, too.
+    pub takes_all: bool,
+}
+
+/// What an undo is about to do.
+#[derive(Debug, Default)]
+pub struct Planned {
+    /// What becomes of the files.
+    pub files: Plan,
+    /// Why the workspace may not be what the run left: a clause, such as "it holds another repository".
+    pub elsewhere: Option<String>,
+    /// What was done to the repository after the run, in sentences of which it is the subject.
+    pub later: Vec<String>,
+    /// The repository stays as it is because of that, although it was to go back.
+    pub keeps_git: bool,
+    /// Files that go back and have other names: only this one gets the old content.
+    pub linked: Vec<PathBuf>,
+}
+
+impl Planned {
+    /// Looks at how the repository stands now, and how the run `left` it.
+    pub(crate) fn look_at_repository(
+        &mut self,
+        keeper: &Keeper,
+        order: &Order<'_>,
+        left: &Snapshot,
+        now: &Snapshot,
+    ) {
+        let (Some(was), Some(is)) = (&left.repository, &now.repository) else { return };
+        self.elsewhere = elsewhere(keeper, order.snapshot.repository.as_ref(), was, is);
+        if (&was.branch, &was.commit) != (&is.branch, &is.commit) {
+            self.later.push(format!("is on {}, and the run left it on {}", is.head(), was.head()));
+        }
+        if was.stash != is.stash {
+            self.later.push("has another stash than the run left".to_owned());
+        }
+        let moved = keeper.branches_moved(left, now).unwrap_or_default();
+        let others = moved.into_iter().filter(|it| Some(&it.name) != is.branch.as_ref());
+        self.later.extend(others.map(|it| match it.to {
+            Some(to) => format!(
+                "has {} at {}, and the run left it at {}",
+                it.name,
+                short_name(&to),
+                short_name(&it.from)
+            ),
+            None => format!("has no branch {}, and the run left one", it.name),
+        }));
+        self.keeps_git = order.git == Git::PutBack && !order.takes_all && !self.later.is_empty();
+    }
+
+    /// Finds the files that go back and have other names.
+    pub(crate) fn look_for_links(&mut self, workspace: &Path) {
+        let linked = self.files.reverts.iter().filter(|path| has_other_names(&workspace.join(path)));
+        self.linked = linked.cloned().collect();
+    }
+}
+
+/// Says why the repository may be another one than the run left, or is on another branch.
+fn elsewhere(keeper: &Keeper, then: Option<&Standing>, was: &Standing, is: &Standing) -> Option<String> {
+    let is_another = |commit: &String| keeper.has_object(commit) == Some(false);
+    if let Some(commit) = was.commit.as_ref().filter(|commit| is_another(commit)) {
+        return Some(format!(
+            "it holds another repository: commit {}, which the run left, is not in it",
+            short_name(commit)
+        ));
+    }
+    let is_known = is.branch == was.branch || then.is_some_and(|then| then.branch == is.branch);
+    let name = |standing: &Standing| standing.branch.clone().unwrap_or_else(|| "no branch".to_owned());
+    (!is_known).then(|| format!("it is on {}, and the run left it on {}", name(is), name(was)))
+}
+
+#[cfg(unix)]
+fn has_other_names(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    path.symlink_metadata().is_ok_and(|it| it.is_file() && it.nlink() > 1)
+}
+
+#[cfg(not(unix))]
+fn has_other_names(_path: &Path) -> bool {
+    false
+}
