@@ -519,7 +519,7 @@ mod tests {
                 "sub in it is another repository, whose commits may be nowhere else",
             ),
             (
-                "git -C own/sub/deep branch x $(git -C own/sub/deep commit-tree -m x HEAD^{tree})",
+                "git -C own/sub/deep branch x $(git -C own/sub/deep commit-tree -m other HEAD^{tree})",
                 "sub in it is another repository, whose commits may be nowhere else",
             ),
         ] {
