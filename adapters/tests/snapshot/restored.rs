@@ -440,7 +440,7 @@ fn access_lists_and_attributes_come_back_and_give_no_more_access_than_before() {
     let (file, inner) = (world.workspace().join("f"), world.workspace().join("d/g"));
     setxattr(&file, LIST, &access_list(4, 4), XattrFlags::empty()).unwrap();
     setxattr(
-        &world.workspace().join("d"),
+        world.workspace().join("d"),
         "system.posix_acl_default",
         &access_list(6, 6),
         XattrFlags::empty(),
