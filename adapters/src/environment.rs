@@ -11,25 +11,6 @@ use unstuck_core::id::{Attempt, CheckId, Iteration, RunId, Stage, StepId};
 /// Prefixes under which most variables exist.
 pub const PREFIXES: [&str; 3] = ["UNSTUCK_", "ROBOPPI_", "AGENTCORE_"];
 
-/// Variables that belong to one process only: one that they are not made for must not inherit
-/// them, for instance where a worker starts a run of its own.
-pub const PER_PROCESS: [&str; 5] = [
-    "UNSTUCK_OVERLAY_FILE",
-    "UNSTUCK_FEEDBACK_FILE",
-    "UNSTUCK_PROMPT_FILE",
-    "UNSTUCK_CHECK_ID",
-    "UNSTUCK_DECISION_FILE",
-];
-
-/// The same for suffixes that exist under all prefixes.
-const PER_PROCESS_SUFFIXES: [&str; 5] = [
-    "COMPLETION_CHECK_ID",
-    "SUBWORKFLOW_PARENT_STEP",
-    "SUBWORKFLOW_ITERATION",
-    "SUBWORKFLOW_RUN_ID",
-    "SUBWORKFLOW_EVENT_PREFIX",
-];
-
 /// What is known when a process is about to be started. All paths are absolute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
@@ -135,21 +116,9 @@ pub fn variables(facts: &Facts) -> Vec<(String, String)> {
     list.0
 }
 
-/// Returns the changes to the inherited environment: the [`variables`], and the removal of those that belong to another process.
+/// Returns the [`variables`] as changes to the inherited environment.
 pub fn changes(facts: &Facts) -> Vec<(OsString, Option<OsString>)> {
-    let set = variables(facts);
-    let suffixed =
-        PREFIXES.iter().flat_map(|prefix| PER_PROCESS_SUFFIXES.map(|suffix| format!("{prefix}{suffix}")));
-    let removed = PER_PROCESS
-        .map(str::to_owned)
-        .into_iter()
-        .chain(suffixed)
-        .filter(|name| set.iter().all(|(other, _)| other != name));
-    let removed: Vec<_> = removed.map(|name| (name.into(), None)).collect();
-    removed
-        .into_iter()
-        .chain(set.into_iter().map(|(name, value)| (name.into(), Some(value.into()))))
-        .collect()
+    variables(facts).into_iter().map(|(name, value)| (name.into(), Some(value.into()))).collect()
 }
 
 struct List(Vec<(String, String)>);
@@ -294,22 +263,5 @@ mod tests {
             },
             "*SUBWORKFLOW_PARENT_STEP=outer *SUBWORKFLOW_ITERATION=3 *SUBWORKFLOW_RUN_ID=ba9876543210 *SUBWORKFLOW_EVENT_PREFIX=p",
         );
-    }
-
-    #[test]
-    fn what_belongs_to_another_process_is_removed() {
-        let mut facts = facts();
-        facts.check_id = Some("c-1".into());
-        let changes = changes(&facts);
-        let find =
-            |name: &str| changes.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone());
-        assert_eq!(find("UNSTUCK_CHECK_ID"), Some(Some("c-1".into())));
-        assert_eq!(find("UNSTUCK_DECISION_FILE"), Some(None));
-        assert_eq!(find("ROBOPPI_SUBWORKFLOW_RUN_ID"), Some(None));
-        assert_eq!(find("PATH"), None);
-        let mut names: Vec<_> = changes.iter().map(|(name, _)| name).collect();
-        names.sort();
-        names.dedup();
-        assert_eq!(names.len(), changes.len());
     }
 }

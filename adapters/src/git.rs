@@ -26,18 +26,6 @@ const PATIENCE_ON_FILES: Duration = Duration::from_secs(600);
 
 /// After how long it is asked what git waits for, and again when that time has doubled.
 const LOOK_AFTER: Duration = Duration::from_millis(500);
-
-/// Variables that make git look at another repository than the one of the folder it runs in.
-pub(crate) const MISLEADING: [&str; 7] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_COMMON_DIR",
-    "GIT_INDEX_FILE",
-    "GIT_NAMESPACE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_CEILING_DIRECTORIES",
-];
-
 /// Variables for git that it inherits from us: where the configuration of the user is, and git itself.
 const INHERITED: [&str; 6] = [
     "GIT_CONFIG_GLOBAL",

@@ -2,8 +2,8 @@
 //!
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
 //! reading order: [`workflow_file`], [`prompt_template`], [`registry`], [`schema`], [`answer`], [`clients`],
-//! [`prices`], [`process`], [`decision_file`], [`redact`], [`environment`], [`branch`], [`worktree`], [`checks`],
-//! [`own_folder`], [`artifacts`], [`context`], [`own_output`], [`snapshot`], [`stamp`], [`test_command`], [`reset_time`], [`validators`],
+//! [`prices`], [`process`], [`decision_file`], [`redact`], [`public_values`], [`environment`], [`inherited`], [`branch`], [`worktree`], [`checks`],
+//! [`own_folder`], [`output_file`], [`artifacts`], [`context`], [`own_output`], [`snapshot`], [`stamp`], [`test_command`], [`reset_time`], [`validators`],
 //! [`import`], [`notify`], [`blocking`], [`shell`]; below them `folder`, which knows what systems do differently with files.
 
 pub mod answer;
@@ -17,9 +17,12 @@ pub mod workflow_file;
 pub mod decision_file;
 pub mod environment;
 mod escapes;
+pub mod inherited;
+mod normal;
 pub mod notify;
 pub mod prices;
 pub mod process;
+pub mod public_values;
 pub mod redact;
 
 pub mod artifacts;
@@ -29,6 +32,7 @@ pub mod checks;
 pub mod context;
 pub mod exhausted;
 pub mod ignored;
+pub mod output_file;
 pub mod own_folder;
 pub mod own_output;
 pub mod own_paths;

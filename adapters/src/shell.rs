@@ -1,4 +1,6 @@
-//! Words as a shell reads them, for commands that a person is told to type.
+//! Words as a shell reads them, and command lines that run others.
+
+use std::ffi::OsString;
 
 /// Returns a word as a shell reads it: as it is where that is the same, else in quotes.
 pub fn quoted(word: &str) -> String {
@@ -8,6 +10,13 @@ pub fn quoted(word: &str) -> String {
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
     }
+}
+
+/// Returns a command line that is run by another one, such as `docker run ...`. If that fails, nothing is run without it.
+pub fn wrapped(wrap: Option<&str>, argv: Vec<OsString>) -> Vec<OsString> {
+    let Some(wrap) = wrap else { return argv };
+    let by_shell = ["sh", "-c", &format!("exec {wrap} \"$@\""), "wrap"].map(OsString::from);
+    by_shell.into_iter().chain(argv).collect()
 }
 
 #[cfg(test)]

@@ -65,6 +65,136 @@ fn texts_lose_the_values_and_nothing_else() {
     }
 }
 
+/// The ways in which files and tools write a text.
+const ESCAPES: [fn(&str) -> String; 12] = [
+    |text| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;"),
+    |text| each(text, |c| if c.is_alphanumeric() { c.to_string() } else { format!("&#{};", u32::from(c)) }),
+    |text| each(text, |c| format!("&#x{:X};", u32::from(c))),
+    |text| serde_json::Value::from(text).to_string(),
+    |text| json_ascii(text, false),
+    |text| json_ascii(text, true),
+    |text| url(text, false),
+    |text| url(text, true).replace("%20", "+"),
+    |text| format!("'{}'", text.replace('\'', "'\\''")),
+    |text| format!("'{}'", text.replace('\'', "'\"'\"'")),
+    |text| each(text, |c| if c.is_ascii_punctuation() { format!("\\{c}") } else { c.to_string() }),
+    |text| text.to_owned(),
+];
+
+fn each(text: &str, write: impl Fn(char) -> String) -> String {
+    text.chars().map(write).collect()
+}
+
+fn json_ascii(text: &str, is_upper: bool) -> String {
+    let unit = |unit: &mut u16| if is_upper { format!("\\u{unit:04X}") } else { format!("\\u{unit:04x}") };
+    let escape = |c: char| c.encode_utf16(&mut [0; 2]).iter_mut().map(unit).collect::<String>();
+    each(text, |c| if c.is_ascii_alphanumeric() { c.to_string() } else { escape(c) })
+}
+
+fn url(text: &str, is_lower: bool) -> String {
+    let hex = |byte: u8| if is_lower { format!("%{byte:02x}") } else { format!("%{byte:02X}") };
+    each(text, |c| {
+        if c.is_ascii_alphanumeric() { c.to_string() } else { c.to_string().bytes().map(hex).collect() }
+    })
+}
+
+/// Returns base64, as a person would write it: slowly.
+fn base64(bytes: &[u8], alphabet: &[u8]) -> String {
+    let bits: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
+    let sextets =
+        bits.as_bytes().chunks(6).map(|six| format!("{:0<6}", std::str::from_utf8(six).expect("digits")));
+    sextets.map(|six| char::from(alphabet[usize::from_str_radix(&six, 2).expect("digits")])).collect()
+}
+
+const STANDARD: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const URL_SAFE: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+#[test]
+fn escaped_and_encoded_values_are_found() {
+    let check = |value: &str, text: &str, expected: &str| {
+        let redactor = Redactor::new([("A", value)]);
+        let (clean, _) = redactor.redact_text(text);
+        assert_eq!(clean, expected, "{value:?} in {text:?}");
+    };
+    check("p@ss!w(rd)*&<x>", "p@ss!w(rd)*&amp;&lt;x&gt;", "[redacted:A]");
+    check("p@ss!w(rd)*&<x>", "p%40ss!w(rd)*%26%3Cx%3E", "[redacted:A]");
+    check("sk-live/0123456789ABCDEF", "u=sk-live%2f0123456789ABCDEF&v", "u=[redacted:A]&v");
+    check("two words here", "q=two+words+here", "q=[redacted:A]");
+    check("it's a secret", r"echo 'it'\''s a secret'", "echo '[redacted:A]'");
+    check("pässwörd", "p&auml;ssw&ouml;rd p\\303\\244ssw\\303\\266rd", "[redacted:A] [redacted:A]");
+    check("pass'word", "password pass'word", "password [redacted:A]");
+    check("nightfall", r"C:\nightfall", r"C:\[redacted:A]");
+    check("deadbeef", r"%deadbeef \udeadbeef", r"%[redacted:A] \u[redacted:A]");
+    let pem = "-----BEGIN KEY-----\nMIIEabcdefLINE2xyz\nshort\n-----END KEY-----";
+    check(pem, "  MIIEabcdefLINE2xyz\nshort", "  [redacted:A]\nshort");
+    check(pem, &format!("a {pem} b"), "a [redacted:A] b");
+    check(pem, &pem.replace('\n', "\\n"), "[redacted:A]");
+    check(pem, &pem.replace('\n', "\r\n  "), "[redacted:A]\r\n  [redacted:A]\r\n  short\r\n  [redacted:A]");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn a_value_is_found_through_any_nesting_of_escapes_and_however_the_text_is_cut(
+        value in "[ -~äß\u{1f600}\n]{8,40}",
+        nesting in prop::collection::vec(prop::sample::select(ESCAPES.to_vec()), 0..4),
+    ) {
+        let value = value.trim();
+        prop_assume!(value.chars().filter(|c| c.is_alphanumeric()).count() >= 8);
+        let escaped = nesting.iter().fold(value.to_owned(), |text, escape| escape(&text));
+        let redactor = Redactor::new([("A", value)]);
+        let text = format!("before <{escaped}> behind");
+        let (clean, count) = redactor.redact_bytes(text.as_bytes());
+        prop_assert_eq!(count, 1, "{}", text);
+        // Only signs at the ends of the value, which its surroundings might change, can be left.
+        let left: usize = String::from_utf8_lossy(&clean).chars().filter(|c| c.is_alphanumeric()).count();
+        prop_assert!(left <= "beforeredactedAbehind".len() + escaped.len() / 2, "{}", text);
+        for cut in [3, 17] {
+            prop_assert_eq!(streamed(&redactor, text.as_bytes().chunks(cut)), (clean.to_vec(), count), "{}", text);
+        }
+    }
+
+    #[test]
+    fn base64_of_a_value_is_found_at_any_alignment(
+        value in "[!-~]{8,200}",
+        before in "[a-z:]{0,6}",
+        behind in "[a-z:]{0,6}",
+        is_url in any::<bool>(),
+    ) {
+        let encoded = base64(format!("{before}{value}{behind}").as_bytes(), if is_url { URL_SAFE } else { STANDARD });
+        let redactor = Redactor::new([("A", &value)]);
+        let (clean, count) = redactor.redact_text(&encoded);
+        prop_assert_eq!(count, 1, "{}", encoded);
+        prop_assert!(clean.len() <= "[redacted:A]".len() + 24, "{}", clean);
+    }
+
+    #[test]
+    fn any_cutting_of_any_escapes_gives_what_one_piece_gives(
+        parts in prop::collection::vec(prop::sample::select(vec![
+            "A", "B", "&", "amp;", "lt;", "#65;", "%", "41", "25", "4", "\\", "u0041", "x", "u", "\"", "'", "<", "+", " ",
+            "\n", "\\ud83d", "\\ude00", "[", "AB&<A", "AB&amp;&lt;A", ";", "&amp;", "101",
+        ]), 0..30),
+    ) {
+        let text = parts.concat();
+        let redactor = Redactor::new([("n", "AB&<AB"), ("m", "A'A'AB")]);
+        let (whole, count) = redactor.redact_bytes(text.as_bytes());
+        for cut in [1, 2, 3, 7] {
+            prop_assert_eq!(streamed(&redactor, text.as_bytes().chunks(cut)), (whole.to_vec(), count), "{}", text);
+        }
+    }
+}
+
+#[test]
+fn text_that_escapes_without_end_takes_time_in_proportion() {
+    let redactor = Redactor::new([("A", "AB&<AB"), ("B", "\u{e4}\u{e4}\u{e4}\u{e4}")]);
+    for part in ["&", "&amp;", "%25", "\\", "\\u005c", "&#38;", "'\\''", "%", "AB&amp;", "\\ud83d", "&a"] {
+        let text = part.repeat((1 << 19) / part.len());
+        let begun = std::time::Instant::now();
+        redactor.redact_bytes(text.as_bytes());
+        assert!(begun.elapsed().as_secs() < 30, "{part}: {:?}", begun.elapsed());
+    }
+}
+
 #[test]
 fn the_environment_gives_the_values() {
     let vars = [("X_TOKEN", "value-1"), ("HARMLESS", "value-2"), ("Mine", "value-3"), ("PATH", "/usr/bin")]

@@ -58,6 +58,7 @@ fn files(paths: &[&str]) -> Condition {
 
 fn place(workspace: &Path) -> Place {
     Place {
+        wrap: None,
         workspace: workspace.to_owned(),
         environment: Vec::new(),
         output_max: validators::OUTPUT_MAX,

@@ -1,20 +1,33 @@
-//! Which command lines that a worker is run by are known to contain it. What they let through is the business of whoever
-//! wrote them, unless that is everything; one that is not known, such as `env` or `nice`, contains nothing.
+//! Which command lines that a worker is run by are known to contain it.
+//!
+//! The rule: the program is known to isolate what it runs, it is called in the way that does, and no option undoes that by
+//! sharing privileges, processes, the network of the host, or the root of the system. Another program, such as `env` or
+//! `nice`, contains nothing. Nor does `exec` in a container that runs already: how that was started is not known.
 
-/// Programs that contain what they run, and the subcommands by which they do; none: however they are called.
-const KNOWN: &[(&str, &[&str])] = &[
-    ("apptainer", &["exec", "run"]),
-    ("bwrap", &[]),
-    ("container", &["exec", "run"]),
-    ("docker", &["exec", "run"]),
-    ("firejail", &[]),
-    ("limactl", &["shell"]),
-    ("nerdctl", &["exec", "run"]),
-    ("nsjail", &[]),
-    ("podman", &["exec", "run"]),
-    ("sandbox-exec", &[]),
-    ("singularity", &["exec", "run"]),
-    ("systemd-nspawn", &[]),
+/// A program that contains what it runs.
+struct Known {
+    name: &'static str,
+    /// The subcommand by which it does, directly behind the name; any if empty.
+    by: &'static str,
+    /// Options of which one is needed; none if empty.
+    needs: &'static [&'static str],
+}
+
+const KNOWN: &[Known] = &[
+    Known { name: "apptainer", by: "exec", needs: &["--containall", "-C"] },
+    Known { name: "apptainer", by: "run", needs: &["--containall", "-C"] },
+    Known { name: "bwrap", by: "", needs: &["--unshare-all", "--unshare-pid"] },
+    Known { name: "container", by: "run", needs: &[] },
+    Known { name: "docker", by: "run", needs: &[] },
+    Known { name: "firejail", by: "", needs: &[] },
+    Known { name: "limactl", by: "shell", needs: &[] },
+    Known { name: "nerdctl", by: "run", needs: &[] },
+    Known { name: "nsjail", by: "", needs: &[] },
+    Known { name: "podman", by: "run", needs: &[] },
+    Known { name: "sandbox-exec", by: "", needs: &["-f", "-n", "-p"] },
+    Known { name: "singularity", by: "exec", needs: &["--containall", "-C"] },
+    Known { name: "singularity", by: "run", needs: &["--containall", "-C"] },
+    Known { name: "systemd-nspawn", by: "", needs: &[] },
 ];
 
 /// Says whether a worker that is run by this command line is contained.
@@ -23,27 +36,53 @@ pub fn contains(wrap: &str) -> bool {
     if wrap.contains([';', '|', '&', '\n', '`']) || wrap.contains("$(") {
         return false;
     }
-    let mut words = wrap.split_whitespace();
+    let unquoted = wrap.replace(['"', '\''], "");
+    let words: Vec<&str> = unquoted.split_whitespace().collect();
     // A program of the workspace is whatever a worker made of it.
-    let named = words.next().filter(|word| word.starts_with('/') || !word.contains('/'));
+    let named = words.first().filter(|word| word.starts_with('/') || !word.contains('/'));
     let program = named.and_then(|word| word.rsplit('/').next()).unwrap_or_default();
-    let known = KNOWN.iter().find(|(name, _)| *name == program);
-    known.is_some_and(|(_, by)| by.is_empty() || words.any(|word| by.contains(&word))) && !opens_all(wrap)
+    let is_known = KNOWN.iter().any(|known| {
+        known.name == program
+            && (known.by.is_empty() || words.get(1) == Some(&known.by))
+            && (known.needs.is_empty() || words.iter().any(|word| known.needs.contains(word)))
+    });
+    is_known
+        && !options(&words).any(|(option, value)| undoes(option, value))
+        && !wrap.contains("(allow default)")
 }
 
-/// Says whether a command line lets through all that the system has: its privileges, or its files to write to.
-fn opens_all(wrap: &str) -> bool {
-    let wrap = wrap.replace(['"', '\''], "");
-    let words: Vec<&str> = wrap.split_whitespace().collect();
-    let is_open = |word: &str| {
-        let is_privileged = word.starts_with("--privileged") && word != "--privileged=false";
-        let mount = word.rsplit_once('=').map_or(word, |(_, mount)| mount);
-        let is_writable = !word.split([',', ':']).any(|option| matches!(option, "ro" | "readonly"));
-        let is_root = mount.starts_with("/:") || word.contains("source=/,") || word.contains("src=/,");
-        is_privileged || is_root && is_writable
-    };
-    let binds_root = |pair: &[&str]| matches!(pair, ["--bind" | "--dev-bind", "/"]);
-    words.iter().any(|word| is_open(word)) || words.windows(2).any(binds_root)
+/// Returns the options of a command line, each with its value, or with the word that follows.
+fn options<'a>(words: &'a [&'a str]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let next = |at: usize| words.get(at + 1).copied().unwrap_or_default();
+    words.iter().enumerate().filter(|(_, word)| word.starts_with('-')).map(move |(at, word)| {
+        match (word.split_once('='), word.strip_prefix("-v")) {
+            (_, Some(volume)) if !volume.is_empty() => ("-v", volume),
+            (Some(option), _) => option,
+            (None, _) => (*word, next(at)),
+        }
+    })
+}
+
+/// Says whether an option shares with the worker what a container keeps from it.
+fn undoes(option: &str, value: &str) -> bool {
+    match option {
+        "--privileged" => value != "false",
+        "--pid" | "--net" | "--network" | "--ipc" | "--userns" | "--uts" => value == "host",
+        "--security-opt" => value.ends_with("unconfined") || value.ends_with("disable"),
+        "--cap-add" | "--device" | "--volumes-from" | "--noprofile" => true,
+        "-v" | "--volume" | "--mount" | "-B" | "--bind" | "--dev-bind" | "-D" | "--directory" => {
+            shares_root(value)
+        }
+        _ => option.starts_with("--disable_clone_"),
+    }
+}
+
+/// Says whether a mount is of the root of the system, or of the socket of a service that can mount it.
+fn shares_root(mount: &str) -> bool {
+    let named = mount.split(',').find_map(|part| part.strip_prefix("source=").or(part.strip_prefix("src=")));
+    let source = named.unwrap_or_else(|| mount.split(':').next().unwrap_or_default());
+    let is_root = source.starts_with('/') && source.split('/').all(|name| matches!(name, "" | "." | ".."));
+    is_root || source.ends_with(".sock")
 }
 
 #[cfg(test)]
@@ -54,22 +93,39 @@ mod tests {
     fn only_what_is_known_to_contain_a_worker_does() {
         for (wrap, expected) in [
             ("docker run --rm -i -v \"$PWD:/w\" -w /w image", true),
-            ("docker --context far compose run worker", true),
-            ("/usr/bin/podman exec -i box", true),
-            ("bwrap --ro-bind / / --bind . .", true),
-            ("docker run -v /:/host:ro image", true),
+            ("/usr/bin/podman run -i image", true),
+            ("bwrap --ro-bind / / --bind . . --unshare-all", true),
             ("docker run --privileged=false image", true),
+            ("sandbox-exec -f profile.sb", true),
+            ("firejail --private", true),
+            ("apptainer exec --containall image", true),
+            // A running container may have been started in any way, and a file of the workspace may define a service.
+            ("/usr/bin/podman exec -i box", false),
+            ("docker --context far compose run worker", false),
+            ("docker compose run worker", false),
+            ("bwrap --ro-bind / / --bind . .", false),
+            ("apptainer exec image", false),
+            ("sandbox-exec -p '(version 1)(allow default)'", false),
+            ("firejail --noprofile", false),
+            ("docker run -v /:/host:ro image", false),
             ("docker run --privileged image", false),
+            ("docker run --pid=host image", false),
+            ("docker run --pid host image", false),
+            ("docker run --network host image", false),
+            ("docker run --cap-add=SYS_ADMIN image", false),
+            ("docker run --security-opt seccomp=unconfined image", false),
             ("docker run -v /:/host image", false),
+            ("docker run -v/:/host image", false),
+            ("docker run -v //..//:/host image", false),
+            ("docker run -v /var/run/docker.sock:/var/run/docker.sock image", false),
             ("podman run --volume=\"/:/host:rw\" image", false),
             ("docker run --mount type=bind,source=/,target=/host image", false),
-            ("docker run --mount type=bind,source=/,target=/host,readonly image", true),
             ("bwrap --dev-bind / / --unshare-pid", false),
             ("docker ps", false),
             ("./docker run image", false),
             ("bin/docker run image", false),
-            ("docker exec c$(touch f)", false),
-            ("docker exec `cat name` sh", false),
+            ("docker run c$(touch f)", false),
+            ("docker run `cat name` sh", false),
             ("env IS_SANDBOX=1", false),
             ("nice -n 10", false),
             ("sudo -u nobody", false),

@@ -35,7 +35,7 @@ use crate::explained::{explained, of_snapshots};
 use crate::project::{Found, Project};
 use crate::screen::{self, Mode, Screen};
 use crate::summary_file::SummaryFile;
-use crate::{exit, outlet, system, text, typed};
+use crate::{exit, known_secrets, outlet, system, text, typed};
 
 /// How a run is shown, and what is asked of branches.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -73,6 +73,7 @@ impl Driving {
     /// Takes for secrets, too, what a run was told of.
     pub fn and_secrets(mut self, names: &[String]) -> Self {
         self.secrets.extend_from_slice(names);
+        known_secrets::know(&self.secrets);
         self
     }
 
@@ -92,7 +93,7 @@ impl Driving {
     /// Writes the summary to the file that was asked for.
     fn write_summary(&self, summary: &serde_json::Value) -> Result<()> {
         let Some((path, file)) = self.summary.as_ref().zip(self.summary_file.get()) else { return Ok(()) };
-        file.write(format!("{summary:#}\n").as_bytes()).map_err(|error| {
+        file.write(&known_secrets::removed(format!("{summary:#}\n").as_bytes())).map_err(|error| {
             Error::damaged(format!("cannot write the summary to {}: {error}", path.display()))
         })
     }

@@ -25,6 +25,7 @@ mod error;
 mod exit;
 mod explained;
 mod half_typed;
+mod known_secrets;
 mod listing;
 mod logins;
 mod missing;
@@ -95,6 +96,7 @@ fn say(to: Stream, text: fmt::Arguments<'_>) {
 }
 
 fn print_to(to: Stream, bytes: &[u8]) {
+    let bytes = &*known_secrets::removed(bytes);
     if outlet::send(to, bytes) {
         return;
     }

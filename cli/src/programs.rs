@@ -65,7 +65,8 @@ pub fn of_validators(workflow: &Workflow) -> Vec<String> {
             Work::Subworkflow(child) => of_validators(&child.workflow),
             Work::Worker(_) => Vec::new(),
         };
-        let absent = step.completion.iter().flat_map(|it| &it.conditions).filter_map(absent);
+        let conditions = step.completion.iter().filter(|_| step.check_wrap().is_none());
+        let absent = conditions.flat_map(|it| &it.conditions).filter_map(absent);
         let told = absent.map(|it| format!("step {}: {}", step.id, it.error)).collect::<Vec<_>>();
         told.into_iter().chain(nested)
     };
@@ -104,7 +105,10 @@ fn missing_of_step(step: &Step) -> Vec<Missing<'_>> {
         Work::Subworkflow(child) => missing(&child.workflow),
         Work::Worker(worker) => of_worker(Whose::Worker, Some(worker)).into_iter().collect(),
     };
-    let checks = checks.iter().filter_map(|command| of(step, Whose::Check, &command.run));
+    let checks = checks
+        .iter()
+        .filter(|_| step.check_wrap().is_none())
+        .filter_map(|command| of(step, Whose::Check, &command.run));
     checks
         .chain(work)
         .chain(others.into_iter().filter_map(|(whose, worker)| of_worker(whose, worker)))

@@ -23,9 +23,8 @@ use unstuck_store::store_url::StoreUrl;
 use crate::args::Global;
 use crate::commands::runs;
 use crate::error::{Error, Result};
-use crate::half_typed;
-use crate::listing;
 use crate::typed::UNSTUCK;
+use crate::{half_typed, known_secrets, listing};
 
 /// The run that a command is about.
 #[derive(Clone, Debug, clap::Args)]
@@ -325,6 +324,9 @@ impl Found {
             match event {
                 Ok(event) => good.push(event),
                 Err(error) => return Ok((good, Some(error))),
+            }
+            if let [Event { fact: Fact::Observed(Observation::RunStarted(started)), .. }] = &*good {
+                known_secrets::know(&started.secrets);
             }
         }
         Ok((good, None))

@@ -2,7 +2,9 @@
 
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Millis, Timestamp};
 pub use unstuck_core::plural::count;
@@ -125,10 +127,39 @@ pub fn bold(text: &str) -> String {
     styled(text, "1")
 }
 
-/// Returns a text of others without what would steer a terminal or turn the direction of reading: control
-/// characters, but for line feeds and tabs, become signs that stand for them.
+/// Returns a text of others without what would steer a terminal, turn the direction of reading or hide in it: characters
+/// that nothing is drawn for, but for line feeds and tabs, become signs that stand for them.
 pub fn plain(text: &str) -> String {
-    text.chars().map(sign).collect()
+    let mut plain = String::with_capacity(text.len());
+    for (at, character) in text.char_indices() {
+        let behind = at + character.len_utf8();
+        let joins = || joins_emoji(&text[..at], &text[behind..]);
+        plain.push(if character == JOINER && joins() { character } else { sign(character) });
+    }
+    plain
+}
+
+/// Joins two pictures to one.
+const JOINER: char = '\u{200d}';
+
+/// Says whether there is a picture on both sides.
+fn joins_emoji(before: &str, behind: &str) -> bool {
+    static PICTURE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^\p{Extended_Pictographic}").expect("it is one"));
+    let is_modifier = |c: &char| matches!(c, '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}');
+    let last = before.char_indices().rev().find(|(_, c)| !is_modifier(c));
+    last.is_some_and(|(at, _)| PICTURE.is_match(&before[at..])) && PICTURE.is_match(behind)
+}
+
+/// Says whether nothing is drawn for a character by itself: it is of one of the categories of Unicode for control, format,
+/// private use, no character, and separators of lines and paragraphs.
+pub fn is_invisible(character: char) -> bool {
+    static INVISIBLE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}]").expect("it is one"));
+    match character {
+        ' '..='~' => false,
+        _ => INVISIBLE.is_match(character.encode_utf8(&mut [0; 4])),
+    }
 }
 
 /// Takes text of others to wherever text goes, and makes it [plain](plain()) on the way.
@@ -150,8 +181,7 @@ fn sign(character: char) -> char {
         '\n' | '\t' => character,
         '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(character)).unwrap_or('\u{fffd}'),
         '\u{7f}' => '\u{2421}',
-        '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-        '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
+        _ if is_invisible(character) => '\u{fffd}',
         _ => character,
     }
 }
@@ -254,6 +284,12 @@ mod tests {
             ("\u{1b}[2J", "␛[2J"),
             ("\r\0\u{7f}", "␍␀␡"),
             ("\u{202e}x\u{9b}", "\u{fffd}x\u{fffd}"),
+            ("a\u{200f}\u{200e}\u{61c}b", "a\u{fffd}\u{fffd}\u{fffd}b"),
+            ("a\u{2028}b\u{2029}c\u{85}", "a\u{fffd}b\u{fffd}c\u{fffd}"),
+            ("a\u{e0041}\u{e007f}\u{ad}\u{feff}\u{200b}", "a\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}"),
+            ("\u{e000}\u{378}\u{ffff}\u{fff9}", "\u{fffd}\u{fffd}\u{fffd}\u{fffd}"),
+            ("👩\u{200d}🚀 ❤\u{fe0f}\u{200d}🔥 語 é", "👩\u{200d}🚀 ❤\u{fe0f}\u{200d}🔥 語 é"),
+            ("a\u{200d}b 👩\u{200d}b", "a\u{fffd}b 👩\u{fffd}b"),
         ] {
             assert_eq!((plain(text), shown(text)), (want.to_owned(), want.to_owned()));
             let mut written = Plain(Vec::new());

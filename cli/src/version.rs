@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde::Serialize;
-use unstuck_adapters::clients;
+use unstuck_adapters::{clients, inherited};
 use unstuck_core::client::Client;
 use unstuck_core::workflow::Workflow;
 
@@ -40,6 +40,7 @@ impl Version {
     /// Asks a program for its version, which may not take long. What it leaves behind is ended with it.
     pub fn ask(path: &Path, client: &Client, time: Duration) -> Self {
         let mut command = Command::new(path);
+        inherited::restrict(&mut command);
         let quiet = client.launch.env.iter().filter(|(_, value)| !value.contains("${"));
         command.arg("--version").envs(quiet);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

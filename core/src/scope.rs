@@ -277,10 +277,14 @@ impl Patterns {
 
 impl Pattern {
     fn new(text: &str) -> Self {
-        let text = text.replace('\\', "/");
-        let text =
-            text.split('/').filter(|part| !part.is_empty() && *part != ".").collect::<Vec<_>>().join("/")
-                + if text.ends_with('/') && text.contains(['*', '?', '[', '{']) { "/**" } else { "" };
+        let text = text.trim_end().replace('\\', "/");
+        let text = text
+            .split('/')
+            .filter(|part| !part.is_empty() && *part != ".")
+            .map(deep)
+            .collect::<Vec<_>>()
+            .join("/")
+            + if text.ends_with('/') && text.contains(['*', '?', '[', '{']) { "/**" } else { "" };
         if text.is_empty() {
             return Self::All;
         }
@@ -304,6 +308,11 @@ impl Pattern {
             Self::Glob(globs) => globs.iter().any(|glob| glob.is_match(path.as_bytes())),
         }
     }
+}
+
+/// Returns a part of a pattern in which two asterisks match slashes, too, where other characters are around them.
+fn deep(part: &str) -> String {
+    if part == "**" { part.to_owned() } else { part.replace("**", "{*,*/**/*}") }
 }
 
 /// A text that is no glob, such as one with an open bracket, still has its literal reading.
@@ -336,6 +345,15 @@ mod tests {
             ("*.md", "README.md", true),
             ("*.md", "docs/README.md", false),
             ("**/*.ts", "a.ts", true),
+            ("docs/**.md", "docs/a.md", true),
+            ("docs/**.md", "docs/a/b.md", true),
+            ("docs/**.md", "docs/a/b/c.md", true),
+            ("docs/**.md", "docs/a/b.txt", false),
+            ("docs/**.md", "other/docs/a.md", false),
+            ("docs/a**", "docs/ab/c", true),
+            ("docs/a**z/x", "docs/ab/cz/x", true),
+            ("src/** ", "src/a/b", true),
+            ("src ", "src/a", true),
             ("**/test/**", "test/a.ts", true),
             ("src/**/x.ts", "src/a/b/x.ts", true),
             ("src/*", "src/a/b", false),

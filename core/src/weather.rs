@@ -95,9 +95,8 @@ impl Failure {
 /// Returns the class of a failure that is known so precisely.
 pub fn class_of(trouble: Trouble) -> ErrorClass {
     match trouble {
-        // An overloaded service is weather like a limited one: every try has to wait for it.
-        Trouble::RateLimit | Trouble::Overloaded => ErrorClass::RetryableRateLimit,
-        Trouble::Server => ErrorClass::RetryableService,
+        Trouble::RateLimit => ErrorClass::RetryableRateLimit,
+        Trouble::Overloaded | Trouble::Server => ErrorClass::RetryableService,
         Trouble::Network => ErrorClass::RetryableNetwork,
         Trouble::ContextOverflow
         | Trouble::NoSession
@@ -258,7 +257,7 @@ fn head_of_phrase() -> String {
 }
 
 static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
-    use Trouble::{Auth, BadRequest, Credit, Network, RateLimit, Server};
+    use Trouble::{Auth, BadRequest, Credit, Network, Overloaded, RateLimit, Server};
     let status = |codes: &str| {
         format!(
             r#"(?i)((?:\bhttp(?:/\d(?:\.\d)?)?(?: status| error| code)*[ :=]+|\bapi error[ :(]+(?:status )?|\bstatus(?:[ _]?code)?["']?\s*[:= ]\s*|\bstatus code of\s+|\berror code[:= ]\s*|["']?\bcode["']?\s*[:=]\s*["']?|\bunexpected status )(?:{codes})\b)"#
@@ -286,12 +285,18 @@ static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
                 r"|you['’]?(?:ve| have) exhausted your (?:[\w-]+ ){0,3}(?:capacity|quota)\b|free usage exceeded\b",
                 r"|rate_limit_(?:error|exceeded)\b|resource_exhausted\b|usage_limit_reached\b",
                 r"|429 (?:\w+ ){0,3}rate[ -]?limit",
-                r"|(?:529 )?(?:the )?(?:\w+ ){0,2}(?:is (?:currently )?)?overloaded(?:_error)?(?:\s*$|[^\w\s]|\s(?:right now|at the moment|please|try)\b)",
+            )),
+        ),
+        (RateLimit, status("429")),
+        (
+            Overloaded,
+            at_head(concat!(
+                r"(?:529 )?(?:the )?(?:\w+ ){0,2}(?:is (?:currently )?)?overloaded(?:_error)?(?:\s*$|[^\w\s]|\s(?:right now|at the moment|please|try)\b)",
                 r"|overloaded_error\b|529 (?:\{|<|(?:\w+ ){0,3}(?:error\b|overload))",
                 r"|(?:we['’]re|we are) currently experiencing high demand",
             )),
         ),
-        (RateLimit, status("429|529")),
+        (Overloaded, status("529")),
         (
             Server,
             at_head(concat!(

@@ -259,6 +259,11 @@ impl Step {
         }
     }
 
+    /// Returns the command line that the commands of its check and its conditions are run by.
+    pub fn check_wrap(&self) -> Option<&str> {
+        self.worker(Purpose::Work).filter(|worker| worker.wraps_checks)?.wrap.as_deref()
+    }
+
     /// Returns the process that answers; `None` where only commands, or nobody, does.
     pub fn checker(&self, inquiry: Inquiry) -> Option<&Worker> {
         match inquiry {
@@ -335,6 +340,9 @@ pub struct Worker {
     /// A command line that the client, or the command, is run by, such as `docker run ...`.
     #[serde(default)]
     pub wrap: Option<String>,
+    /// The commands that check its work are run by that command line, too.
+    #[serde(default)]
+    pub wraps_checks: bool,
     /// It is kept from the configuration of the user, where the client can do that.
     #[serde(default)]
     pub isolated: bool,
@@ -358,6 +366,7 @@ impl Worker {
             max_steps: None,
             client: None,
             wrap: None,
+            wraps_checks: false,
             isolated: false,
             fallback: Vec::new(),
         }

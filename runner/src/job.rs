@@ -12,6 +12,7 @@ use unstuck_adapters::checks::{self, Suite};
 use unstuck_adapters::environment::{self, BranchFacts, Facts};
 use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_adapters::process::{self, Patience, Spec, StopSignal};
+use unstuck_adapters::shell::wrapped;
 use unstuck_core::client::Client;
 use unstuck_core::client::launch::Wish;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose};
@@ -166,7 +167,10 @@ fn process_of(
         if asked.keeps_conversation() {
             notes.push(format!("a command line cannot be told: {}", Wish::Resume.as_str()));
         }
-        let argv = wrapped(worker, argv(worker, asked, &folder)?);
+        // A script that checks runs what the worker wrote, as commands do.
+        let is_script_of_check = asked.inquiry == Some(Inquiry::Check) && worker.kind == WorkerKind::Custom;
+        let of_step = asked.step.check_wrap().filter(|_| is_script_of_check);
+        let argv = wrapped(worker.wrap.as_deref().or(of_step), argv(worker, asked, &folder)?);
         let spec = spec_of(world, asked, facts, argv, cwd);
         return Ok((
             Job::Process(Box::new(Process {
@@ -186,7 +190,7 @@ fn process_of(
     for wish in &plan.unmet {
         notes.push(format!("{} cannot be told: {}", client.title, wish.as_str()));
     }
-    let argv = wrapped(worker, plan.argv.into_iter().map(OsString::from).collect());
+    let argv = wrapped(worker.wrap.as_deref(), plan.argv.into_iter().map(OsString::from).collect());
     let mut spec = spec_of(world, asked, facts, argv, cwd);
     spec.env.extend(plan.env.into_iter().map(|(name, value)| (name.into(), Some(value.into()))));
     spec.asks.clone_from(&client.stop);
@@ -194,13 +198,6 @@ fn process_of(
     let (model, wrap) = (worker.model.clone(), worker.wrap.clone());
     let process = Process { spec, kind: worker.kind, client: Some(client), model, wrap };
     Ok((Job::Process(Box::new(process)), Some(Box::new(call))))
-}
-
-/// Puts the command line before it that a worker is run by. If that fails, nothing is run without it.
-fn wrapped(worker: &Worker, argv: Vec<OsString>) -> Vec<OsString> {
-    let Some(wrap) = &worker.wrap else { return argv };
-    let by_shell = ["sh", "-c", &format!("exec {wrap} \"$@\""), "wrap"].map(OsString::from);
-    by_shell.into_iter().chain(argv).collect()
 }
 
 /// Returns the place for what is handed over: one for each step, written over, since what was handed over
@@ -238,6 +235,7 @@ fn suite(
     let facts = facts(world, asked, &folder(world, asked))?;
     let spec = |(at, command): (usize, &CheckCommand)| {
         let argv = ["bash", "-c", &command.run].iter().map(OsString::from).collect();
+        let argv = wrapped(asked.step.check_wrap(), argv);
         let spec = spec_of(world, asked, facts.clone(), argv, world.workspace.clone());
         let before = asked.at.baseline.as_deref().and_then(|results| results.get(at));
         let before = before.map(|result| {

@@ -130,6 +130,7 @@ impl Validation {
         let kept = kept.map(|(it, asked)| keeps(it, &asked.validator.run).then(|| it.as_cached())).collect();
         let is_doubted = |it: &&Condition| {
             phase == Phase::Preflight
+                && asked.step.check_wrap().is_none()
                 && completion.is_some_and(|all| all.doubted.contains(&it.validator.name))
         };
         let doubted = completion.into_iter().flat_map(|it| &it.conditions).filter(is_doubted);
@@ -139,6 +140,7 @@ impl Validation {
             place: Place {
                 workspace: world.workspace.clone(),
                 environment,
+                wrap: asked.step.check_wrap().map(str::to_owned),
                 limit: Duration::from_millis(asked.limit.0),
                 output_max: OUTPUT_MAX,
                 grace: world.grace,

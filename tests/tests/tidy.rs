@@ -45,6 +45,7 @@ const RULES: &[(&str, Rule)] = &[
     ("whatever reads what others wrote is fuzzed, and its seeds are tests", fuzz_targets),
     ("git starts in one closed environment: use adapters/src/git.rs", starts_of_git),
     ("a failed read is no absence: use unstuck_store::Read, or say in a comment why it is none", lost_errors),
+    ("a file for a person is written in one way, which follows no links", written_files),
 ];
 
 #[test]
@@ -96,6 +97,12 @@ fn each_rule_notices_what_it_is_about() {
             "sled is not pinned to =0.34.7",
         ),
         (pins, "README.md", "", "Cargo.toml is not there"),
+        (
+            written_files,
+            "cli/src/commands/new.rs",
+            "fn f() {\n    fs::write(path, text)\n}\n",
+            "use unstuck_adapters::output_file",
+        ),
         (bans_of_core, "README.md", "", "core/clippy.toml is not there"),
         (fuzz_targets, "README.md", "", "fuzz/Cargo.toml is not there"),
         (bans_of_core, "core/clippy.toml", "", "does not ban std::time::SystemTime::now"),
@@ -314,6 +321,34 @@ fn bans_of_core(files: &[File]) -> Vec<Finding> {
     let unlisted = bans.iter().filter(|path| !BANS.contains(&path.as_str()));
     let unlisted = unlisted.map(|path| format!("bans {path}, which is not in the list"));
     missing.chain(unlisted).map(|what| finding(file, 1, what)).collect()
+}
+
+/// Files that write other files than those for a person, each with what it writes.
+const WRITERS: &[(&str, &str)] = &[
+    ("adapters/src/decision_file.rs", "a verdict that a worker gives by a command, into its decision file"),
+    ("adapters/src/folder/", "below an open folder"),
+    ("adapters/src/snapshot/", "the store of snapshots"),
+    ("adapters/src/validators/", "what git reads for a validator, into a folder of ours"),
+    ("cli/src/commands/detach.rs", "output of a run in the background, into the state folder"),
+];
+
+fn written_files(files: &[File]) -> Vec<Finding> {
+    let ways = ["fs::write(", "File::create(", "File::create_new("];
+    let is_meant = |file: &&File| {
+        ["cli/src/", "adapters/src/"].iter().any(|folder| file.name.starts_with(folder))
+            && !WRITERS.iter().any(|(name, _)| file.name.starts_with(name))
+    };
+    let mut found = Vec::new();
+    for file in rust(files).filter(is_meant) {
+        // Tests come last in a file.
+        let code = file.text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        let code = code.split("#[cfg(all(test").next().unwrap_or_default();
+        let lines = numbered(code).filter(|(_, line)| ways.iter().any(|way| line.contains(way)));
+        found.extend(lines.map(|(line, _)| {
+            finding(file, line, "writes a file; use unstuck_adapters::output_file".to_owned())
+        }));
+    }
+    found
 }
 
 fn module_docs(files: &[File]) -> Vec<Finding> {

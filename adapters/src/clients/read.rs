@@ -113,11 +113,14 @@ fn read_launch(view: &View<'_>, report: &mut Report) -> Launch {
             any_command: view.flag("any_command").unwrap_or_default(),
         }
     };
-    let [read, edit, all] = ["read", "edit", "all"].map(&mut grant);
+    let [read, edit, all, run] = ["read", "edit", "all", "run"].map(&mut grant);
     Launch {
         args: templates(view, "args"),
         prompt: prompt_by(view),
         model: templates(view, "model"),
+        model_prefix: view.owned("model_prefix"),
+        same: named(view, "same"),
+        rewritten: named(view, "rewritten"),
         variant: templates(view, "variant"),
         variants: named(view, "variants"),
         turns: templates(view, "turns"),
@@ -129,6 +132,7 @@ fn read_launch(view: &View<'_>, report: &mut Report) -> Launch {
         read,
         edit,
         all,
+        run,
         tests: templates(view, "tests"),
         last: templates(view, "last"),
         env,

@@ -93,6 +93,8 @@ impl Keeper {
         let mut again = 0;
         while dismissed.recv_timeout(LOOKED_AFTER_EVERY) == Err(RecvTimeoutError::Timeout) {
             if !is_over(&mut self.child) {
+                // One that was stopped would not notice the end of the supervisor.
+                wake(&self.child);
                 continue;
             }
             if again == STARTED_AGAIN_MAX {
@@ -125,6 +127,18 @@ impl Keeper {
         }
     }
 }
+
+/// Continues a guard that something has stopped.
+#[cfg(unix)]
+fn wake(child: &Child) {
+    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+    // It may have ended by now; it is not buried yet, so nothing else has its number.
+    let _is_gone = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::CONT));
+}
+
+/// Nothing stops a process here.
+#[cfg(not(unix))]
+fn wake(_child: &Child) {}
 
 /// Says whether a guard has ended; somebody else of this process may have buried it.
 fn is_over(child: &mut Child) -> bool {

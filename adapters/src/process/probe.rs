@@ -9,6 +9,8 @@ use tokio::process::Command;
 use tokio::sync::mpsc::UnboundedSender;
 use unstuck_core::workflow::Probe;
 
+use crate::inherited;
+
 /// What a probe says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Says {
@@ -39,6 +41,7 @@ pub(super) fn ask(probe: Probe, cwd: PathBuf, tell: UnboundedSender<Says>) {
 /// The first word that it prints, or else its exit code.
 async fn answer(command: &str, cwd: PathBuf) -> Says {
     let mut spec = Command::new("sh");
+    inherited::restrict(spec.as_std_mut());
     spec.args(["-c", command]).current_dir(cwd).kill_on_drop(true);
     spec.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = match spec.spawn() {

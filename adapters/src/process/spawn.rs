@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use super::child::{self, Child, Started};
 use super::{MARK, Spec, group};
-use crate::exhausted;
+use crate::{exhausted, inherited};
 
 /// How often a program is tried again that somebody is still writing. Happens when another thread
 /// forks while a script is open for writing.
@@ -39,7 +39,7 @@ pub(super) struct Program {
 
 impl Program {
     fn new(spec: &Spec) -> Self {
-        let mut env: BTreeMap<_, _> = std::env::vars_os().collect();
+        let mut env = inherited::environment();
         // Some programs believe it rather than ask the system, and would work in our folder.
         env.insert("PWD".into(), spec.cwd.clone().into());
         for (name, value) in &spec.env {

@@ -34,10 +34,12 @@ use crate::blocking::{Unfinished, within};
 use crate::checks::{READING_MAX, whole};
 use crate::environment::PREFIXES;
 use crate::folder;
-use crate::git::{self, MISLEADING};
+use crate::git;
+use crate::inherited;
 use crate::process::{self, Patience, Spec, Stop, StopSignal};
 use crate::redact::Redactor;
 use crate::registry::builtin::GIT_STATUS;
+use crate::shell::wrapped;
 
 use self::hiding::Hiding;
 use self::unlooked::Looking;
@@ -55,6 +57,8 @@ pub struct Place {
     pub workspace: PathBuf,
     /// Changes to the inherited environment.
     pub environment: Vec<(OsString, Option<OsString>)>,
+    /// The command line that commands are run by, such as `docker run ...`.
+    pub wrap: Option<String>,
     /// Most time of all together.
     pub limit: Duration,
     /// Most bytes that one may print; [`OUTPUT_MAX`].
@@ -143,6 +147,7 @@ pub fn missing_program<'a>(
         return None;
     }
     let mut look = Command::new("sh");
+    inherited::restrict(&mut look);
     look.args(["-c", "command -v \"$1\"", "sh", name]).stdin(Stdio::null()).stdout(Stdio::null());
     for (variable, value) in environment {
         match value {
@@ -250,11 +255,17 @@ impl Bench<'_> {
 
     fn spec(&self, condition: &Condition, command: &str, limit: Duration, hiding: &Hiding) -> Spec {
         let mut env = self.place.environment.clone();
-        env.extend(MISLEADING.iter().chain(&OF_SHELLS).map(|name| ((*name).into(), None)));
+        env.extend(OF_SHELLS.iter().map(|name| ((*name).into(), None)));
         env.extend(hiding.environment().iter().cloned());
         env.extend(condition.params.iter().map(|(name, value)| (name.into(), Some(value.into()))));
+        let mut argv: Vec<OsString> = ["sh", "-c", command].map(Into::into).to_vec();
+        if self.place.wrap.is_some() && !condition.params.is_empty() {
+            // A container does not inherit the environment.
+            let params = condition.params.iter().map(|(name, value)| format!("{name}={value}").into());
+            argv = std::iter::once("env".into()).chain(params).chain(argv).collect();
+        }
         Spec {
-            argv: ["sh", "-c", command].map(Into::into).to_vec(),
+            argv: wrapped(self.place.wrap.as_deref(), argv),
             cwd: self.place.workspace.clone(),
             env,
             stdin: Vec::new(),

@@ -225,6 +225,7 @@ const STEP: &[Key] = &[
     optional("client", Kind::Text, "required for CLIENT", "The client, by the name of its description: a built-in one such as `gemini`, or one of your own.").worker().ours(),
     optional("fallback", NAME_LIST, "`[]`", "Clients that take over, one after the other, while the service of the one before is limited or out of order.").worker().ours(),
     optional("wrap", Kind::Text, "none", "A command line that the worker is run by, such as `docker run ...`; if that fails, nothing is run without it.").worker().ours(),
+    optional("wrap_checks", Kind::Flag, "`true`", "Run the commands of the check and of the validators by `wrap`, too: they run what the worker wrote.").worker().ours(),
     optional("isolated", Kind::Flag, "`false`", "Keep the client from the configuration of the user, where it can be.").worker().ours(),
     optional("session", Kind::Word(&["fresh", "continue"]), "`fresh`", "Whether an iteration goes on with the conversation of the one before, where the client can do that.").worker().ours(),
     optional("capabilities", SOME_CAPABILITIES, "required, or from the agent; optional for COMMAND", "What the worker may do.").worker(),

@@ -93,6 +93,7 @@ fn who(worker: &Worker) -> impl Iterator<Item = String> {
         list("fallback", &fallback),
         worker.model.as_ref().map(|model| format!("model: {}", quoted(model))),
         worker.wrap.as_ref().map(|wrap| format!("wrap: {}", quoted(wrap))),
+        (worker.wrap.is_some() && !worker.wraps_checks).then(|| "wrap_checks: false".to_owned()),
         worker.isolated.then(|| "isolated: true".to_owned()),
     ]
     .into_iter()

@@ -441,6 +441,8 @@ impl Loader<'_> {
             workspace: task.text("workspace").map_or_else(|| ".".to_owned(), |(text, _)| text),
             max_steps: task.layer("max_steps", |view| view.whole("max_steps")),
             client,
+            wraps_checks: task.text("wrap").is_some()
+                && task.layer("wrap_checks", |view| view.flag("wrap_checks")).unwrap_or(true),
             wrap: task.text("wrap").map(|(text, _)| text),
             isolated: task.layer("isolated", |view| view.flag("isolated")).unwrap_or_default(),
             fallback: Vec::new(),

@@ -7,10 +7,10 @@ use std::{fs, io};
 
 use serde::Serialize;
 use unstuck_adapters::branch;
-use unstuck_adapters::process;
 use unstuck_adapters::shell::quoted;
 use unstuck_adapters::snapshot::{self, Options, Snapshots};
 use unstuck_adapters::worktree::{self, Branch, Part};
+use unstuck_adapters::{inherited, process};
 use unstuck_core::error::with_causes;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Digest, RunId};
@@ -173,7 +173,8 @@ fn agents(workspace: &Path) -> Finding {
 }
 
 fn version(program: &str) -> Option<String> {
-    let output = Command::new(crew::installed(program)?).arg("--version").output().ok()?;
+    let mut command = Command::new(crew::installed(program)?);
+    let output = inherited::restrict(&mut command).arg("--version").output().ok()?;
     String::from_utf8_lossy(&output.stdout).lines().next().map(|line| text::cut(line, 70))
 }
 

@@ -1,9 +1,9 @@
 //! `unstuck export`: a run as JSON lines.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use unstuck_adapters::output_file::{Existing, OutputFile};
 use unstuck_core::error::with_causes;
 use unstuck_core::id::Seq;
 use unstuck_store::event_store::ReadError;
@@ -47,7 +47,8 @@ pub fn export(global: &Global, args: &Args) -> Result {
     }
     let (log, last) = (found.log()?, moment::last_of(&good));
     let mut out = open(args)?;
-    wrote(exchange::export(&log, last, &mut out), last, &found, args)
+    let written = exchange::export(&log, last, out.writer());
+    wrote(written.and_then(|()| out.finish()), last, &found, args)
 }
 
 /// Writes what is whole of the lines and of the files of the store, and says what is not.
@@ -61,7 +62,7 @@ fn salvage(found: &Found, args: &Args) -> Result {
         return Err(Error::damaged(none).hint(PUT_BACK));
     }
     let mut out = open(args)?;
-    let written = log.salvage(&mut out).map(drop).map_err(|error| match error {
+    let written = log.salvage(out.writer()).map(drop).map_err(|error| match error {
         ReadError::Io { source, .. } => source,
         other => io::Error::other(other),
     });
@@ -70,18 +71,40 @@ fn salvage(found: &Found, args: &Args) -> Result {
         let why = found.good_events().ok().and_then(|(_, error)| error).unwrap_or(lost);
         eprintln!("note: kept {last} events; {}", with_causes(&why));
     }
-    wrote(written, last, found, args)
+    wrote(written.and_then(|()| out.finish()), last, found, args)
+}
+
+/// The place that the export is written to.
+enum Output {
+    Screen(io::StdoutLock<'static>),
+    File(OutputFile),
+}
+
+impl Output {
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Self::Screen(out) => out,
+            Self::File(file) => file,
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Self::Screen(_) => Ok(()),
+            Self::File(file) => file.finish(),
+        }
+    }
 }
 
 /// Opens what is written to.
-fn open(args: &Args) -> Result<Box<dyn Write>> {
-    let Some(path) = &args.output else { return Ok(Box::new(io::stdout().lock())) };
-    let file = File::create_new(path).map_err(|error| {
+fn open(args: &Args) -> Result<Output> {
+    let Some(path) = &args.output else { return Ok(Output::Screen(io::stdout().lock())) };
+    let file = OutputFile::create(path, Existing::Keep).map_err(|error| {
         let is_there = error.kind() == io::ErrorKind::AlreadyExists;
         let hint = is_there.then(|| format!("remove {}, or name another file", path.display()));
         Error::usage(format!("cannot write the export to {}: {error}", path.display())).hint_if(hint)
     })?;
-    Ok(Box::new(file))
+    Ok(Output::File(file))
 }
 
 fn wrote(written: io::Result<()>, last: Seq, found: &Found, args: &Args) -> Result {

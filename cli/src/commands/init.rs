@@ -1,9 +1,10 @@
 //! `unstuck init`: a workflow with validators and prompts that follow from the files of the project.
 
-use std::fs;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use unstuck_adapters::branch;
+use unstuck_adapters::output_file::{self, Existing};
 use unstuck_adapters::registry::starter;
 use unstuck_adapters::test_command;
 
@@ -38,14 +39,16 @@ pub fn init(global: &Global, args: &Args) -> Result {
     let with = args.with.clone().unwrap_or_else(first);
     let (files, found) = starter(&root, &with, known.contains_key(&with), &args.goal);
     let there: Vec<&str> =
-        files.iter().filter(|(name, _)| root.join(name).exists()).map(|(name, _)| name.as_str()).collect();
-    if !there.is_empty() && !args.force {
+        files.iter().filter(|(name, _)| root.join(name).is_file()).map(|(name, _)| name.as_str()).collect();
+    if !there.is_empty() && !args.force && !there.iter().any(|name| root.join(name).is_symlink()) {
         return Err(Error::usage(format!("{} is there already", there.join(", ")))
             .hint("nothing was written; --force writes over it"));
     }
     // The workflow refers to the others, and comes last: without them it is of no use.
-    for (name, text) in files.iter().rev() {
-        write(&root.join(name), text)?;
+    let texts = files.iter().rev().map(|(name, text)| (PathBuf::from(name), text.clone().into_bytes()));
+    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    output_file::write_below(&root, &texts.collect::<Vec<_>>(), existing).map_err(not_written)?;
+    for (name, _) in files.iter().rev() {
         println!("wrote {name}");
     }
     println!();
@@ -110,7 +113,6 @@ fn unignored(root: &Path) -> Vec<&'static str> {
     folders
 }
 
-fn write(path: &Path, text: &str) -> Result<()> {
-    let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, text));
-    made.map_err(|error| Error::usage(format!("cannot write {}: {error}", path.display())))
+fn not_written(error: io::Error) -> Error {
+    Error::usage(format!("cannot write the files: {error}"))
 }

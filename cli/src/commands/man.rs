@@ -1,8 +1,11 @@
 //! `unstuck man`: man pages, one for each command.
 
+use std::io;
 use std::path::PathBuf;
 
-use clap::CommandFactory as _;
+use clap::{Command, CommandFactory as _};
+use clap_mangen::Man;
+use unstuck_adapters::output_file::{self, Existing};
 
 use crate::error::{Error, Result};
 use crate::exit;
@@ -19,8 +22,23 @@ pub struct Args {
 pub fn man(args: &Args) -> Result {
     let failed =
         |error| Error::usage(format!("cannot write man pages to {}: {error}", args.folder.display()));
-    std::fs::create_dir_all(&args.folder).map_err(failed)?;
-    clap_mangen::generate_to(crate::args::Args::command(), &args.folder).map_err(failed)?;
+    let mut command = crate::args::Args::command().disable_help_subcommand(true);
+    command.build();
+    let mut pages = Vec::new();
+    add_pages(command, &mut pages).map_err(failed)?;
+    output_file::write_into(&args.folder, &pages, Existing::Replace).map_err(failed)?;
     println!("wrote man pages to {}", args.folder.display());
     Ok(exit::OK)
+}
+
+/// Adds the page of a command and of those below it.
+fn add_pages(command: Command, pages: &mut Vec<(PathBuf, Vec<u8>)>) -> io::Result<()> {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        add_pages(below.clone(), pages)?;
+    }
+    let page = Man::new(command);
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    pages.push((page.get_filename().into(), text));
+    Ok(())
 }

@@ -1,14 +1,15 @@
 //! `unstuck report`: a run on one screen, or as one file for a browser.
 
-use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+
+use unstuck_adapters::output_file::{self, Existing};
 
 use super::diff;
 use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::project::{Project, RunArg};
-use crate::{exit, report, text};
+use crate::{exit, known_secrets, report, text};
 
 /// Arguments of `unstuck report`.
 #[derive(Debug, clap::Args)]
@@ -61,10 +62,10 @@ pub fn report(global: &Global, args: &Args) -> Result {
 
 fn write(file: &Path, html: &str) -> Result<()> {
     if file.as_os_str() == "-" {
-        crate::wrote(io::stdout().lock().write_all(html.as_bytes()));
+        crate::wrote(io::stdout().lock().write_all(&known_secrets::removed(html.as_bytes())));
         return Ok(());
     }
-    fs::write(file, html)
+    output_file::write(file, &known_secrets::removed(html.as_bytes()), Existing::Replace)
         .map_err(|error| Error::usage(format!("cannot write to {}: {error}", file.display())))?;
     println!("{}", file.display());
     Ok(())

@@ -1,17 +1,19 @@
 //! `unstuck run`: a workflow file, or a goal with a worker and checks.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_adapters::branch;
+use unstuck_adapters::output_file::{self, Existing};
 use unstuck_adapters::prices;
+use unstuck_adapters::public_values;
+use unstuck_adapters::redact::{self, NOT_SECRET};
 use unstuck_adapters::workflow_file::{self, Loaded, Options, Rejected};
 use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::Millis;
-use unstuck_core::workflow::{Budget, Workflow};
+use unstuck_core::workflow::{Budget, WorkerKind, Workflow};
 use unstuck_replay::Story;
 use unstuck_runner::launch;
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
@@ -70,6 +72,9 @@ pub struct Args {
     /// A command line that the worker is run by, such as 'docker run ...'; so are the judge and who is asked for a diagnosis.
     #[arg(long, value_name = "COMMAND", value_parser = args::words)]
     wrap: Option<String>,
+    /// Run the commands of --check and --no-worse by --wrap, too: they run what the worker wrote [default: true].
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", requires = "wrap")]
+    wrap_checks: Option<bool>,
     /// Keep clients from your own configuration, where it can be.
     #[arg(long)]
     isolated: bool,
@@ -269,7 +274,7 @@ pub fn run(global: &Global, args: Args) -> Result {
     let workspace = own.as_ref().map_or(workspace, |own| own.workspace.clone());
     started.workspace = workspace.to_string_lossy().into_owned();
     started.warnings.extend(own.iter().flat_map(worktrees::warnings));
-    started.secrets.clone_from(&args.driving.secrets);
+    started.secrets.extend_from_slice(&args.driving.secrets);
     started.warnings.extend(runs.as_ref().and_then(|runs| within_reach(runs, &workspace)));
     let snapshots = runs.as_ref().map(|runs| driving::snapshots(runs, &started));
     if started.workflow_file.is_none() && !matches!(snapshots, Some(Ok(_))) {
@@ -441,8 +446,10 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
         started.workflow.notify.clone_from(&args.notify);
     }
     args.means.bound(&mut started.workflow, workspace)?;
+    leave_public_values(&mut started, workspace, &args.driving);
+    let driving = args.driving.clone().and_secrets(&started.secrets);
     let file = started.workflow_file.as_deref();
-    refused::what_cannot_run(&started.workflow, file, workspace, &args.driving.redactor())?;
+    refused::what_cannot_run(&started.workflow, file, workspace, &driving.redactor())?;
     refused::what_would_be_lost(&started.workflow, workspace)?;
     args.driving.summary_can_be_written()?;
     if let Some(file) = &args.save {
@@ -450,6 +457,24 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
     }
     programs::doubt(&mut started.workflow);
     Ok(started)
+}
+
+/// Leaves values that the project shows where they are: without them the worker would not know what to do.
+fn leave_public_values(started: &mut RunStarted, workspace: &Path, driving: &Driving) {
+    let secrets = redact::secrets(std::env::vars_os(), &driving.secrets);
+    if secrets.is_empty() {
+        return;
+    }
+    let everybody = started.workflow.everybody();
+    let asked = everybody.iter().filter(|(_, worker)| worker.kind != WorkerKind::Custom);
+    let goal: Vec<&str> = asked.map(|(_, worker)| &*worker.instructions).collect();
+    for (name, place) in public_values::find(workspace, &goal, &secrets) {
+        started.warnings.push(format!(
+            "the value of {name} is not removed from the record of this run: it is also in {place}. If it is a real secret, \
+             change it"
+        ));
+        started.secrets.push(format!("{NOT_SECRET}{name}"));
+    }
 }
 
 /// Says what was chosen where nothing was said.
@@ -462,14 +487,15 @@ fn save(workflow: &Workflow, workspace: &Path, file: &Path) -> Result<()> {
     let text = workflow_file::save(workflow).map_err(|why| {
         Error::usage(format!("this command line cannot be saved as a workflow file: {why}"))
     })?;
-    let written = File::create_new(workspace.join(file)).and_then(|mut it| it.write_all(text.as_bytes()));
-    written.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            Error::usage(format!("{} is there already, and is left as it is", file.display()))
-                .hint("name another file")
-        }
-        _ => Error::usage(format!("cannot write {}: {error}", file.display())),
-    })?;
+    output_file::write(&workspace.join(file), text.as_bytes(), Existing::Keep).map_err(
+        |error| match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                Error::usage(format!("{} is there already, and is left as it is", file.display()))
+                    .hint("name another file")
+            }
+            _ => Error::usage(format!("cannot write {}: {error}", file.display())),
+        },
+    )?;
     let more = branches::needed(workspace);
     eprintln!("saved: {0}; the next time: unstuck run {0}{more}", file.display());
     Ok(())

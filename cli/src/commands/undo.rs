@@ -304,5 +304,6 @@ pub fn listed(paths: &[PathBuf]) -> String {
 /// Returns a path without control characters; that of the workspace itself is a dot.
 pub fn shown(path: &Path) -> String {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    path.to_string_lossy().chars().map(|it| if it.is_control() { '\u{fffd}' } else { it }).collect()
+    let is_fit = |it: char| it == ' ' || !text::is_invisible(it);
+    path.to_string_lossy().chars().map(|it| if is_fit(it) { it } else { '\u{fffd}' }).collect()
 }

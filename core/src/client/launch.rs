@@ -20,6 +20,12 @@ pub struct Launch {
     pub prompt: PromptBy,
     /// Chooses the model `${model}`.
     pub model: Vec<String>,
+    /// A prefix that is removed from the name of a model.
+    pub model_prefix: Option<String>,
+    /// Other names of options, and options that exclude each other: those that a user gives replace ours.
+    pub same: BTreeMap<String, String>,
+    /// Options of a user that the client knows by another name, with `${value}`.
+    pub rewritten: BTreeMap<String, String>,
     /// Chooses how hard the model thinks, `${variant}`.
     pub variant: Vec<String>,
     /// Names of variants that are called otherwise here.
@@ -42,6 +48,8 @@ pub struct Launch {
     pub edit: Grant,
     /// May run any command as well.
     pub all: Grant,
+    /// May run any command and is not to edit, where that differs from `all`.
+    pub run: Grant,
     /// Added to `read` and `edit`: may run tests.
     pub tests: Vec<String>,
     /// The arguments that come last.
@@ -212,18 +220,23 @@ pub fn plan(program: &str, launch: &Launch, request: &Request<'_>) -> Result<Pla
     let mut planner = Planner::new(launch, request);
     let mut argv = vec![program.to_owned()];
     argv.extend(planner.args(&launch.args));
-    argv.extend(planner.wish(request.model.is_some(), &launch.model, Wish::Model));
+    let extra = launch.extra(request.extra);
+    let ours = |arguments: &[String]| {
+        if launch.is_given(arguments, &extra) { Vec::new() } else { arguments.to_vec() }
+    };
+    let is_model_asked = request.model.is_some() && !launch.is_given(&launch.model, &extra);
+    argv.extend(planner.wish(is_model_asked, &launch.model, Wish::Model));
     argv.extend(planner.wish(request.variant.is_some(), &launch.variant, Wish::Variant));
     argv.extend(planner.wish(request.turns.is_some(), &launch.turns, Wish::Turns));
     argv.extend(planner.wish(request.micro_usd.is_some(), &launch.usd, Wish::Money));
-    argv.extend(planner.args(&launch.granted(request.capabilities)));
+    argv.extend(planner.args(&ours(&launch.granted(request.capabilities))));
     argv.extend(planner.wish(request.schema.is_some(), &launch.schema, Wish::Schema));
     if request.isolated && launch.isolated == Isolated::default() {
         planner.unmet.push(Wish::Isolation);
     } else if request.isolated {
         argv.extend(planner.args(&launch.isolated.args));
     }
-    argv.extend_from_slice(request.extra);
+    argv.extend(extra);
     argv.extend(planner.session());
     argv.extend(planner.args(&launch.last));
     Ok(planner.finish(argv))
@@ -241,7 +254,7 @@ impl Launch {
 
     /// Says what capabilities let it do, for people: the rest of a sentence that begins with its name.
     pub fn words(&self, capabilities: &[Capability]) -> String {
-        let words = self.grant(Access::of(capabilities)).words.as_str();
+        let words = self.grant_for(capabilities).words.as_str();
         if self.tests(capabilities).is_empty() {
             words.to_owned()
         } else {
@@ -251,7 +264,53 @@ impl Launch {
 
     /// Returns the arguments for capabilities.
     fn granted(&self, capabilities: &[Capability]) -> Vec<String> {
-        [&self.grant(Access::of(capabilities)).args, self.tests(capabilities)].concat()
+        [&self.grant_for(capabilities).args, self.tests(capabilities)].concat()
+    }
+
+    fn grant_for(&self, capabilities: &[Capability]) -> &Grant {
+        let has = |capability| capabilities.contains(&capability);
+        let is_run = has(Capability::RunCommands) && !has(Capability::Edit) && self.run != Grant::default();
+        if is_run { &self.run } else { self.grant(Access::of(capabilities)) }
+    }
+
+    /// Returns the name by which an option is compared with others.
+    fn option<'a>(&'a self, argument: &'a str) -> &'a str {
+        let name = argument.split_once('=').map_or(argument, |(name, _)| name);
+        self.same.get(name).map_or(name, String::as_str)
+    }
+
+    /// Says whether arguments of the user give an option that these arguments begin with.
+    fn is_given(&self, ours: &[String], extra: &[String]) -> bool {
+        // An option such as -c is given several times.
+        let is_single = |name: &str| self.same.values().any(|other| other == name);
+        let name = ours.first().map(|first| self.option(first)).filter(|name| is_single(name));
+        name.is_some_and(|name| {
+            extra.iter().any(|argument| argument.starts_with('-') && self.option(argument) == name)
+        })
+    }
+
+    /// Returns the arguments of the user as the client takes them.
+    fn extra(&self, extra: &[String]) -> Vec<String> {
+        let mut arguments = Vec::new();
+        let mut rest = extra.iter();
+        while let Some(argument) = rest.next() {
+            let (name, inline) = match argument.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (argument.as_str(), None),
+            };
+            let Some(form) = self.rewritten.get(name) else {
+                arguments.push(argument.clone());
+                continue;
+            };
+            let value = if form.contains("${value}") {
+                inline.or_else(|| rest.next().map(String::as_str))
+            } else {
+                None
+            };
+            let words = form.split(' ').filter(|word| !word.is_empty());
+            arguments.extend(words.map(|word| word.replace("${value}", value.unwrap_or_default())));
+        }
+        arguments
     }
 
     /// Returns what lets it run tests, where it may and does not run every command anyway.
@@ -275,6 +334,11 @@ pub const PLACEHOLDERS: &[&str] = &[
     "settings_file", "folder",
 ];
 
+/// Returns the name of a model as the client knows it.
+fn unprefixed<'a>(name: &'a str, launch: &Launch) -> &'a str {
+    launch.model_prefix.as_deref().and_then(|prefix| name.strip_prefix(prefix)).unwrap_or(name)
+}
+
 impl<'a> Planner<'a> {
     fn new(launch: &'a Launch, request: &'a Request<'a>) -> Self {
         let file = |name: &str| format!("{}/{name}", request.folder);
@@ -284,7 +348,7 @@ impl<'a> Planner<'a> {
             Session::Continued(id) => Some(id),
         };
         let values = [
-            ("model", request.model.map(str::to_owned)),
+            ("model", request.model.map(|name| unprefixed(name, launch).to_owned())),
             ("variant", variant.map(str::to_owned)),
             ("turns", request.turns.map(|turns| turns.to_string())),
             ("usd", request.micro_usd.map(money::exact_dollars)),

@@ -1102,3 +1102,133 @@ fn nothing_is_written_into_the_repository_itself() {
         stage.unstuck(&["run", "flow.yaml"]).with_status(64).complains(said);
     }
 }
+
+#[test]
+fn s69_a_secret_in_a_file_of_the_workspace_is_in_no_report_and_no_difference() {
+    const KEY: &str = "sk-live/0123<456>789ABCDEF";
+    let stage = Stage::repository().with_variable("API_KEY", KEY);
+    let command = "cat >/dev/null; printf 'API_KEY=%s\\n' \"$API_KEY\" >.env.local; echo x >\"$(basename \"$API_KEY\")\"";
+    stage
+        .unstuck(&["run", "do it", "--check", "false", "--with", command, "--iterations", "1"])
+        .with_status(2);
+    let escaped =
+        [KEY.to_owned(), KEY.replace('<', "&lt;").replace('>', "&gt;"), "0123<456>789ABCDEF".to_owned()];
+    let is_clean = |text: &str, of: &str| {
+        for form in &escaped[..2] {
+            assert!(!text.contains(form), "{form} is in {of}: {text}");
+        }
+    };
+    for words in
+        [&["diff"][..], &["diff", "--json"], &["report", "--html", "-"], &["report", "--md"], &["show"]]
+    {
+        is_clean(&stage.unstuck(words).out, words[0]);
+    }
+    assert!(stage.unstuck(&["diff"]).out.contains("+API_KEY=[redacted:API_KEY]"));
+    stage.unstuck(&["report", "--html", "night.html"]).with_status(0);
+    is_clean(
+        &fs::read_to_string(stage.workspace().join("night.html")).expect("it was written"),
+        "night.html",
+    );
+}
+
+#[test]
+fn s69_a_value_that_the_project_shows_anyway_stays_and_the_start_says_so() {
+    let stage = Stage::repository()
+        .with_variable("DB_PASSWORD", "tests/run.sh")
+        .with_variable("API_KEY", "sk-99-abc");
+    let command = "cat >\"$SCRATCH/prompt\"; echo \"$API_KEY\"";
+    let check = ["--check", "sh ./tests/run.sh", "--iterations", "1"];
+    let words = [&["run", "let tests/run.sh pass with sk-99-abc", "--with", command][..], &check].concat();
+    let ended = stage.unstuck(&words).with_status(2);
+    let shown = format!("{}{}", ended.out, ended.err);
+    assert!(shown.contains("the value of DB_PASSWORD is not removed"), "{shown}");
+    assert!(!shown.contains("the value of API_KEY"), "{shown}");
+    let prompt = fs::read_to_string(stage.scratch("prompt")).expect("it was asked");
+    assert!(prompt.contains("let tests/run.sh pass with [redacted:API_KEY]"), "{prompt}");
+    assert!(stage.unstuck(&["show"]).out.contains("tests/run.sh"));
+}
+
+#[test]
+fn variables_of_a_surrounding_git_agent_or_make_reach_neither_worker_nor_check_nor_hook() {
+    let surrounding = [
+        ("GIT_DIR", "/nowhere"),
+        ("GIT_WORK_TREE", "/nowhere"),
+        ("GIT_INDEX_FILE", "/nowhere"),
+        ("GIT_PREFIX", "sub/"),
+        ("CLAUDECODE", "1"),
+        ("MAKEFLAGS", "n"),
+        ("MAKELEVEL", "1"),
+        ("NODE_TEST_CONTEXT", "child-v8"),
+        ("GIT_SSH_COMMAND", "kept"),
+    ];
+    let stage = Stage::repository();
+    let stage = surrounding.iter().fold(stage, |stage, (name, value)| stage.with_variable(name, value));
+    let note = |name: &str| format!("env >\"$SCRATCH/{name}\"");
+    let worker =
+        format!("cat >/dev/null; {}; git rev-parse --show-toplevel >\"$SCRATCH/top\"", note("worker"));
+    let (check, hook) = (note("check"), note("hook"));
+    stage
+        .unstuck(&[
+            "run", "do it", "--with", &worker, "--check", &check, "--baseline", "off", "--notify", &hook,
+            "--iterations", "1",
+        ])
+        .with_status(0);
+    for name in ["worker", "check", "hook"] {
+        let found = fs::read_to_string(stage.scratch(name)).expect("it was run");
+        for (variable, value) in surrounding {
+            let is_there = found.lines().any(|line| line == format!("{variable}={value}"));
+            assert_eq!(is_there, value == "kept", "{name} {variable}");
+        }
+    }
+    let top = fs::read_to_string(stage.scratch("top")).expect("it was run");
+    assert_eq!(fs::canonicalize(top.trim()).unwrap(), fs::canonicalize(stage.workspace()).unwrap());
+}
+
+#[test]
+fn links_that_a_repository_planted_are_not_written_through() {
+    use std::os::unix::fs::symlink;
+    let stage = Stage::repository();
+    let victim = stage.scratch("victim");
+    fs::create_dir(&victim).expect("the scratch folder is ours");
+    fs::write(victim.join("rc"), "precious").expect("the scratch folder is ours");
+    let plant =
+        |target: &str, name: &str| symlink(victim.join(target), stage.workspace().join(name)).unwrap();
+    plant("new", "unstuck.yaml");
+    stage.unstuck(&["init", "x", "--with", "sh a"]).with_status(64).complains("unstuck.yaml is a link to");
+    stage
+        .unstuck(&["init", "x", "--with", "sh a", "--force"])
+        .with_status(64)
+        .complains("unstuck.yaml is a link to");
+    fs::remove_file(stage.workspace().join("unstuck.yaml")).unwrap();
+    plant("", ".agent");
+    stage.unstuck(&["init", "x", "--with", "sh a"]).with_status(64).complains(".agent is a link");
+    plant("rc", "night.html");
+    let worker = "cat >/dev/null; echo done >>notes.txt";
+    stage.unstuck(&["run", "x", "--with", worker, "--check", "true", "--iterations", "1"]).with_status(0);
+    stage.unstuck(&["report", "--html", "night.html"]).with_status(64).complains("night.html is a link to");
+    plant("", "man");
+    stage.unstuck(&["man", "man"]).with_status(64).complains("man is a link");
+    plant("new", "x.jsonl");
+    stage.unstuck(&["export", "-o", "x.jsonl"]).with_status(64).complains("x.jsonl is a link to");
+    assert_eq!(fs::read_to_string(victim.join("rc")).unwrap(), "precious");
+    assert_eq!(fs::read_dir(&victim).unwrap().count(), 1, "nothing new is there");
+    assert!(!stage.workspace().join("unstuck.yaml").exists(), "all or nothing");
+}
+
+#[test]
+fn checks_are_run_by_the_wrapper_of_the_worker_unless_that_is_turned_off() {
+    let stage = Stage::repository();
+    let wrap = "env WRAPPED=yes";
+    let worker = "cat >/dev/null; echo \"worker $WRAPPED\" >>notes.txt";
+    let check = "echo \"check $WRAPPED\" >>\"$SCRATCH/checks\"";
+    let run = |more: &[&str]| {
+        let words =
+            ["run", "x", "--with", worker, "--check", check, "--baseline", "off", "--iterations", "1"];
+        stage.unstuck(&[&words[..], &["--wrap", wrap], more].concat()).with_status(0);
+        let found = fs::read_to_string(stage.scratch("checks")).expect("it was run");
+        fs::remove_file(stage.scratch("checks")).expect("it is there");
+        found
+    };
+    assert_eq!(run(&[]), "check yes\n");
+    assert_eq!(run(&["--wrap-checks=false"]), "check \n");
+}

@@ -1,11 +1,12 @@
 //! What drives another loop, written as a workflow.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::path::{Component, Path};
 
 use serde_json::json;
 use unstuck_adapters::import::{self, BYTES_MAX, Imported, Kind, Remark, Source, Wishes, Works};
+use unstuck_adapters::output_file::{self, Existing};
 use unstuck_adapters::shell::quoted;
 use unstuck_adapters::test_command;
 use unstuck_adapters::workflow_file::{Disk, Options};
@@ -106,8 +107,7 @@ fn read(file: &Path) -> Result<Vec<u8>> {
 
 /// Writes a file that is not there yet.
 fn write(out: &Path, text: &str) -> Result<()> {
-    let written = File::create_new(out).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| match error.kind() {
+    output_file::write(out, text.as_bytes(), Existing::Keep).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => Error::usage(format!("{} is there already", out.display()))
             .hint("nothing was written; name another file with --out, or - for standard output"),
         _ => Error::usage(format!("cannot write {}: {error}", out.display())),

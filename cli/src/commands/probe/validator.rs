@@ -115,6 +115,7 @@ fn run(condition: &Condition, workspace: PathBuf) -> Result<ValidatorResult> {
     let of_runs = own_paths(&workspace, "context", &[], false);
     let hidden = of_runs.into_iter().chain([PathBuf::from(".unstuck")]);
     let place = Place {
+        wrap: None,
         environment: Vec::new(),
         limit: Duration::from_millis(limit.0),
         output_max: validators::OUTPUT_MAX,

@@ -250,7 +250,8 @@ fn other(who: &str, args: &Args, known: &Clients) -> Result<Worker> {
 
 /// Returns a worker as it is run: nobody stays outside of what contains the others.
 fn contained(worker: Worker, args: &Args) -> Worker {
-    Worker { wrap: args.wrap.clone(), isolated: args.isolated, ..worker }
+    let wraps_checks = args.wrap.is_some() && args.wrap_checks.unwrap_or(true);
+    Worker { wrap: args.wrap.clone(), wraps_checks, isolated: args.isolated, ..worker }
 }
 
 /// Returns how the project is tested, and says so: nobody should be surprised by what is run.
