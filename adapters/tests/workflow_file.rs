@@ -726,6 +726,13 @@ mod steps_and_workers {
         convergence_without_a_loop_has_no_effect: step("convergence: {enabled: true}") => expect![[r#"
             warning: flow.yaml:9:5: steps.a.convergence: no effect; it needs a completion_check
         "#]];
+        limits_without_a_check_are_refused: step("convergence: {enabled: true, allowed_paths: [src]}\nrequire_change: true") => expect![[r#"
+            flow.yaml:9:5: steps.a.convergence: a step without a completion_check cannot keep these limits; its limits are enforced by a check: add a completion_check, or take the limits out
+            flow.yaml:10:5: steps.a.require_change: a step without a completion_check cannot require a change; a check enforces it: add a completion_check, or take require_change out
+        "#]];
+        a_budget_without_a_check_is_refused: step("convergence: {enabled: true, max_changed_lines: 5}") => expect![[r#"
+            flow.yaml:9:5: steps.a.convergence: a step without a completion_check cannot keep these limits; its limits are enforced by a check: add a completion_check, or take the limits out
+        "#]];
         convergence_that_is_off_says_nothing: step("convergence: {enabled: false}") => expect![[r#"
             accepted
         "#]];
@@ -1910,8 +1917,9 @@ mod plans {
 
     #[test]
     fn who_works_alone_is_named_where_others_could_run_beside_it() {
+        const CHECKED: &str = "max_iterations: 2, completion_check: {commands: [make test]}";
         let yaml = format!(
-            "a: {{{GOOD}, require_change: true}}\nb: {{{GOOD}}}\nc: {{{GOOD}, require_change: true, depends_on: [a]}}\n"
+            "a: {{{GOOD}, require_change: true, {CHECKED}}}\nb: {{{GOOD}}}\nc: {{{GOOD}, require_change: true, depends_on: [a], {CHECKED}}}\n"
         );
         let workflow = accepted(&steps(&yaml));
         expect![[r#"
@@ -1919,7 +1927,8 @@ mod plans {
 
               1. a: CUSTOM
                  alone      judged by what changes, so no other step runs meanwhile
-                 bounds     5 min an attempt
+                 bounds     2 iterations, 5 min an attempt
+                 check      `make test`, 1 min 15 s a check
 
               1. b: CUSTOM
                  bounds     5 min an attempt
@@ -1927,9 +1936,10 @@ mod plans {
               2. c: CUSTOM
                  alone      judged by what changes, so no other step runs meanwhile
                  after      a
-                 bounds     5 min an attempt
+                 bounds     2 iterations, 5 min an attempt
+                 check      `make test`, 1 min 15 s a check
 
-            worst case: 3 worker calls, 0 check calls, 5 min; not counted:
+            worst case: 5 worker calls, 12 check calls, 5 min; not counted:
               26 h of waiting for limited services, and the calls that they refuse
               5 s for each process that has to be ended
         "#]]

@@ -563,6 +563,7 @@ fn a_summary_is_not_green_where_any_of_its_counters_is_not() {
         ),
         ("     Summary [   0.123s] 12 tests run: 12 passed (1 slow, 1 flaky, 1 leaky), 3 skipped\n", false),
         ("  1 flaky\n    [chromium] › a.spec.ts:3:1 › 2 errors are shown\n  3 passed (1.2s)\n", false),
+        ("ℹ tests 20\nℹ suites 0\nℹ pass 20\nℹ fail 0\nℹ cancelled 0\nℹ duration_ms 12\n", false),
         ("3 scenarios (3 passed)\n9 steps (9 passed)\n", false),
         ("\n✖ 12 problems (0 errors, 12 warnings)\n", false),
         ("100% tests passed, 0 tests failed out of 3\n", false),

@@ -244,9 +244,7 @@ fn each_summary<'l>(lines: &[&'l str], take: &mut dyn FnMut(usize, &'static Summ
         if is_shown || !WORDS.iter().any(|word| line.contains(word)) {
             continue;
         }
-        // A counter of TAP stands among others; a test may print one alone.
-        let beside = [at.wrapping_sub(1), at + 1].map(|beside| lines.get(beside));
-        if tap::is_counter(line) && !beside.into_iter().flatten().any(|beside| tap::is_counter(beside)) {
+        if is_alone(lines, at) {
             continue;
         }
         let is_it = |it: &'static Summary| {
@@ -257,6 +255,12 @@ fn each_summary<'l>(lines: &[&'l str], take: &mut dyn FnMut(usize, &'static Summ
             take(at, summary, &captures);
         }
     }
+}
+
+/// Says whether a line is a counter of TAP that has none next to it: a test may print one.
+fn is_alone(lines: &[&str], at: usize) -> bool {
+    let mut beside = [at.wrapping_sub(1), at + 1].into_iter().filter_map(|beside| lines.get(beside));
+    tap::is_counter(lines[at]) && !beside.any(|beside| tap::is_counter(beside))
 }
 
 /// A counter of a summary that is not green, and not one of the failed tests that the summary counts.
@@ -296,7 +300,11 @@ pub(super) fn beyond<'p>(pages: &'p [Page<'_>; 2]) -> Vec<Beyond<'p>> {
         let above = (last..*at).rev().take_while(is_near).filter(|other| !summaries.contains(other));
         let above: Vec<usize> = above.collect();
         let below = (at + 1..lines.len()).take_while(|other| is_near(other) && !summaries.contains(other));
-        let near = above.into_iter().rev().chain(below.clone()).filter(|at| counters::are_all(lines[*at]));
+        let near = above
+            .into_iter()
+            .rev()
+            .chain(below.clone())
+            .filter(|at| counters::are_all(lines[*at]) && !is_alone(&lines, *at));
         near.for_each(|near| add(lines[near], &|_| false));
         last = below.last().map_or(at + 1, |below| below + 1);
     }

@@ -67,7 +67,8 @@ fn label_before(before: &str) -> Option<&str> {
 }
 
 fn is_of_label(c: char) -> bool {
-    c.is_alphabetic() || matches!(c, ' ' | '-' | '_' | '\'')
+    // Unicode takes the sign for information for a letter.
+    c.is_alphabetic() && c != 'ℹ' || matches!(c, ' ' | '-' | '_' | '\'')
 }
 
 impl Counter<'_> {
@@ -164,6 +165,7 @@ mod tests {
             ),
             ("     Errors  2 errors", &[(2, NotGreen)]),
             ("# cancelled 1", &[(1, NotGreen)]),
+            ("ℹ tests 20", &[(20, Neutral)]),
             (
                 "== 3 passed, 1 warning, 2 rerun in 61.0s (0:01:01) ==",
                 &[(3, Pass), (1, Neutral), (2, Neutral)],
