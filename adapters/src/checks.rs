@@ -423,6 +423,16 @@ fn within_bounds(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
+/// Returns the end of an output, as much as is read for failures.
+pub(crate) fn last_part(bytes: &[u8]) -> &[u8] {
+    let size = usize::try_from(STREAM_MAX).unwrap_or(usize::MAX);
+    let end = &bytes[bytes.len().saturating_sub(size)..];
+    // A line that is cut says something else.
+    let cut = (end.len() < bytes.len()).then(|| memchr::memchr(b'\n', end)).flatten();
+    let end = &end[cut.map_or(0, |at| at + 1)..];
+    &end[start_of_last_lines(end)..]
+}
+
 /// Returns where the last [`LINES_MAX`] lines begin.
 fn start_of_last_lines(bytes: &[u8]) -> usize {
     let body = bytes.strip_suffix(b"\n").unwrap_or(bytes);

@@ -91,11 +91,11 @@ pub(crate) fn git_on_files_of_user(folder: &Path, arguments: &[&str]) -> io::Res
     ended(command.args(arguments), folder, Vec::new(), PATIENCE_ON_FILES)
 }
 
-/// Clones a repository on this machine, which shares its objects with the clone.
-pub(crate) fn clone_shared(folder: &Path, from: &str, to: &str) -> io::Result<Output> {
+/// Clones a repository on this machine, without a checkout.
+pub(crate) fn clone_local(folder: &Path, options: &[&str], from: &str, to: &str) -> io::Result<Output> {
     let mut command = of_user(folder);
     command.env("GIT_ALLOW_PROTOCOL", "file").args(["-c", "protocol.file.allow=always"]);
-    command.args(["clone", "--quiet", "--shared", "--no-checkout", "--template=", from, to]);
+    command.args(["clone", "--quiet", "--no-checkout", "--template="]).args(options).args([from, to]);
     ended(&mut command, folder, Vec::new(), PATIENCE_ON_FILES)
 }
 

@@ -8,6 +8,9 @@
 /// No reference has a longer name.
 const REFERENCE_MAX: usize = 16;
 
+/// So much of the normal form may belong to escapes that are not complete, one within another.
+const OPEN_MAX: usize = 8 * REFERENCE_MAX;
+
 /// Named references to characters of ASCII.
 const ASCII_NAMES: [(&str, u8); 38] = [
     ("amp", b'&'),
@@ -71,6 +74,8 @@ pub(crate) struct Normal {
     starts: Vec<usize>,
     /// The length of the original, as far as its normal form is certain.
     end: usize,
+    /// The last byte before which a backslash was dropped. If it begins an escape, the backslash belongs to what that stands for.
+    escaped: Option<usize>,
 }
 
 impl Normal {
@@ -143,6 +148,7 @@ impl Normal {
             (Some(b'\\'), _) => {
                 let start = self.pop(1);
                 self.append(plain(byte), start);
+                self.escaped = Some(self.text.len() - 1);
             }
             _ => self.append(plain(byte), start),
         }
@@ -158,6 +164,7 @@ impl Normal {
     fn pop(&mut self, count: usize) -> usize {
         let len = self.text.len() - count;
         let start = self.starts[len];
+        self.escaped = self.escaped.filter(|at| *at < len);
         self.text.truncate(len);
         self.starts.truncate(len);
         start
@@ -180,7 +187,11 @@ impl Normal {
             _ => None,
         });
         let Some((len, decoded)) = escape else { return };
+        let is_escaped = self.escaped == Some(self.text.len() - len);
         let start = self.pop(len);
+        if is_escaped {
+            self.append(b'\\', start);
+        }
         let (code, start) = match decoded {
             Decoded::Byte(code) => return self.push(u8::try_from(code).unwrap_or(b'?'), start),
             Decoded::Unit(code) => self.joined(code, start),
@@ -212,7 +223,7 @@ impl Normal {
     /// Returns where an escape begins that what follows may complete.
     fn open(&self) -> usize {
         let len = self.text.len();
-        (len.saturating_sub(REFERENCE_MAX)..len).find(|at| is_open(&self.text[*at..])).unwrap_or(len)
+        (len.saturating_sub(OPEN_MAX)..len).find(|at| is_open(&self.text[*at..])).unwrap_or(len)
     }
 }
 

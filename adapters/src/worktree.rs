@@ -12,7 +12,7 @@ use std::process::Output;
 use crate::branch;
 use crate::folder::{Folder, as_path};
 use crate::git::{
-    Setting, clone_shared, filters, git, git_on_files, git_on_files_of_user, git_on_files_unfiltered,
+    Setting, clone_local, filters, git, git_on_files, git_on_files_of_user, git_on_files_unfiltered,
     git_within_unfiltered,
 };
 use crate::{folder, own_output};
@@ -108,7 +108,7 @@ fn fill_one(from: &Path, to: &Path, commit: &str) -> Result<(), Error> {
         return Err(Error::Git(format!("its commit {commit} is not in {}", from.display())));
     }
     let remote = run(from, ["config", "--get", "remote.origin.url"]).ok();
-    run(from, ["clone", "--quiet", "--no-checkout", "--template=", text(from)?, text(to)?])?;
+    said(clone_local(from, &[], text(from)?, text(to)?)?).map_err(Error::Git)?;
     match remote.as_ref().map(|url| String::from_utf8_lossy(url).trim_end().to_owned()) {
         Some(url) => run(to, ["remote", "set-url", "origin", &url])?,
         None => run(to, ["remote", "remove", "origin"])?,
@@ -180,7 +180,7 @@ pub fn borrow_commit(workspace: &Path, root: &Path, commit: &str) -> Result<Path
     let (toplevel, _) = commit_of(workspace)?;
     std::fs::create_dir_all(root)?;
     let (from, to) = (text(&toplevel)?, text(root)?);
-    said(clone_shared(root, from, to)?).map_err(Error::Git)?;
+    said(clone_local(root, &["--shared"], from, to)?).map_err(Error::Git)?;
     // What is run there must not find the way back, for instance to push.
     run(root, ["remote", "remove", "origin"])?;
     run(root, ["checkout", "--quiet", "--detach", commit])?;

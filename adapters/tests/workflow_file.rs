@@ -394,7 +394,10 @@ mod files {
                 "a: 1\nb:\n  c: \"s\\u0065same-open\"\n# sesame-open\n",
                 "sesame-open",
                 expect![[r#"
-                flow.yaml:3:6: holds a secret
+                flow.yaml:3:7: holds a secret
+                  |
+                3 |   c: "[redacted:API_KEY]"
+                  |       ^
             "#]],
             ),
             (
@@ -402,6 +405,9 @@ mod files {
                 "first line\nsecond line",
                 expect![[r#"
                 flow.yaml:2:3: holds a secret
+                  |
+                2 |   [redacted:SSH_KEY]
+                  |   ^
             "#]],
             ),
             (

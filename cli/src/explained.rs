@@ -72,7 +72,7 @@ pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Err
                 .hint(format!("{look}    or give this one a checkout of its own: unstuck run --worktree ..."))
         }
         launch::Error::Run(unstuck_runner::Error::Exhausted { .. }) => {
-            Error::store(error).hint(format!("free what is missing (df -h, ulimit -a), then: unstuck resume {short}"))
+            Error::store(error).hint(format!("make room on the disk (df -h) or raise the limit (ulimit -a), then: unstuck resume {short}"))
         }
         launch::Error::Run(unstuck_runner::Error::Prepare { source, .. }) => {
             Error::store(error).hint(format!("{}, then: unstuck resume {short}", hint::for_io(source)))

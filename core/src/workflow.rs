@@ -341,7 +341,7 @@ pub struct Worker {
     #[serde(default)]
     pub wrap: Option<String>,
     /// The commands that check its work are run by that command line, too.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wraps_checks: bool,
     /// It is kept from the configuration of the user, where the client can do that.
     #[serde(default)]

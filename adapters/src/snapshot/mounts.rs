@@ -21,7 +21,7 @@ pub(super) enum Mounts {
 impl Mounts {
     /// Finds the mounts in a workspace, whose own folder is `root`.
     pub(super) fn find(workspace: &Path, root: &Folder) -> Self {
-        let list = if cfg!(target_os = "linux") { std::fs::read("/proc/self/mountinfo").ok() } else { None };
+        let list = if cfg!(target_os = "linux") { std::fs::read("/proc/self/mountinfo").ok() } else { None }; // without it, devices tell
         match list {
             Some(list) => Self::Listed(listed(&list, &folder::as_bytes(workspace))),
             None => Self::Device(root.look(b".").map_or(0, |seen| seen.stamp.device)),
@@ -57,7 +57,7 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut at = 0;
     while at < field.len() {
         let digits = field.get(at + 1..at + 4).filter(|_| field[at] == b'\\');
-        let number = digits.and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok());
+        let number = digits.and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok()); // no read
         bytes.push(number.unwrap_or(field[at]));
         at += if number.is_some() { 4 } else { 1 };
     }

@@ -452,7 +452,7 @@ fn finish(
 ) -> io::Result<Placed> {
     folder.own_like(folder, temporary)?;
     // A snapshot without attributes says nothing of them, so the present ones stay.
-    let present = || folder.open_file(name).and_then(|file| folder::attributes(&file)).ok().flatten();
+    let present = || folder.open_file(name).and_then(|file| folder::attributes(&file)).ok().flatten(); // then none are set
     let attributes = attributes.cloned().or_else(present).unwrap_or_default();
     // A folder may hand a list down to new files, which lets others in.
     folder::set_attribute(file, folder::ACCESS_LIST, None)?;

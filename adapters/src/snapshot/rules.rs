@@ -63,7 +63,7 @@ impl Lists {
         // A name, a line feed and its value; the last one holds.
         for entry in answer.stdout.split(|&byte| byte == 0) {
             let mut parts = entry.splitn(2, |&byte| byte == b'\n');
-            let (name, value) = (parts.next().unwrap_or_default(), parts.next());
+            let (name, value) = (parts.next().unwrap_or_default(), parts.next()); // no read
             match name {
                 b"core.excludesfile" => users = value.map(|value| folder::as_path(value).into_owned()),
                 b"core.ignorecase" => {

@@ -251,7 +251,7 @@ fn attributes_of(root: &Folder, files: &[Taken]) -> Attributes {
         true => (&*file.path, of_folder(&file.path).unwrap_or_else(|_| Some(folder::Attributes::new()))),
         false => (&*file.path, file.content.attributes.clone()),
     });
-    Attributes::of(all.chain([(&b""[..], of_folder(b"").ok().flatten())]))
+    Attributes::of(all.chain([(&b""[..], of_folder(b"").ok().flatten())])) // unread, nothing of the root is kept
 }
 
 /// Keeps the objects of the repositories, that of the workspace and those within.

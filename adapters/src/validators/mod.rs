@@ -31,7 +31,7 @@ use unstuck_store::Read;
 use unstuck_store::blobs::BlobStore;
 
 use crate::blocking::{Unfinished, within};
-use crate::checks::{READING_MAX, whole};
+use crate::checks::{READING_MAX, last_part, whole};
 use crate::environment::PREFIXES;
 use crate::folder;
 use crate::git;
@@ -371,8 +371,8 @@ impl Reading {
             command,
             cwd: &cwd,
             exit: &outcome.exit,
-            stdout: &stdout,
-            stderr: &stderr,
+            stdout: last_part(&stdout),
+            stderr: last_part(&stderr),
             failed: false,
             asked: &[],
             missing: &[],
@@ -382,8 +382,8 @@ impl Reading {
         let facts = Facts::new(raw);
         let ended = Ended {
             exit: raw.exit,
-            stdout: raw.stdout,
-            stderr: raw.stderr,
+            stdout: &stdout,
+            stderr: &stderr,
             recognised: facts.is_told_by_a_tool(),
             limit: Millis(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
             output_max: self.output_max,

@@ -14,7 +14,7 @@ use super::*;
 pub fn events() -> Vec<Event> {
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/report/stuck.jsonl");
     let folder = tempfile::tempdir().expect("a scratch folder");
-    let run = RunFolder::new(folder.path(), RunId::from("sample"));
+    let run = RunFolder::new(folder.path(), RunId::from("fbd70e514ee7"));
     let mut lines = std::fs::File::open(recorded).expect("it is there");
     let log = exchange::import(&mut lines, &run).expect("it can be read");
     log.read(Seq(1)).expect("it was just written").collect::<Result<_, _>>().expect("its chain is whole")

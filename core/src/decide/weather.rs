@@ -137,13 +137,16 @@ impl Batch {
     }
 }
 
-/// Says whether a failure is the weather: a limit always; a service or connection that is out of order where the client
-/// says so, or where the step tries again anyway.
+/// Returns whether a run waits after a failure: always after a rate limit and an overloaded service; after another outage if
+/// the client reports it, or if the step tries again anyway.
 ///
 /// What is the weather is waited for or ends the step: who does not want to wait does not ask again, either.
 pub(super) fn is_waited_for(step: &Step, failure: &weather::Failure, outcome: &Outcome) -> bool {
     let says_so = outcome.reading.is_some() || step.on_failure == OnFailure::Retry;
-    failure.class == ErrorClass::RetryableRateLimit || weather::is_weather(failure.class) && says_so
+    let asks_to_wait = matches!(failure.trouble, Some(Trouble::RateLimit | Trouble::Overloaded));
+    asks_to_wait
+        || failure.class == ErrorClass::RetryableRateLimit
+        || weather::is_weather(failure.class) && says_so
 }
 
 /// Returns what a person has to do before anything can be tried again; `None` if that would not help.

@@ -357,7 +357,7 @@ fn a_client_that_can_do_everything_is_let_to_by_a_person_only() {
 #[test]
 fn a_client_is_never_run_without_what_wraps_it() {
     let stage = with("claude", &json!([mends()]));
-    let words = ["run", "mend it", "--check", CHECK, "--with", "claude", "--wrap"];
+    let words = ["run", "mend it", "--check", CHECK, "--with", "claude", "--wrap-checks=false", "--wrap"];
     let by = |wrap: &str, more: &[&str]| stage.unstuck(&[&words[..], &[wrap], more].concat());
     by("no-such-container run", &["--yes"]).with_status(5).says("not set up");
     let failed = by("sh -c 'echo no daemon here >&2; exit 125'", &["--yes"]).with_status(5);

@@ -288,7 +288,7 @@ fn s14_complete_from_a_worker_that_failed_is_incomplete() {
 fn s15_a_service_that_is_out_of_order_costs_no_iteration() {
     let stage = Stage::repository();
     stage.workflow("weather: stop\n", &claims(&worker("overloaded.sh"), "max_iterations: 2"));
-    let stopped = stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("RETRYABLE_RATE_LIMIT");
+    let stopped = stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("RETRYABLE_SERVICE");
     stopped.says("it is not waited for: weather: stop");
     assert_eq!((stage.verdicts().len(), stage.calls()), (0, 1));
 
@@ -297,10 +297,10 @@ fn s15_a_service_that_is_out_of_order_costs_no_iteration() {
     wait_until("it waits", || live.so_far().contains("waits for a service"));
     let events = stage.events();
     let wait = events.iter().find(|event| kind(event) == "wait_requested").expect("it waits");
-    assert_eq!(wait["event"]["why"]["weather"], "retryable_rate_limit", "{wait:#}");
+    assert_eq!(wait["event"]["why"]["weather"], "retryable_service", "{wait:#}");
     let seconds =
         wait["event"]["until"].as_u64().zip(wait["at"].as_u64()).map(|(until, at)| (until - at) / 1000);
-    assert!((5..=600).contains(&seconds.expect("moments")), "{wait:#}");
+    assert!((2..=120).contains(&seconds.expect("moments")), "{wait:#}");
     live.signal(Signal::SIGINT);
     live.wait().with_status(130);
     assert!(stage.verdicts().is_empty());

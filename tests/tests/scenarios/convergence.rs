@@ -51,7 +51,7 @@ fn s21_a_folder_without_git_has_its_baseline_as_it_is() {
 
 #[test]
 fn runs_that_are_asked_to_share_the_baseline_of_the_same_files() {
-    let stage = Stage::repository().with_variable("WORD", "expected 5, got");
+    let stage = Stage::repository().with_variable("WORD", "expected 5, got -1");
     stage.git(&["config", "status.showUntrackedFiles", "no"]);
     let counted = format!("echo run >>\"$SCRATCH/checks\"; {TESTS}");
     let mut before = 0;

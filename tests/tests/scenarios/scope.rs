@@ -130,7 +130,7 @@ fn s63_a_base_that_cannot_be_had_is_found_before_anybody_works() {
         ("diff_base_ref: \"@{u}\"", "there is no commit \"@{u}\""),
         ("diff_base_ref: HEAD~99", "there is no commit \"HEAD~99\""),
         ("diff_base_ref: HEAD~2", "there is no commit \"HEAD~2\""),
-        ("diff_base_ref_file: none", "diff_base_ref_file none is not there"),
+        ("diff_base_ref_file: none", "diff_base_ref_file none does not exist"),
         ("diff_base_ref_file: docs/d.md", "there is no commit \"d\""),
     ] {
         let stage = repository();

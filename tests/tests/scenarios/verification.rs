@@ -770,7 +770,7 @@ fn a_pipe_in_place_of_a_checklist_stops_nothing() {
         "worker: COMMAND\ncommand: 'cat >/dev/null; rm -f PLAN.md; mkfifo PLAN.md'\ninstructions: Go.\ncompletion_conditions:\n  \
          - {validator: checklist, params: {path: PLAN.md}}",
     );
-    stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("the checklist PLAN.md is no file");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("the checklist PLAN.md is not a file");
 }
 
 /// Two conditions that fail in turn: the end is that of the settings, and the log says which other settings had another.
