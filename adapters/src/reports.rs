@@ -56,7 +56,7 @@ impl<'a> Reports<'a> {
                 continue;
             }
             match fs::read(&path) {
-                // What is compared and redacted is text.
+                // Comparing and redacting need text.
                 Ok(bytes) => reports.push((name, failure::decoded(&bytes).into_owned())),
                 Err(error) => notes.push(format!("the report {name} is not read: {error}")),
             }

@@ -443,7 +443,7 @@ impl RunState {
                 return Fold::Done;
             }
             step.changed = step.changed.max(event.changed.into());
-            // Of a change that another worker may have made, nobody knows whose it is.
+            // Another worker may have made the change.
             let own = if step.is_beside { event.changed.filter(|changed| !changed) } else { event.changed };
             step.changed_now = match (step.changed_now, own) {
                 (Some(true), _) | (_, Some(true)) => Some(true),

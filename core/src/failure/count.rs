@@ -267,7 +267,7 @@ fn is_alone(lines: &[&str], at: usize) -> bool {
 pub(super) struct Beyond<'l> {
     /// The line that it is in.
     pub(super) line: &'l str,
-    /// What it counts.
+    /// The counter.
     pub(super) counter: Counter<'l>,
     /// It counts files, suites, or other groups of tests.
     pub(super) counts_groups: bool,

@@ -18,7 +18,7 @@ pub(super) struct Counter<'l> {
     pub(super) at: usize,
 }
 
-/// What a label says of the things that it counts.
+/// The meaning of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// They passed.
@@ -113,7 +113,7 @@ const NEUTRAL: [&str; 39] = [
     "notice", "notif", "risk", "info", "hint", "remark", "measured", "obsolete", "written", "updated",
     "removed", "added", "benchmark", "cached", "unchanged", "inconclusive", "quarantin",
 ];
-/// Beginnings of words for what failed, where a word of another meaning stands behind them.
+/// Beginnings of words for failures; they decide before any word that follows.
 const FAILS: [&str; 5] = ["fail", "err", "unexpected", "uncaught", "unhandled"];
 
 fn meaning_of(word: &str) -> Option<Meaning> {

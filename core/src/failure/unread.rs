@@ -88,7 +88,7 @@ mod tests {
                 "it says outcome\": \"failed\"".get(..10).unwrap_or_default(),
             ),
             ("<testsuite name=\"a\" tests=\"2\" errors=\"1\"></testsuite>", "it says errors=\"1"),
-            // What says that all is well is understood.
+            // These say that all is well.
             ("", ""),
             ("[]", ""),
             ("{\"Issues\":[]}", ""),

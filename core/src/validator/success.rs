@@ -196,7 +196,7 @@ pub fn judge(success_when: &SuccessWhen, exit_codes: &[i32], ended: &Ended<'_>) 
         _ if !ran && !recognised && (129..160).contains(&code) => {
             could_not(format!("it was ended by signal {}", code - 128))
         }
-        // As `timeout` of coreutils ends: the command did not come to its end.
+        // The exit code of `timeout`: the command ran out of time.
         _ if !ran && !recognised && code == 124 => {
             could_not("its command ran out of time (exit 124)".to_owned())
         }
