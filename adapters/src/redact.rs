@@ -1,7 +1,7 @@
 //! Takes secret values out of what is stored and shown.
 //!
 //! The values come from the environment and the settings; nothing here guesses what a secret looks
-//! like. A value is found as it is, through every escape that [`normal`](crate::normal) knows, as base64 at any alignment, and
+//! like. A value is found as it is, through every escape that `normal` knows, as base64 at any alignment, and
 //! where it has several lines by each line of at least [`LINE_MIN`] bytes. Colours within it do not hide it. A value that is
 //! split in another way, compressed or encrypted is not found.
 //!
