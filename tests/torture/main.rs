@@ -14,6 +14,8 @@
 mod bytes;
 #[cfg(target_arch = "x86_64")]
 mod calls;
+#[cfg(target_arch = "x86_64")]
+mod commands;
 mod hostile;
 mod limits;
 mod odd;

@@ -205,7 +205,7 @@ impl Tracer {
         if registers.rax != result(Errno::ENOSYS) {
             return Ok(());
         }
-        let arguments = [registers.rdi, registers.rsi, registers.rdx];
+        let arguments = [registers.rdi, registers.rsi, registers.rdx, registers.r10];
         let Some(call) = self.counts(thread, registers.orig_rax.cast_signed(), arguments) else {
             return Ok(());
         };
@@ -224,7 +224,7 @@ impl Tracer {
     }
 
     /// Counts a call if it is one of those that are counted; returns it if it is to be hit.
-    fn counts(&mut self, thread: Pid, number: c_long, arguments: [u64; 3]) -> Option<String> {
+    fn counts(&mut self, thread: Pid, number: c_long, arguments: [u64; 4]) -> Option<String> {
         if !self.armed {
             return None;
         }
@@ -232,6 +232,9 @@ impl Tracer {
         let file = match by {
             By::Descriptor(number) => fs::read_link(format!("/proc/{thread}/fd/{number}")).ok()?,
             By::Path(address) => text_at(thread, address).ok()?,
+            By::In(descriptor, address) => {
+                folder_of(thread, descriptor)?.join(text_at(thread, address).ok()?)
+            }
         };
         if !file.starts_with(&self.folder) || file.file_name().is_some_and(|name| name == "stderr") {
             return None;
@@ -253,10 +256,23 @@ enum By {
     Descriptor(u64),
     /// The address of a text.
     Path(u64),
+    /// The descriptor of a folder, and the address of a text.
+    In(u64, u64),
+}
+
+/// Returns the folder that a path is relative to.
+fn folder_of(thread: Pid, descriptor: u64) -> Option<PathBuf> {
+    // A descriptor is a C `int`, so only the lower half of the register counts.
+    let descriptor = descriptor as libc::c_int;
+    let link = match descriptor {
+        libc::AT_FDCWD => format!("/proc/{thread}/cwd"),
+        _ => format!("/proc/{thread}/fd/{descriptor}"),
+    };
+    fs::read_link(link).ok()
 }
 
 /// Returns the name of a call that touches a file.
-fn named(number: c_long, [first, second, third]: [u64; 3]) -> Option<(&'static str, By)> {
+fn named(number: c_long, [first, second, third, fourth]: [u64; 4]) -> Option<(&'static str, By)> {
     let (descriptor, path) = (By::Descriptor(first), By::Path(first));
     let named = match number {
         libc::SYS_write => ("write", descriptor),
@@ -272,15 +288,17 @@ fn named(number: c_long, [first, second, third]: [u64; 3]) -> Option<(&'static s
         libc::SYS_mkdir => ("mkdir", path),
         libc::SYS_rename => ("rename", path),
         libc::SYS_unlink => ("unlink", path),
-        libc::SYS_mkdirat => ("mkdirat", By::Path(second)),
-        libc::SYS_renameat2 => ("renameat2", By::Path(second)),
-        libc::SYS_unlinkat => ("unlinkat", By::Path(second)),
+        libc::SYS_mkdirat => ("mkdirat", By::In(first, second)),
+        libc::SYS_renameat2 => ("renameat2", By::In(first, second)),
+        libc::SYS_unlinkat => ("unlinkat", By::In(first, second)),
+        libc::SYS_linkat => ("linkat", By::In(third, fourth)),
+        libc::SYS_symlinkat => ("symlinkat", By::In(second, third)),
         libc::SYS_openat
             if i32::try_from(third).is_ok_and(|flags| flags & libc::O_ACCMODE != libc::O_RDONLY) =>
         {
-            ("openat for writing", By::Path(second))
+            ("openat for writing", By::In(first, second))
         }
-        libc::SYS_openat => ("openat", By::Path(second)),
+        libc::SYS_openat => ("openat", By::In(first, second)),
         _ => return None,
     };
     Some(named)
