@@ -139,9 +139,9 @@ fn stored(folder: &RunFolder) -> Read<Event> {
 fn has_mark(folder: &RunFolder) -> io::Result<bool> {
     let mark = memmem::Finder::new(&MAGIC);
     for path in unmirrored::files(folder)? {
-        let bytes = match regular::open(&path) {
+        let bytes = match regular::read_large(&path) {
             Err(error) if is_absence(&error) => continue,
-            file => regular::rest_of(file?, 0)?,
+            bytes => bytes?,
         };
         if mark.find(&bytes).is_some() {
             return Ok(true);

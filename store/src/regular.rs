@@ -52,7 +52,9 @@ pub fn create(path: &Path) -> io::Result<File> {
 ///
 /// The error of the system, or the kind of the entry at this place.
 pub fn read_large(path: &Path) -> io::Result<Vec<u8>> {
-    rest_of(open(path)?, 0)
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads a small file of text.
@@ -70,16 +72,15 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 ///
 /// What the system says, or that it is no file, or too large.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(path)?.take(LINE_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LINE_MAX { Err(too_long("the file")) } else { Ok(bytes) }
+    rest_of(open(path)?, 0)
 }
 
-/// Reads what follows so many bytes of a file, which is little.
+/// Reads what follows so many bytes of a file. An error if that is too large.
 pub(crate) fn rest_of(mut file: File, after: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(after))?;
-    file.read_to_end(&mut bytes).map(|_| bytes)
+    file.take(LINE_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LINE_MAX { Err(too_long("the file")) } else { Ok(bytes) }
 }
 
 /// Reads the first line of a file, with its line feed if it has one.

@@ -328,14 +328,17 @@ impl Project {
         Changes { index, end, folder }
     }
 
-    /// Returns the runs whose logs were opened for writing after a state; `None` if the index was written again since.
+    /// Returns the runs whose logs were opened for writing after a state; `None` if the index was written again since, or cannot be
+    /// read.
     pub fn opened_since(&self, before: &Changes) -> Option<Vec<RunId>> {
         let (index, end) = self.index_end(before.index).unwrap_or_default();
         if (index, &end) != (before.index, &before.end) {
             return None;
         }
-        let rest = regular::open(&self.index()).and_then(|file| regular::rest_of(file, before.index));
-        let rest = rest.unwrap_or_default();
+        let rest = match regular::open(&self.index()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            file => regular::rest_of(file.ok()?, before.index).ok()?,
+        };
         let lines = rest.split(|byte| *byte == b'\n');
         let run = |line: &[u8]| {
             let opened = serde_json::from_slice::<Opened>(line).map(|it| it.opened).ok();
