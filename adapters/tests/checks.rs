@@ -15,6 +15,8 @@ use unstuck_store::blobs::{BlobStore, MemoryBlobs};
 /// Runs commands, a failing one so often, in an empty folder, and says how all ended.
 fn check(commands: &[&str], observations: u32, want: Expect) {
     let folder = tempfile::tempdir().unwrap();
+    // No other test has this mark: what bears it is ended.
+    let mark = format!("test-{}", folder.path().file_name().unwrap().to_string_lossy());
     let spec = |run: &&str| {
         let spec = Spec {
             argv: ["bash", "-c", run].map(Into::into).to_vec(),
@@ -26,7 +28,7 @@ fn check(commands: &[&str], observations: u32, want: Expect) {
             patience: Patience { idle: Duration::from_secs(60), verdict: None, probe: None },
             asks: Vec::new(),
             grace: Duration::from_secs(1),
-            mark: "unstuck-test-of-checks".to_owned(),
+            mark: mark.clone(),
         };
         Command { run: (*run).to_owned(), spec, reports: Vec::new(), before: None }
     };
