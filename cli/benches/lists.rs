@@ -1,0 +1,113 @@
+//! How long a list of many runs takes, and one of them. `cargo bench -p unstuck --bench lists`.
+//!
+//! Every run is a copy of one real run with an id and a beginning of its own, without its store: the list reads `events.jsonl`.
+//! `UNSTUCK_BENCH_RUNS` says how many (100,000). They take 2 GB on a disk, and minutes to make; `TMPDIR=/dev/shm` makes them faster.
+
+mod usage;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use unstuck_core::event::{Event, Fact, Observation};
+use unstuck_core::id::{RunId, Seq, Timestamp};
+use unstuck_store::{EventStore as _, Expected, Project, RunEntry, RunLog, mirror};
+use usage::Usage;
+
+/// Each figure is the median of so many rounds.
+const ROUNDS: usize = 21;
+
+/// Rows of a page of `unstuck runs`.
+const PAGE: usize = 50;
+
+fn main() {
+    let count = std::env::var("UNSTUCK_BENCH_RUNS").map_or(100_000, |text| text.parse().expect("a number"));
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    fs::create_dir(scratch.path().join("work")).expect("a workspace");
+    let middle = make(scratch.path(), count);
+    println!("limit: start (--version): {}", median(scratch.path(), &["--version"]));
+    let begun = Instant::now();
+    run(scratch.path(), &["runs"]);
+    println!("the first list of {count} runs, which reads all their logs: {}", ms(begun.elapsed()));
+    let used = Usage::of_children();
+    println!("processor time so far: {}, peak memory: {:.1} MB", ms(used.cpu), used.peak_mb);
+    for page in [1, count / PAGE / 2, count / PAGE] {
+        println!("page {page}: {}", median(scratch.path(), &["runs", "--page", &page.to_string()]));
+    }
+    println!("show ID: {}", median(scratch.path(), &["show", middle.as_str()]));
+    println!(
+        "show with the beginning of an id: {}",
+        median(scratch.path(), &["show", &middle.as_str()[..8]])
+    );
+    println!("peak memory of all: {:.1} MB", Usage::of_children().peak_mb);
+}
+
+/// Makes so many runs; returns one of them.
+fn make(scratch: &Path, count: usize) -> RunId {
+    let text = "name: one\nversion: \"1\"\ntimeout: \"1m\"\nsteps:\n  a: {worker: CUSTOM, instructions: \"true\", capabilities: [READ]}\n";
+    fs::write(scratch.join("work/one.yaml"), text).expect("a workflow");
+    run(scratch, &["run", "--quiet", "one.yaml"]);
+    let state = scratch.join("state/unstuck");
+    let project = fs::read_dir(state).expect("a state folder").next().expect("a project").expect("an entry");
+    let project = Project::at(project.path());
+    let first = project.runs().expect("the runs can be read").pop().expect("a run");
+    let events = mirror::read(&project.run(&first.run).mirror(), Seq(1)).expect("a log");
+    let events: Vec<Event> = events.collect::<Result<_, _>>().expect("a log");
+    let ids: Vec<RunId> = (1..count).map(id).collect();
+    for (at, run) in ids.iter().enumerate() {
+        let started_at = Timestamp(first.started_at.0 - 60_000 * at as u64 - 1);
+        copy(&project, run, &events, started_at);
+        project.record(&RunEntry { run: run.clone(), started_at, ..first.clone() });
+    }
+    ids[ids.len() / 2].clone()
+}
+
+/// Returns the id of the run with a number: spread like those of real runs.
+fn id(number: usize) -> RunId {
+    let spread = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16;
+    RunId::new(format!("{spread:012x}"))
+}
+
+fn copy(project: &Project, run: &RunId, events: &[Event], started_at: Timestamp) {
+    let folder = project.run(run);
+    let begun = events[0].at.0;
+    let events: Vec<Event> = events
+        .iter()
+        .map(|event| {
+            let mut event = event.clone();
+            event.at = Timestamp(event.at.0 - begun + started_at.0);
+            if let Fact::Observed(Observation::RunStarted(started)) = &mut event.fact {
+                started.run = run.clone();
+            }
+            event
+        })
+        .collect();
+    let log = RunLog::create(&folder).expect("a run");
+    log.append(&events, Expected::Exactly(Seq(0))).expect("events");
+    drop(log);
+    fs::remove_dir_all(folder.store()).expect("a store");
+}
+
+fn run(scratch: &Path, words: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unstuck"));
+    command.current_dir(scratch.join("work")).env("XDG_STATE_HOME", scratch.join("state"));
+    let status =
+        command.env_remove("UNSTUCK_STORE").args(words).stdin(Stdio::null()).stdout(Stdio::null()).status();
+    assert!(status.expect("the command can be started").success(), "{words:?}");
+}
+
+fn median(scratch: &Path, words: &[&str]) -> String {
+    let once = || {
+        let begun = Instant::now();
+        run(scratch, words);
+        begun.elapsed()
+    };
+    let mut spans: Vec<Duration> = std::iter::repeat_with(once).take(ROUNDS).collect();
+    spans.sort();
+    format!("{} (at most {})", ms(spans[ROUNDS / 2]), ms(spans[ROUNDS - 1]))
+}
+
+fn ms(span: Duration) -> String {
+    format!("{:.2} ms", span.as_secs_f64() * 1e3)
+}
