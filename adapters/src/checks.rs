@@ -300,6 +300,9 @@ fn code(exit: &Exit) -> Option<i32> {
 /// Puts the names of reports that could not be read into their failures, and returns a note for each.
 fn name_unread(result: &mut CommandResult, names: &[String], reports: &[Vec<u8>]) -> Vec<String> {
     let mut notes = Vec::new();
+    if !result.failures.iter().any(|it| it.kind == UNREAD_REPORT) {
+        return notes;
+    }
     for (name, bytes) in names.iter().zip(reports) {
         let output = failure::Output {
             exit_code: Some(0),

@@ -62,10 +62,12 @@ pub(crate) fn git<const N: usize>(folder: &Path, arguments: [&str; N]) -> io::Re
     ended(of_user(folder).args(arguments), folder, Vec::new(), PATIENCE)
 }
 
-/// As [`git`], where it looks at all files of a checkout, or writes them; of the filters only those run that the user has
-/// configured for all repositories, as in [`git_on_files_of_user`].
-pub(crate) fn git_on_files<const N: usize>(folder: &Path, arguments: [&str; N]) -> io::Result<Output> {
-    git_on_files_of_user(folder, &arguments)
+/// As [`git`], where it looks at all files of a checkout, or writes them. Of the filters only those run that the user has
+/// configured for all repositories: without them files may be useless, and a worker may have planted one in the repository.
+pub(crate) fn git_on_files(folder: &Path, arguments: &[&str]) -> io::Result<Output> {
+    let mut command = of_user(folder);
+    set(&mut command, of_repository(&settings(of_user(folder), folder)?));
+    ended(command.args(arguments), folder, Vec::new(), PATIENCE_ON_FILES)
 }
 
 /// As [`git_on_files`], but without any filter that is configured: a worker may have planted one.
@@ -81,14 +83,6 @@ pub(crate) fn git_within_unfiltered(folder: &Path, arguments: &[&str]) -> io::Re
         command
     };
     unfiltered(command, folder, arguments)
-}
-
-/// As [`git_on_files`], but of the filters only with those that the user has configured for all repositories: without
-/// them files may be useless, and one of the configuration of the repository may have been planted there by a worker.
-pub(crate) fn git_on_files_of_user(folder: &Path, arguments: &[&str]) -> io::Result<Output> {
-    let mut command = of_user(folder);
-    closed_to_repository(&mut command, &settings(of_user(folder), folder)?);
-    ended(command.args(arguments), folder, Vec::new(), PATIENCE_ON_FILES)
 }
 
 /// Clones a repository on this machine, without a checkout.
@@ -235,10 +229,6 @@ fn of_repository(settings: &[Setting]) -> impl Iterator<Item = (OsString, Vec<u8
     open.map(|it| (it.name.clone(), it.users.clone()))
 }
 
-fn closed_to_repository(command: &mut Command, settings: &[Setting]) {
-    set(command, of_repository(settings));
-}
-
 /// Runs git in a folder as its user has configured it, with another index and something to read; what it complains of is
 /// the error.
 pub(crate) fn git_with_index(
@@ -248,7 +238,7 @@ pub(crate) fn git_with_index(
     input: Vec<u8>,
 ) -> io::Result<Vec<u8>> {
     let mut command = of_user(folder);
-    closed_to_repository(&mut command, &settings(of_user(folder), folder)?);
+    set(&mut command, of_repository(&settings(of_user(folder), folder)?));
     command.env("GIT_INDEX_FILE", index).args(arguments);
     succeeded(ended(&mut command, folder, input, PATIENCE_ON_FILES)?)
 }

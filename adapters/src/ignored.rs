@@ -14,7 +14,7 @@ use crate::git::git_on_files;
 /// Git cannot be run, or does not read the checkout.
 pub fn entries(root: &Path) -> io::Result<Vec<PathBuf>> {
     const ASK: [&str; 6] = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
-    let output = git_on_files(root, ASK)?;
+    let output = git_on_files(root, &ASK)?;
     if !output.status.success() {
         return Err(io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
     }

@@ -12,7 +12,7 @@ use crate::redact::is_secret_name;
 /// Variables that a child process does not inherit.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// What sets them.
+    /// The program that sets them.
     pub of: &'static str,
     /// Names; a `*` is any text.
     pub removed: &'static [&'static str],

@@ -12,7 +12,7 @@ const REFERENCE_MAX: usize = 16;
 const OPEN_MAX: usize = 8 * REFERENCE_MAX;
 
 /// Named references to characters of ASCII.
-const ASCII_NAMES: [(&str, u8); 38] = [
+const ASCII_NAMES: [(&str, u8); 43] = [
     ("amp", b'&'),
     ("AMP", b'&'),
     ("lt", b'<'),
@@ -51,11 +51,12 @@ const ASCII_NAMES: [(&str, u8); 38] = [
     ("grave", b'`'),
     ("lcub", b'{'),
     ("rcub", b'}'),
+    ("lbrace", b'{'),
+    ("rbrace", b'}'),
+    ("verbar", b'|'),
+    ("vert", b'|'),
+    ("VerticalLine", b'|'),
 ];
-
-/// More of them, two of which are names of one character.
-const MORE_ASCII_NAMES: [(&str, u8); 5] =
-    [("lbrace", b'{'), ("rbrace", b'}'), ("verbar", b'|'), ("vert", b'|'), ("VerticalLine", b'|')];
 
 /// Named references to the characters from U+00A0 to U+00FF, in this order.
 const LATIN_NAMES: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 \
@@ -245,7 +246,7 @@ fn is_open(text: &[u8]) -> bool {
     }
 }
 
-/// What an escape stands for.
+/// The byte or the UTF-16 unit of an escape.
 enum Decoded {
     Byte(u32),
     Unit(u32),
@@ -301,9 +302,8 @@ fn reference(text: &[u8]) -> Option<(usize, Decoded)> {
 }
 
 fn named(name: &str) -> Option<u32> {
-    let mut ascii = ASCII_NAMES.iter().chain(&MORE_ASCII_NAMES);
     let latin = || (0xa0..).zip(LATIN_NAMES.split_whitespace()).find(|(_, other)| *other == name);
-    let ascii = ascii.find(|(other, _)| *other == name).map(|(_, byte)| u32::from(*byte));
+    let ascii = ASCII_NAMES.iter().find(|(other, _)| *other == name).map(|(_, byte)| u32::from(*byte));
     ascii.or_else(|| latin().map(|(code, _)| code))
 }
 

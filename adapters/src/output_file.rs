@@ -68,7 +68,7 @@ impl OutputFile {
     ///
     /// # Errors
     ///
-    /// What the system refuses. Nothing is left of the file then.
+    /// The error of the system. The unfinished file is removed.
     pub fn finish(mut self) -> io::Result<()> {
         self.file.flush()?;
         let Some((folder, temporary, name)) = self.place.take() else { return Ok(()) };

@@ -12,8 +12,7 @@ use std::process::Output;
 use crate::branch;
 use crate::folder::{Folder, as_path};
 use crate::git::{
-    Setting, clone_local, filters, git, git_on_files, git_on_files_of_user, git_on_files_unfiltered,
-    git_within_unfiltered,
+    Setting, clone_local, filters, git, git_on_files, git_on_files_unfiltered, git_within_unfiltered,
 };
 use crate::{folder, own_output};
 
@@ -63,7 +62,7 @@ pub fn add(workspace: &Path, root: &Path, branch: &str) -> Result<Worktree, Erro
         std::fs::create_dir_all(above)?;
     }
     let add = ["worktree", "add", "--quiet", "-b", branch, text(root)?, &commit];
-    said(git_on_files_of_user(workspace, &add)?).map_err(Error::Git)?;
+    said(git_on_files(workspace, &add)?).map_err(Error::Git)?;
     let unfilled = fill(&toplevel, root, SUBMODULES_DEEP)?;
     Ok(Worktree {
         unfilled,
@@ -113,13 +112,13 @@ fn fill_one(from: &Path, to: &Path, commit: &str) -> Result<(), Error> {
         Some(url) => run(to, ["remote", "set-url", "origin", &url])?,
         None => run(to, ["remote", "remove", "origin"])?,
     };
-    said(git_on_files_of_user(to, &["checkout", "--quiet", "--detach", commit])?).map_err(Error::Git)?;
+    said(git_on_files(to, &["checkout", "--quiet", "--detach", commit])?).map_err(Error::Git)?;
     Ok(())
 }
 
 /// Says whether all commits of a submodule are in another clone, too, and all commits of the submodules in it.
 fn is_elsewhere(copy: &Path, other: &Path, depth: usize) -> io::Result<bool> {
-    // Also what no branch has any more.
+    // The reflog has commits that no branch reaches.
     let tips = git(copy, ["rev-list", "--no-walk", "--all", "--reflog", "HEAD"])?;
     let tips = said(tips).map_err(io::Error::other)?;
     for name in String::from_utf8_lossy(&tips).lines() {
@@ -154,7 +153,7 @@ fn unfiltered(root: &Path) -> io::Result<Vec<String>> {
     names.dedup();
     // Git does not look for a name with other characters than it takes there.
     names.retain(|name| {
-        let listed = git_on_files(root, ["ls-files", "-z", "--", &format!(":(top,attr:filter={name})")]);
+        let listed = git_on_files(root, &["ls-files", "-z", "--", &format!(":(top,attr:filter={name})")]);
         listed.is_ok_and(|listed| !listed.status.success() || !listed.stdout.is_empty())
     });
     Ok(names)
@@ -197,7 +196,7 @@ pub fn borrow_commit(workspace: &Path, root: &Path, commit: &str) -> Result<Path
 pub fn unfilled(workspace: &Path, root: &Path) -> io::Result<Vec<String>> {
     let Some(facts) = branch::facts(workspace)? else { return Ok(Vec::new()) };
     let first = &facts.toplevel;
-    let tracked = said(git_on_files(first, ["ls-files", "-z", "--stage"])?).map_err(io::Error::other)?;
+    let tracked = said(git_on_files(first, &["ls-files", "-z", "--stage"])?).map_err(io::Error::other)?;
     let led_elsewhere = tracked.split(|byte| *byte == 0).filter_map(|entry| {
         let is_led = entry.starts_with(b"160000 ") || entry.starts_with(b"120000 ");
         let path = entry.iter().position(|byte| *byte == b'\t').map(|tab| &entry[tab + 1..]);
@@ -205,7 +204,7 @@ pub fn unfilled(workspace: &Path, root: &Path) -> io::Result<Vec<String>> {
     });
     let ignored = git_on_files(
         first,
-        ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"],
+        &["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"],
     )?;
     let ignored = said(ignored).map_err(io::Error::other)?;
     let ignored = ignored.split(|byte| *byte == 0).filter_map(|entry| entry.strip_suffix(b"/"));
@@ -415,7 +414,7 @@ pub fn remove(root: &Path) -> Result<(), Error> {
     let first = run(root, ["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
     let first = PathBuf::from(String::from_utf8_lossy(&first).trim_end());
     // Git would look itself, with the filters of the repository.
-    if !changed(git_on_files_of_user, root, Part::Whole.paths())?.is_empty() {
+    if !changed(git_on_files, root, Part::Whole.paths())?.is_empty() {
         return Err(Error::Git("it holds modified or untracked files, which are in no commit".to_owned()));
     }
     let checkout = Folder::root(root)?;
@@ -460,7 +459,7 @@ fn text(path: &Path) -> Result<&str, Error> {
 }
 
 fn run<const N: usize>(folder: &Path, arguments: [&str; N]) -> Result<Vec<u8>, Error> {
-    said(git_on_files(folder, arguments)?).map_err(Error::Git)
+    said(git_on_files(folder, &arguments)?).map_err(Error::Git)
 }
 
 /// Returns what git printed, or what it complained about.

@@ -1,6 +1,6 @@
 //! How long a list of many runs takes, and one of them. `cargo bench -p unstuck --bench lists`.
 //!
-//! Every run is a copy of one real run with an id and a beginning of its own, without its store: the list reads `events.jsonl`.
+//! Every run is a copy of one real run with another id and start, without its store: the list reads `events.jsonl`.
 //! `UNSTUCK_BENCH_RUNS` says how many (100,000). They take 2 GB on a disk, and minutes to make; `TMPDIR=/dev/shm` makes them faster.
 
 mod usage;
@@ -63,7 +63,7 @@ fn make(scratch: &Path, count: usize) -> RunId {
     ids[ids.len() / 2].clone()
 }
 
-/// Returns the id of the run with a number: spread like those of real runs.
+/// Returns the id of the run with a number, spread as random ids are.
 fn id(number: usize) -> RunId {
     let spread = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16;
     RunId::new(format!("{spread:012x}"))

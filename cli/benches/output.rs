@@ -1,4 +1,4 @@
-//! What a supervisor needs of memory while a worker or a check prints a gigabyte, and how soon it stops while it reads one.
+//! The memory of a supervisor while a worker or a check prints a gigabyte, and how soon it stops while it reads one.
 //! `cargo bench -p unstuck --bench output`.
 //!
 //! A second step asks the system (Linux) for the peak of its parent, which is the supervisor.
@@ -12,7 +12,7 @@ const GIGABYTE: u64 = 1 << 30;
 /// How often a run is stopped.
 const STOPS: u32 = 12;
 
-/// What is printed, endless.
+/// Endless output.
 const OUTPUTS: [(&str, &str); 3] = [
     ("in lines", "yes \"a line as long as those that a compiler prints while it works\""),
     ("on one line", "tr \"\\0\" x </dev/zero"),

@@ -1,6 +1,6 @@
 //! The secrets that nothing printed or written about a run may show.
 //!
-//! The record of a run has none, but snapshots hold files as they are, and a name may have become that of a secret since.
+//! The record of a run has none, but snapshots hold files as they are, and a variable may have become a secret since.
 //! So all that is printed, and each file that is written for a person, goes through here.
 
 use std::borrow::Cow;
@@ -18,6 +18,6 @@ pub fn know(names: &[String]) {
 
 /// Returns a text without them.
 pub fn removed(text: &[u8]) -> Cow<'_, [u8]> {
-    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner).clone();
-    known.map_or(Cow::Borrowed(text), |redactor| redactor.redact_bytes(text).0)
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    known.as_ref().map_or(Cow::Borrowed(text), |redactor| redactor.redact_bytes(text).0)
 }

@@ -38,7 +38,7 @@ pub struct Summary {
     pub workflow: String,
     /// Its workspace.
     pub workspace: String,
-    /// What it does now.
+    /// Its state.
     pub standing: Standing,
     /// The word for that.
     pub word: String,
@@ -365,7 +365,7 @@ impl<'a> Listing<'a> {
     ///
     /// # Errors
     ///
-    /// The folder of the runs cannot be read. That the list cannot be kept is no error.
+    /// The folder of the runs cannot be read. A list that cannot be kept is shown all the same.
     pub fn open(runs: &'a Runs, examine: Examine<'a>) -> io::Result<Self> {
         let mut listing = Self { runs, examine, kept: Kept::default(), live: Vec::new() };
         if let Some(kept) = Kept::read(&runs.listing()) {
@@ -524,11 +524,6 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// Returns whether a list is kept.
-pub fn is_kept(runs: &Runs) -> bool {
-    Kept::read(&runs.listing()).is_some()
-}
-
 /// Returns the ids of all runs, sorted, if the list that is kept has the same runs as their folder.
 pub fn known_ids(runs: &Runs) -> Option<Vec<String>> {
     let mut kept = Kept::read(&runs.listing())?;
@@ -644,7 +639,7 @@ mod tests {
         place.set("d1", Standing::Blocked, 1);
         place.check(&["d1", "b1", "a1"], &["a1", "b1", "c1", "d1"]);
         place.check(&["d1", "b1", "a1"], &[]);
-        // One that goes on is looked at each time, and once more when it has ended.
+        // A run at work is examined each time, and once more when it has ended.
         place.set("a1", Standing::Running, 1);
         place.check(&["d1", "a1", "b1"], &["a1"]);
         place.check(&["d1", "a1", "b1"], &["a1"]);

@@ -77,7 +77,7 @@ pub struct Signal<'a> {
     pub fingerprints: &'a [String],
     /// Why it is incomplete, in words.
     pub reasons: &'a [String],
-    /// Whether the workspace changed; `None` where nobody could look, or another step may have changed it.
+    /// Whether the workspace changed; `None` if that is unknown, or another step may have changed it.
     pub changed: Option<bool>,
     /// Workers of other steps were at work in the same workspace at the same time.
     pub is_beside: bool,

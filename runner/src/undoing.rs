@@ -4,37 +4,37 @@
 
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::snapshot::{Git, Plan};
+use unstuck_adapters::snapshot::{self, Git, Plan};
 use unstuck_core::id::Seq;
 use unstuck_core::snapshot::{Snapshot, Standing, short_name};
 use unstuck_core::state::Gap;
 
 use crate::snapshots::Keeper;
 
-/// What a person wants undone.
+/// A request to undo.
 pub struct Order<'a> {
     /// The event of the snapshot.
     pub seq: Seq,
     /// The snapshot that the files go back to.
     pub snapshot: &'a Snapshot,
-    /// What becomes of the repository.
+    /// Whether the repository goes back, too.
     pub git: Git,
     /// The times since then in which others than the run changed the workspace, as far as the log knows them.
     pub gaps: Vec<Gap>,
     /// Nothing says who did what since the last snapshot: an undo was ended half-way.
     pub is_unfinished: bool,
-    /// What others changed goes back, too.
+    /// Changes of others go back, too.
     pub takes_all: bool,
 }
 
-/// What an undo is about to do.
+/// The plan that a person reads first.
 #[derive(Debug, Default)]
 pub struct Planned {
-    /// What becomes of the files.
+    /// The changes to files.
     pub files: Plan,
     /// Why the workspace may not be what the run left: a clause, such as "it holds another repository".
     pub elsewhere: Option<String>,
-    /// What was done to the repository after the run, in sentences of which it is the subject.
+    /// Changes of the repository after the run, each a sentence whose subject is the repository.
     pub later: Vec<String>,
     /// The repository stays as it is because of that, although it was to go back.
     pub keeps_git: bool,
@@ -75,7 +75,8 @@ impl Planned {
 
     /// Finds the files that go back and have other names.
     pub(crate) fn look_for_links(&mut self, workspace: &Path) {
-        let linked = self.files.reverts.iter().filter(|path| has_other_names(&workspace.join(path)));
+        let linked =
+            self.files.reverts.iter().filter(|path| snapshot::has_other_names(&workspace.join(path)));
         self.linked = linked.cloned().collect();
     }
 }
@@ -92,15 +93,4 @@ fn elsewhere(keeper: &Keeper, then: Option<&Standing>, was: &Standing, is: &Stan
     let is_known = is.branch == was.branch || then.is_some_and(|then| then.branch == is.branch);
     let name = |standing: &Standing| standing.branch.clone().unwrap_or_else(|| "no branch".to_owned());
     (!is_known).then(|| format!("it is on {}, and the run left it on {}", name(is), name(was)))
-}
-
-#[cfg(unix)]
-fn has_other_names(path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    path.symlink_metadata().is_ok_and(|it| it.is_file() && it.nlink() > 1)
-}
-
-#[cfg(not(unix))]
-fn has_other_names(_path: &Path) -> bool {
-    false
 }

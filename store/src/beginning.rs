@@ -27,7 +27,7 @@ use crate::unmirrored::{self, Found};
 pub(crate) struct Beginning {
     /// The moment of the event.
     pub(crate) at: Timestamp,
-    /// What the event records.
+    /// Its content.
     pub(crate) started: Box<RunStarted>,
 }
 

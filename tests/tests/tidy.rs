@@ -501,12 +501,7 @@ fn fuzz_targets(files: &[File]) -> Vec<Finding> {
     found
 }
 
-// ---- reading ----
-
-/// Folders that hold no source of ours.
-const SKIPPED: &[&str] = &[".git", "target", "corpus", "artifacts", "node_modules"];
-
-/// Files that are samples of what others write, kept byte for byte.
+/// Finds where the product starts git by another way than the one function.
 fn starts_of_git(files: &[File]) -> Vec<Finding> {
     let program = ["Command::new(\"", "git\")"].concat();
     let is_product = |name: &str| name.contains("/src/") && name != "adapters/src/git.rs";
@@ -540,6 +535,12 @@ fn product_of(file: &File) -> &str {
     file.text.split("#[cfg(test)]").next().unwrap_or(&file.text)
 }
 
+// ---- reading ----
+
+/// Folders that hold no source of ours.
+const SKIPPED: &[&str] = &[".git", "target", "corpus", "artifacts", "node_modules"];
+
+/// Files that are samples of what others write, kept byte for byte.
 fn is_sample(name: &str) -> bool {
     let folders = ["/fixtures/", "/golden/", "fuzz/seeds/", "/corpus/"];
     folders.iter().any(|folder| name.contains(folder))

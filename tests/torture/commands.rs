@@ -147,7 +147,7 @@ fn killed(case: &Case, at: usize) -> (usize, Result<(), String>) {
         if traced.hung {
             return Err("it hangs".to_owned());
         }
-        // What looks only must neither fail nor hang on what the kill left.
+        // Commands that only look must neither fail nor hang after the kill.
         for words in [&["runs"][..], &["doctor"], &["gc"]] {
             let (status, text) = said(&place.unstuck(words));
             if !matches!(status, Some(0 | 1 | 6 | 64)) || text.contains("panicked") {

@@ -73,7 +73,7 @@ impl Attributes {
     }
 }
 
-/// Returns the mode that lets nobody do more than a mode and an access list together, if the list is missing.
+/// Returns a mode that, without the access list, allows no more than mode and list did together.
 pub(super) fn without_list(mode: u32, attributes: &OfFile) -> u32 {
     match attributes.get(ACCESS_LIST) {
         None => mode,

@@ -18,7 +18,7 @@ pub(super) struct Rule {
     /// The pattern has no slash, so it is compared with the name alone.
     is_name: bool,
     only_folders: bool,
-    /// What it matches is not ignored.
+    /// A match is not ignored: the pattern begins with `!`.
     pub(super) negates: bool,
 }
 

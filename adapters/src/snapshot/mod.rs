@@ -110,7 +110,7 @@ pub use diff::DiffOptions;
 pub use error::Error;
 pub use inner::InnerBranch;
 pub use left_out::{Loss, Lost, Reason, Unseen};
-pub use plan::Plan;
+pub use plan::{Plan, has_other_names};
 pub use restore::{Applied, NotRestored};
 pub use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
 

@@ -1,7 +1,7 @@
 //! The places in a workspace where another file system is mounted.
 //!
-//! A walk does not go there: what is on a mount belongs to somebody else, and it may be gone, or another one, when files are
-//! put back. The system has a list of all mounts, so a bind mount of the same device is on it, too, and so is one on a
+//! A walk does not go there: a mount has files of another place, and may be gone or replaced when files are restored. The
+//! system has a list of all mounts, so a bind mount of the same device is on it, too, and so is one on a
 //! file. Where there is no list, a folder on another device than the workspace counts.
 
 use std::collections::BTreeSet;

@@ -1,21 +1,21 @@
-//! What restoring files means: which changes the run made, and which somebody made in a time when it did not work.
+//! What restoring files means: which changes the run made, and which were made while it was not at work.
 //!
 //! It is separate from the restoring because a person reads it first. Start at [`plan`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use unstuck_core::state::Gap;
 
 use super::Snapshot;
 use super::change::{self, Difference, differences};
 use super::error::Error;
-use super::folder::as_path;
+use super::folder::{self, as_path};
 use super::left_out::Reason;
 use super::parts::Parts;
 use super::store::Store;
 
-/// What becomes of the files of a workspace.
+/// The changes that an undo makes to the files of a workspace.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Files that the run changed, which go back.
@@ -32,8 +32,13 @@ pub struct Plan {
     pub(super) kept_access: BTreeSet<Vec<u8>>,
 }
 
+/// Returns whether a file has other names, which keep their content when this one gets another.
+pub fn has_other_names(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|seen| seen.is_file() && folder::has_another_name(&seen))
+}
+
 impl Plan {
-    /// Returns a plan by which all files go back, whoever changed them.
+    /// Returns a plan by which all files go back, also those that others changed.
     #[must_use]
     pub fn with_all(self) -> Self {
         Self { reverts: self.reverts, stays: self.stays, mixed: self.mixed, ..Self::default() }

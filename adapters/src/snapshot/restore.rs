@@ -174,7 +174,6 @@ pub(super) fn bring_repository_back(
 fn forget_unfinished(folder: &Folder) {
     for name in folder.names().into_iter().flatten() {
         // best effort
-        // best effort
         if own_folder::is_temporary(&name) && folder.look(&name).is_ok_and(|seen| seen.is(FOLDER)) {
             let _best_effort = own_folder::remove(folder, &name);
         }

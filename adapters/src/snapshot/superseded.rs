@@ -13,8 +13,8 @@ use super::folder::{FOLDER, Folder};
 /// The largest index of a pack that is read: about three million objects.
 const INDEX_BYTES_MAX: u64 = 96 * 1024 * 1024;
 
-/// Drops from `kept`, the kept objects of a repository, what its packs of now hold, and the oldest of the other packs that
-/// the repository does not have any more, beyond `bytes_max` or the size of its packs of now. The newest of them stays.
+/// Drops from `kept`, the kept objects of a repository, all that its present packs hold, and the oldest of the packs that it no
+/// longer has, beyond `bytes_max` or the size of its present packs. The newest of them stays.
 pub(super) fn drop_from(kept: &Folder, objects: &Folder, bytes_max: u64) -> io::Result<()> {
     let (Some(own), Some(now)) = (below(kept, b"pack")?, below(objects, b"pack")?) else { return Ok(()) };
     let now: BTreeSet<Vec<u8>> = now.names()?.into_iter().collect();

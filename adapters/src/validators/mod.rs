@@ -123,7 +123,7 @@ pub async fn run(
 ///
 /// # Errors
 ///
-/// A name is no shell variable, or is already set in the environment, or stands in single quotes; or the command has a
+/// A name is no shell variable, or is already set in the environment, or is used in single quotes; or the command has a
 /// `${name}` that gets no value.
 pub fn check_params<'a>(command: &str, names: impl IntoIterator<Item = &'a str>) -> Result<(), ParamError> {
     let is_ours =

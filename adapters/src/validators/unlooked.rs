@@ -85,7 +85,7 @@ struct Flagged {
 impl Flagged {
     /// Asks git for them; `None` where there are none, or no repository.
     fn of(workspace: &Path) -> Option<Self> {
-        let listed = git_on_files(workspace, ["ls-files", "-v", "-z", "--full-name", "--", ":/"]).ok()?;
+        let listed = git_on_files(workspace, &["ls-files", "-v", "-z", "--full-name", "--", ":/"]).ok()?;
         let entries = || listed.stdout.split_inclusive(|&byte| byte == 0);
         // Nearly always there are none, and nothing more has to be asked.
         if !entries().any(|entry| entry[0].is_ascii_lowercase() || entry[0] == b'S') {

@@ -2,12 +2,11 @@
 
 use unstuck_core::error::with_causes;
 use unstuck_core::id::{Millis, RunId, Timestamp};
-use unstuck_core::money::Spent;
 use unstuck_replay::Story;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::listing::{self, Examined, Listing, Stamp, Summary, Total};
+use crate::listing::{Examined, Listing, Stamp, Summary, Total};
 use crate::project::{Found, Project};
 use crate::standing::Standing;
 use crate::typed::UNSTUCK;
@@ -70,7 +69,7 @@ impl Row {
 /// What a person sees who types `unstuck` and nothing else.
 pub fn overview(global: &Global, json: bool) -> Result {
     let number = if json { LISTED } else { OVERVIEW };
-    let page = page(global, number, 1, |_| format!("{UNSTUCK} runs"))?;
+    let page = page(global, number, 1, format!("{UNSTUCK} runs"))?;
     if json {
         print_json(&page);
         return Ok(exit::OK);
@@ -90,10 +89,11 @@ pub fn overview(global: &Global, json: bool) -> Result {
 /// Lists runs.
 pub fn runs(global: &Global, args: &Args) -> Result {
     let (number, next) = (args.number, args.page.saturating_add(1));
-    let page = page(global, number, args.page, |_| match number {
+    let more = match number {
         LISTED => format!("{UNSTUCK} runs --page {next}"),
         number => format!("{UNSTUCK} runs -n {number} --page {next}"),
-    })?;
+    };
+    let page = page(global, number, args.page, more)?;
     if args.json {
         print_json(&page);
     } else if page.total.runs == 0 {
@@ -121,8 +121,8 @@ fn nothing(global: &Global) {
     }
 }
 
-/// Returns a page of the list of all runs. One that needs a person may be old.
-fn page(global: &Global, number: u32, page: u32, more: impl Fn(usize) -> String) -> Result<Page> {
+/// Returns a page of the list of all runs. `more` is the command that shows the rest.
+fn page(global: &Global, number: u32, page: u32, more: String) -> Result<Page> {
     let project = Project::open(global)?;
     let number = usize::try_from(number).unwrap_or(usize::MAX);
     let begin = number.saturating_mul(usize::try_from(page).unwrap_or(usize::MAX).saturating_sub(1));
@@ -137,12 +137,12 @@ fn page(global: &Global, number: u32, page: u32, more: impl Fn(usize) -> String)
     });
     let (rows, total) = (rows.collect(), listing.total());
     let rest = total.runs.saturating_sub(end);
-    Ok(Page { rows, total, more: (rest > 0).then(|| (rest, more(rest))) })
+    Ok(Page { rows, total, more: (rest > 0).then_some((rest, more)) })
 }
 
 /// Returns the run that was started last, if a list is kept that says so.
 pub fn last(project: &Project) -> Option<RunId> {
-    if !listing::is_kept(project.runs()) {
+    if !project.runs().listing().is_file() {
         return None;
     }
     let examine = |run: &RunId| examine(project, run);
@@ -214,11 +214,6 @@ fn summary(found: Found, is_live: bool) -> Option<Summary> {
     })
 }
 
-/// Returns what is spent, as short as it can be said; nothing where no call was paid for.
-fn spent(all: &Spent) -> Option<String> {
-    screen::brief(all)
-}
-
 /// The runs of a page, each in a few lines, and the sums over all runs.
 fn table(page: &Page, now: Timestamp, width: usize) -> String {
     let mut lines: Vec<String> = page.rows.iter().flat_map(|row| lines(row, now, width)).collect();
@@ -227,7 +222,8 @@ fn table(page: &Page, now: Timestamp, width: usize) -> String {
     }
     let total = &page.total;
     if total.runs > 1 {
-        let parts = spent(&total.spent).into_iter().chain([text::count(total.iterations, "iteration")]);
+        let parts =
+            screen::brief(&total.spent).into_iter().chain([text::count(total.iterations, "iteration")]);
         let parts = parts.collect::<Vec<_>>().join(" · ");
         let total = format!("total of {}: {parts}", text::count(total.runs, "run"));
         lines.push(text::wrap(&total, width, 2));
@@ -244,7 +240,7 @@ fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
     let iterations = row.of.iterations;
     let took = text::span(row.took(now));
     let when = text::ago(row.of.started_at, now);
-    let (cost, name) = (spent(&row.of.spent).unwrap_or_default(), text::cut(&row.of.workflow, 24));
+    let (cost, name) = (screen::brief(&row.of.spent).unwrap_or_default(), text::cut(&row.of.workflow, 24));
     let (head, next) = (format!("  {:<6} {}", row.short, row.of.word), row.next());
     let numbers = || format!("{iterations:>3} it  {took:>9}  {cost:<14}  {when:<12}");
     let below = |said: &str| below(said, width);
@@ -326,7 +322,12 @@ mod tests {
                 word: standing.word(outcome).to_owned(),
                 iterations: 0,
                 took: Millis(minutes * 60_000),
-                spent: Spent { calls: 1, reported, tokens_unknown: 1, ..Spent::default() },
+                spent: unstuck_core::money::Spent {
+                    calls: 1,
+                    reported,
+                    tokens_unknown: 1,
+                    ..Default::default()
+                },
                 needs: None,
                 waits: None,
                 next: format!("unstuck why {short}"),

@@ -143,8 +143,7 @@ impl Batch {
 /// What is the weather is waited for or ends the step: who does not want to wait does not ask again, either.
 pub(super) fn is_waited_for(step: &Step, failure: &weather::Failure, outcome: &Outcome) -> bool {
     let says_so = outcome.reading.is_some() || step.on_failure == OnFailure::Retry;
-    let asks_to_wait = matches!(failure.trouble, Some(Trouble::RateLimit | Trouble::Overloaded));
-    asks_to_wait
+    failure.trouble == Some(Trouble::Overloaded)
         || failure.class == ErrorClass::RetryableRateLimit
         || weather::is_weather(failure.class) && says_so
 }
