@@ -21,30 +21,45 @@ const ROUNDS: usize = 21;
 /// Rows of a page of `unstuck runs`.
 const PAGE: usize = 50;
 
+/// The folder of the runs, for a process of its own whose children's peak is that of pages alone.
+const OF_PAGES: &str = "UNSTUCK_BENCH_PAGES";
+
 fn main() {
     let count = std::env::var("UNSTUCK_BENCH_RUNS").map_or(100_000, |text| text.parse().expect("a number"));
+    if let Some(scratch) = std::env::var_os(OF_PAGES) {
+        return pages(Path::new(&scratch), count);
+    }
     let scratch = tempfile::tempdir().expect("a temporary folder");
     fs::create_dir(scratch.path().join("work")).expect("a workspace");
-    let middle = make(scratch.path(), count);
+    make(scratch.path(), count);
     println!("limit: start (--version): {}", median(scratch.path(), &["--version"]));
     let begun = Instant::now();
     run(scratch.path(), &["runs"]);
     println!("the first list of {count} runs, which reads all their logs: {}", ms(begun.elapsed()));
     let used = Usage::of_children();
     println!("processor time so far: {}, peak memory: {:.1} MB", ms(used.cpu), used.peak_mb);
-    for page in [1, count / PAGE / 2, count / PAGE] {
-        println!("page {page}: {}", median(scratch.path(), &["runs", "--page", &page.to_string()]));
-    }
-    println!("show ID: {}", median(scratch.path(), &["show", middle.as_str()]));
-    println!(
-        "show with the beginning of an id: {}",
-        median(scratch.path(), &["show", &middle.as_str()[..8]])
-    );
-    println!("peak memory of all: {:.1} MB", Usage::of_children().peak_mb);
+    let mut of_pages = Command::new(std::env::current_exe().expect("a program"));
+    let status = of_pages.env(OF_PAGES, scratch.path()).status();
+    assert!(status.expect("the program can be started").success());
 }
 
-/// Makes so many runs; returns one of them.
-fn make(scratch: &Path, count: usize) -> RunId {
+fn pages(scratch: &Path, count: usize) {
+    let middle = id(count / 2);
+    for page in [1, count / PAGE / 2, count / PAGE] {
+        println!("page {page}: {}", median(scratch, &["runs", "--page", &page.to_string()]));
+    }
+    println!("show ID: {}", median(scratch, &["show", middle.as_str()]));
+    println!("show with the beginning of an id: {}", median(scratch, &["show", &middle.as_str()[..8]]));
+    println!("peak memory of these: {:.1} MB", Usage::of_children().peak_mb);
+    run(scratch, &["run", "--quiet", "one.yaml"]);
+    let begun = Instant::now();
+    run(scratch, &["runs"]);
+    println!("the list after one more run: {}", ms(begun.elapsed()));
+    println!("peak memory with it: {:.1} MB", Usage::of_children().peak_mb);
+}
+
+/// Makes so many runs.
+fn make(scratch: &Path, count: usize) {
     let text = "name: one\nversion: \"1\"\ntimeout: \"1m\"\nsteps:\n  a: {worker: CUSTOM, instructions: \"true\", capabilities: [READ]}\n";
     fs::write(scratch.join("work/one.yaml"), text).expect("a workflow");
     run(scratch, &["run", "--quiet", "one.yaml"]);
@@ -60,7 +75,6 @@ fn make(scratch: &Path, count: usize) -> RunId {
         copy(&project, run, &events, started_at);
         project.record(&RunEntry { run: run.clone(), started_at, ..first.clone() });
     }
-    ids[ids.len() / 2].clone()
 }
 
 /// Returns the id of the run with a number, spread as random ids are.

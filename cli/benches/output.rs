@@ -49,7 +49,7 @@ fn main() {
 fn supervise(scratch: &Path, by: &str, print: &str) {
     let (work, check) = if by == "worker" { (print, "true") } else { ("true", print) };
     let text = format!(
-        "name: loud\nversion: \"1\"\ntimeout: \"1h\"\nsteps:\n  loud:\n    worker: CUSTOM\n    instructions: '{work}'\n    capabilities: [READ]\n    \
+        "name: loud\nversion: \"1\"\ntimeout: \"1h\"\nsteps:\n  loud:\n    worker: CUSTOM\n    instructions: '{work}'\n    capabilities: [READ]\n    max_iterations: 2\n    \
          completion_check: {{worker: CUSTOM, instructions: '{check}', capabilities: [READ]}}\n  \
          peak: {{worker: CUSTOM, instructions: 'grep VmHWM /proc/$PPID/status >peak', capabilities: [READ], \
          depends_on: [loud]}}\n"

@@ -107,7 +107,7 @@ pub fn forget_lost(project: &Project) -> io::Result<()> {
             // What is being written is nobody's yet.
             bytes => serde_json::from_slice(&bytes?).ok(),
         };
-        if place.is_some_and(|(run, _)| !project.run(&run).path().exists()) {
+        if place.is_some_and(|(run, _)| !project.run(&run).path().try_exists().unwrap_or(true)) {
             fs::remove_file(file).or_else(|error| if is_gone(&error) { Ok(()) } else { Err(error) })?;
         }
     }

@@ -9,7 +9,7 @@ use unstuck_adapters::branch::Protected;
 use unstuck_adapters::environment::{BranchFacts, ParentFacts};
 use unstuck_adapters::process;
 use unstuck_adapters::redact::Redactor;
-use unstuck_adapters::snapshot::{Git, Restored};
+use unstuck_adapters::snapshot::{self, Git, Restored};
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{
     AnswerGiven, Fact, LogRepaired, RunOutcome, RunResumed, RunStarted, SnapshotMoment, SnapshotTaken,
@@ -146,7 +146,7 @@ pub enum Error {
     },
     /// A snapshot cannot be taken or put back.
     #[error(transparent)]
-    Snapshots(#[from] unstuck_adapters::snapshot::Error),
+    Snapshots(#[from] snapshot::Error),
     /// The run cannot go on.
     #[error(transparent)]
     Run(#[from] crate::Error),
@@ -268,7 +268,7 @@ impl Site {
         runner.record_lost(processes_ended)?;
         if let Some(now) = now {
             runner.record(resumed(now))?;
-        } else if begins_anew && let Some(now) = runner.look() {
+        } else if begins_anew && let Some(now) = runner.look()? {
             runner.record(resumed(now))?;
         }
         if begins_anew {
@@ -442,12 +442,21 @@ impl Site {
         // What a child run has left without anybody looking is said by its parent.
         let is_known = self.parent.is_none() || !may_have_changed;
         let Some(last) = state.last_snapshot().filter(|_| is_known) else { return Ok(Found::default()) };
-        let Some(now) = runner.look() else { return Ok(Found::default()) };
+        let now = match runner.look() {
+            Ok(now) => now,
+            Err(error) if accepted => {
+                let why = with_causes(&error);
+                tracing::warn!("nobody knows what has changed in the workspace since the run stopped: {why}");
+                None
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let Some(now) = now else { return Ok(Found::default()) };
         if !may_have_changed {
             return Ok(Found { left: None, now: self.edits(runner, last, now, accepted)? });
         }
         // What a lost attempt left is nobody's edit, nor what was left when no snapshot could be taken.
-        let files = runner.drift(last, &now);
+        let files = runner.drift(last, &now)?;
         if !files.is_empty() {
             let files = snapshots::named(&files);
             match state.in_flight().next() {
@@ -471,7 +480,7 @@ impl Site {
         accepted: bool,
     ) -> Result<Option<Box<Snapshot>>, Error> {
         let state = runner.state();
-        let mut files = runner.drift(was, &now);
+        let mut files = runner.drift(was, &now)?;
         // That a person edits the workflow file is said elsewhere, and changes nothing here.
         let of_workflow = state.started().and_then(|started| started.workflow_file.clone());
         files.retain(|file| !of_workflow.as_ref().is_some_and(|path| Path::new(path).ends_with(file)));
@@ -479,7 +488,7 @@ impl Site {
         let mut is_of_children = false;
         if !files.is_empty() {
             for left in self.left_by_children(state) {
-                let others = runner.drift(&left, &now);
+                let others = runner.drift(&left, &now)?;
                 files.retain(|file| others.contains(file));
             }
             is_of_children = files.is_empty();
@@ -642,10 +651,12 @@ impl Runner<Machine> {
         }
     }
 
-    /// Takes a snapshot of the workspace, if it can be.
-    fn look(&self) -> Option<Box<Snapshot>> {
-        let keeper = self.world.snapshots.as_ref().filter(|_| self.world.led_away().is_none())?;
-        keeper.take(self.state.first_snapshot(), self.state.last_snapshot()).ok().map(Box::new)
+    /// Takes a snapshot of the workspace, if any are taken.
+    fn look(&self) -> Result<Option<Box<Snapshot>>, snapshot::Error> {
+        let keeper = self.world.snapshots.as_ref().filter(|_| self.world.led_away().is_none());
+        let look =
+            |keeper: &Arc<Keeper>| keeper.take(self.state.first_snapshot(), self.state.last_snapshot());
+        keeper.map(look).transpose().map(|seen| seen.map(Box::new))
     }
 
     /// Records what was left when the supervisor before this one died, if its guard could look: before anything else, so that
@@ -661,7 +672,8 @@ impl Runner<Machine> {
             return Ok(());
         };
         let before = self.state.last_snapshot();
-        let mut files = before.map(|before| self.drift(before, &snapshot)).unwrap_or_default();
+        // Only a warning depends on it.
+        let mut files = before.and_then(|before| self.drift(before, &snapshot).ok()).unwrap_or_default();
         files.retain(|file| changed_at(&self.world.workspace.join(file)) >= Some(gone_at));
         if !files.is_empty() {
             let files = snapshots::named(&files);
@@ -673,9 +685,9 @@ impl Runner<Machine> {
         self.record(Observation::SnapshotTaken(SnapshotTaken { snapshot, moment }))
     }
 
-    /// Returns the files that differ between two snapshots, as far as that can be told.
-    fn drift(&self, before: &Snapshot, after: &Snapshot) -> Vec<String> {
-        self.world.snapshots.as_ref().and_then(|keeper| keeper.drift(before, after).ok()).unwrap_or_default()
+    /// Returns the files that differ between two snapshots; none where none are taken.
+    fn drift(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<String>, snapshot::Error> {
+        self.world.snapshots.as_ref().map_or(Ok(Vec::new()), |keeper| keeper.drift(before, after))
     }
 }
 
@@ -714,7 +726,12 @@ async fn finish(mut runner: Runner<Machine>) -> Result<Ended, Error> {
     let outcome = runner.drive().await?;
     // What a person changes from now on is to be told from what the run has left. A check is not looked at when it
     // ends, so that it changed nothing has to be recorded, too. What it has changed itself belongs to what the run has.
-    if let Some(snapshot) = runner.look()
+    let seen = runner.look().unwrap_or_else(|error| {
+        let why = with_causes(&error);
+        tracing::warn!("nobody could look at the workspace when the run came to rest: {why}");
+        None
+    });
+    if let Some(snapshot) = seen
         && (runner.state().may_have_changed_workspace() || runner.state().last_snapshot() != Some(&snapshot))
     {
         let taken = SnapshotTaken { snapshot, moment: SnapshotMoment::Ended };

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use unstuck_adapters::snapshot::{self, Git, Plan};
+use unstuck_core::error::with_causes;
 use unstuck_core::id::Seq;
 use unstuck_core::snapshot::{Snapshot, Standing, short_name};
 use unstuck_core::state::Gap;
@@ -59,7 +60,10 @@ impl Planned {
         if was.stash != is.stash {
             self.later.push("has another stash than the run left".to_owned());
         }
-        let moved = keeper.branches_moved(left, now).unwrap_or_default();
+        let moved = keeper.branches_moved(left, now).unwrap_or_else(|error| {
+            self.later.push(format!("has branches that cannot be compared: {}", with_causes(&error)));
+            Vec::new()
+        });
         let others = moved.into_iter().filter(|it| Some(&it.name) != is.branch.as_ref());
         self.later.extend(others.map(|it| match it.to {
             Some(to) => format!(

@@ -12,7 +12,7 @@ use unstuck_core::error::with_causes;
 use unstuck_core::id::RunId;
 use unstuck_core::plural::count;
 use unstuck_store::lease::{AcquireError, Holder, Lease, Liveness};
-use unstuck_store::state_dir::Project;
+use unstuck_store::state_dir::{Project, RunEntry};
 
 use crate::launch::{Error, Site};
 use crate::machine::mark_of;
@@ -35,11 +35,11 @@ impl Site {
         match taken {
             Ok((lease, died)) => {
                 // Only now: of two that begin at the same time, one at least sees the other.
-                if let Some((workspace, holder)) = self.overlapping(workspace) {
+                if let Some((workspace, holder)) = self.overlapping(workspace, run)? {
                     return Err(Error::WorkspaceBusy { workspace, holder: Some(holder) });
                 }
                 if died.is_some() {
-                    self.end_what_was_left(workspace, run);
+                    self.end_what_was_left(workspace, run)?;
                 }
                 Ok(Some(lease))
             }
@@ -59,23 +59,35 @@ impl Site {
     }
 
     /// Returns another workspace that holds this one, or is a part of it, and who works there.
-    fn overlapping(&self, workspace: &Path) -> Option<(PathBuf, Holder)> {
-        let runs = self.project.as_ref().and_then(|project| project.runs().ok()).unwrap_or_default();
+    fn overlapping(&self, workspace: &Path, run: &RunId) -> Result<Option<(PathBuf, Holder)>, Error> {
+        let runs = self.others(run)?;
         let known: BTreeSet<PathBuf> = runs.into_iter().map(|entry| PathBuf::from(entry.workspace)).collect();
         let is_below =
             |it: &PathBuf| it != workspace && within_repository(it).any(|above| above == workspace);
         let above = within_repository(workspace).skip(1).map(Path::to_owned);
-        above.chain(known.into_iter().filter(is_below)).find_map(|other| {
+        Ok(above.chain(known.into_iter().filter(is_below)).find_map(|other| {
             let lease = Project::locate(&other).ok()?.workspace_lease();
             let holder = Lease::holder(&lease).filter(|it| it.liveness() != Liveness::Gone)?;
             Some((other, holder))
-        })
+        }))
+    }
+
+    /// Returns the runs of the project but one.
+    fn others(&self, run: &RunId) -> Result<Vec<RunEntry>, Error> {
+        let Some(project) = &self.project else { return Ok(Vec::new()) };
+        let unlisted = |source| {
+            let source = AcquireError::Io { path: project.path().to_owned(), source };
+            Error::Workspace { run: run.clone(), source }
+        };
+        let mut runs = project.runs().map_err(unlisted)?;
+        runs.retain(|entry| entry.run != *run);
+        Ok(runs)
     }
 
     /// Ends what other runs, whose supervisor died in this workspace, have left: two must not write to it.
-    fn end_what_was_left(&self, workspace: &Path, run: &RunId) {
-        let runs = self.project.as_ref().and_then(|project| project.runs().ok()).unwrap_or_default();
-        let here = runs.iter().filter(|entry| entry.run != *run && Path::new(&entry.workspace) == workspace);
+    fn end_what_was_left(&self, workspace: &Path, run: &RunId) -> Result<(), Error> {
+        let runs = self.others(run)?;
+        let here = runs.iter().filter(|entry| Path::new(&entry.workspace) == workspace);
         for entry in here.take(DEAD_RUNS_MAX) {
             let ended = process::end_leftovers(&mark_of(&entry.run));
             if ended > 0 {
@@ -83,6 +95,7 @@ impl Site {
                 tracing::warn!("ended {ended} that run {} had left in this workspace", entry.run);
             }
         }
+        Ok(())
     }
 }
 

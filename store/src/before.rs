@@ -45,7 +45,11 @@ impl Before {
         // Of a process that died while it opened the log. It was not synced, so nobody knows whether all of it is there.
         remove_if_there(fs::remove_dir_all(&copy)).map_err(InFile::at(&copy))?;
         let lines = Lines::remember(&mirror).map_err(InFile::at(&mirror))?;
-        let was_there = store.is_dir();
+        // An error here must not look like a missing store, which `put_back` would remove.
+        let was_there = match fs::metadata(&store) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            seen => seen.map_err(InFile::at(&store))?.is_dir(),
+        };
         let mut before = Self { store, was_there, copy: None, mirror, lines };
         if was_there && size_of(&before.store)? <= most {
             let copied = copy_folder(&before.store, &copy);

@@ -64,7 +64,7 @@ impl Engine {
         let file = folder.join("db");
         durable::create_folder(folder).map_err(|error| EngineError::InFile(InFile::at(folder)(error)))?;
         are_regular(folder).map_err(EngineError::InFile)?;
-        let is_new = !file.exists();
+        let is_new = !file.try_exists().map_err(EngineError::Io)?;
         threads_can_be_started().map_err(EngineError::Io)?;
         let db = open_when_free(folder).map_err(|error| match error {
             EngineError::Broken(_) if is_new => EngineError::Missing,

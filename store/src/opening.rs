@@ -508,7 +508,8 @@ impl Reconciler<'_> {
     /// Writes the mirror anew from the store. The old one, if it is there, is kept aside.
     pub(crate) fn rewrite_mirror(&mut self) -> Result<(), OpenError> {
         let path = self.folder.mirror();
-        let aside = path.exists().then(|| self.set_mirror_aside()).transpose()?;
+        let is_there = path.try_exists().map_err(OpenError::io(self.folder))?;
+        let aside = is_there.then(|| self.set_mirror_aside()).transpose()?;
         let last = self.engine.last().map_err(|error| OpenError::from_engine(self.folder, error))?;
         self.extend_mirror(Seq(1), last.unwrap_or_default())?;
         self.findings.push(Finding::MirrorRebuilt { aside });

@@ -378,7 +378,9 @@ impl Project {
     /// Looks at the folder of a run; `None` if there is none, or its creation was cut short.
     pub fn entry(&self, run: &RunId) -> Option<RunEntry> {
         let folder = self.run(run);
-        fs::symlink_metadata(folder.path()).ok()?;
+        if fs::symlink_metadata(folder.path()).is_err_and(|it| it.kind() == io::ErrorKind::NotFound) {
+            return None;
+        }
         match look(&folder) {
             Folder::Run(entry) => Some(entry),
             Folder::Unfinished(_) | Folder::Beginning => None,

@@ -45,6 +45,7 @@ const RULES: &[(&str, Rule)] = &[
     ("whatever reads what others wrote is fuzzed, and its seeds are tests", fuzz_targets),
     ("git starts in one closed environment: use adapters/src/git.rs", starts_of_git),
     ("a failed read is no absence: use unstuck_store::Read, or say in a comment why it is none", lost_errors),
+    ("a file of the state folder is opened in one way: use unstuck_store::regular", opened_state_files),
     ("a file for a person is written in one way, which follows no links", written_files),
 ];
 
@@ -147,6 +148,7 @@ fn each_rule_notices_what_it_is_about() {
             "let text = fs::read(path).ok();\n",
             ".ok() without a reason",
         ),
+        (opened_state_files, "store/src/new.rs", "let text = fs::read(path)?;\n", "fs::read( opens a file"),
     ];
     for table in [
         "[dependencies.unstuck-store]\nworkspace = true\n",
@@ -499,6 +501,27 @@ fn fuzz_targets(files: &[File]) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Finds where the store opens a file that may be a link, a pipe or a device.
+fn opened_state_files(files: &[File]) -> Vec<Finding> {
+    const WAYS: [&str; 5] =
+        ["File::open(", "File::create(", "fs::read(", "fs::read_to_string(", "fs::write("];
+    let is_meant = |name: &str| {
+        name.starts_with("store/src/")
+            && name != "store/src/regular.rs"
+            && !name.starts_with("store/src/system/")
+    };
+    let of_store = rust(files).filter(|file| is_meant(&file.name));
+    let opened = of_store.flat_map(|file| {
+        let lines = numbered(product_of(file));
+        let lines = lines.filter_map(|(number, line)| {
+            let way = WAYS.into_iter().find(|way| line.contains(way))?;
+            Some(finding(file, number, format!("{way} opens a file")))
+        });
+        lines.collect::<Vec<_>>()
+    });
+    opened.collect()
 }
 
 /// Finds where the product starts git by another way than the one function.
