@@ -6,9 +6,9 @@
 //! Start with [`Listing::open`].
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufRead as _, Read as _, Seek as _, SeekFrom, Write};
 use std::num::NonZero;
 use std::ops::Range;
 use std::path::Path;
@@ -166,6 +166,9 @@ struct Key {
 
 const KEY_BYTES: usize = 16;
 
+/// So many runs are examined before their rows go to the file: this bounds the memory of a first list.
+const AT_A_TIME: usize = if cfg!(test) { 2 } else { 4096 };
+
 enum Rows {
     InFile { file: File, begin: u64 },
     InMemory(Vec<u8>),
@@ -201,9 +204,8 @@ impl Kept {
         Some(Self { head, keys, ids, rows: Rows::InFile { file, begin } })
     }
 
-    /// Replaces the file. A loss of power may damage it; then it is made again.
-    fn write(&self, path: &Path) -> io::Result<()> {
-        let Rows::InMemory(rows) = &self.rows else { return Ok(()) };
+    /// Replaces the file by the rows of a merge. A loss of power may damage it; then it is made again.
+    fn write(&self, merge: &Merge, path: &Path) -> io::Result<Rows> {
         let head = serde_json::to_vec(&self.head)?;
         let temporary = path.with_file_name(format!(".tmp-listing-{}", std::process::id()));
         let mut file = io::BufWriter::new(regular::create(&temporary)?);
@@ -211,81 +213,161 @@ impl Kept {
         file.write_all(&head)?;
         self.keys.iter().try_for_each(|key| file.write_all(&key.bytes()))?;
         self.ids.iter().try_for_each(|id| writeln!(file, "{id}"))?;
-        file.write_all(rows)?;
-        file.into_inner().map_err(|error| error.into_error())?;
-        fs::rename(temporary, path)
+        let begin = file.stream_position()?;
+        merge.write_to(&self.rows, &mut file)?;
+        let file = file.into_inner().map_err(|error| error.into_error())?;
+        fs::rename(temporary, path)?;
+        Ok(Rows::InFile { file, begin })
     }
 
-    fn bytes(&mut self, rows: Range<usize>) -> io::Result<Vec<u8>> {
+    /// Takes the rows of a merge over, and writes the file if that is possible.
+    fn take(&mut self, merge: &Merge, path: &Path) -> io::Result<()> {
+        self.rows = match self.write(merge, path) {
+            Ok(rows) => rows,
+            Err(error) => {
+                tracing::debug!("the list of runs was not written: {error}");
+                let mut rows = Vec::new();
+                merge.write_to(&self.rows, &mut rows)?;
+                Rows::InMemory(rows)
+            }
+        };
+        Ok(())
+    }
+
+    fn bytes(&self, rows: Range<usize>) -> io::Result<Vec<u8>> {
         let begins = |row: usize| row.checked_sub(1).map_or(0, |before| u64::from(self.keys[before].end));
         let (from, to) = (begins(rows.start), begins(rows.end));
-        match &mut self.rows {
-            Rows::InMemory(all) => {
-                let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
-                all.get(place(from)..place(to)).map(<[u8]>::to_vec).ok_or_else(damaged)
-            }
-            Rows::InFile { file, begin } => {
-                file.seek(SeekFrom::Start(*begin + from))?;
-                let mut bytes = Vec::new();
-                io::Read::by_ref(file)
-                    .take(to.checked_sub(from).ok_or_else(damaged)?)
-                    .read_to_end(&mut bytes)?;
-                Ok(bytes)
-            }
-        }
+        let mut bytes = Vec::new();
+        self.rows.reader(from)?.take(to.checked_sub(from).ok_or_else(damaged)?).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
-    fn summaries(&mut self, rows: Range<usize>) -> io::Result<Vec<Summary>> {
+    fn summaries(&self, rows: Range<usize>) -> io::Result<Vec<Summary>> {
         let bytes = self.bytes(rows)?;
         let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         lines.map(|line| serde_json::from_slice(line).map_err(|_| damaged())).collect()
     }
 
-    /// Takes some runs out, and puts others in, in order.
-    fn change(&mut self, removed: &BTreeSet<String>, added: &[Summary]) -> io::Result<()> {
-        let bytes = self.bytes(0..self.keys.len())?;
-        let mut total = self.head.total;
-        let mut rows: Vec<(Key, &[u8])> = Vec::with_capacity(self.keys.len() + added.len());
-        for (key, row) in self.keys.iter().zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
-            match removed.contains(run_of(row).ok_or_else(damaged)?) {
-                true => total = without(total, &serde_json::from_slice(row).map_err(|_| damaged())?),
-                false => rows.push((*key, row)),
+    /// Returns the rows of some runs, by their places.
+    fn find(&self, runs: &BTreeSet<String>) -> io::Result<BTreeMap<usize, Summary>> {
+        let mut found = BTreeMap::new();
+        if runs.is_empty() {
+            return Ok(found);
+        }
+        let mut lines = io::BufReader::new(self.rows.reader(0)?);
+        let mut row = Vec::new();
+        for at in 0..self.keys.len() {
+            row.clear();
+            lines.read_until(b'\n', &mut row)?;
+            if runs.contains(run_of(&row).ok_or_else(damaged)?) {
+                found.insert(at, serde_json::from_slice(&row).map_err(|_| damaged())?);
             }
         }
-        if rows.len() + removed.len() < self.keys.len() {
-            return Err(damaged());
+        if found.len() > runs.len() { Err(damaged()) } else { Ok(found) }
+    }
+
+    /// Takes some runs out, and puts others in, in order. The rows are those of the merge then.
+    fn change(&mut self, removed: &BTreeSet<String>, added: &[Summary]) -> io::Result<Merge> {
+        let found = self.find(removed)?;
+        self.head.total = found.values().fold(self.head.total, without);
+        let mut rows: Vec<(Key, Piece)> = Vec::with_capacity(self.keys.len() + added.len());
+        let mut begin = 0;
+        for (at, key) in self.keys.iter().enumerate() {
+            if !found.contains_key(&at) {
+                rows.push((*key, Piece { is_new: false, bytes: begin..key.end.into() }));
+            }
+            begin = key.end.into();
         }
-        let own: Vec<&Summary> = added.iter().filter(|row| !row.is_child).collect();
-        let lines: Vec<Vec<u8>> = own.iter().map(|row| line_of(row)).collect::<io::Result<_>>()?;
-        rows.extend(own.iter().zip(&lines).map(|(row, line)| (Key::of(row), line.as_slice())));
+        let mut merge = Merge::default();
+        for row in added.iter().filter(|row| !row.is_child) {
+            let begin = merge.new.len() as u64;
+            serde_json::to_writer(&mut merge.new, row)?;
+            merge.new.push(b'\n');
+            rows.push((Key::of(row), Piece { is_new: true, bytes: begin..merge.new.len() as u64 }));
+            self.head.total = self.head.total.plus(row);
+        }
         let now = text::now();
         rows.sort_by_key(|(key, _)| key.rank(now));
-        let mut all = Vec::with_capacity(rows.iter().map(|(_, row)| row.len()).sum());
-        let keys = rows.iter().map(|(key, row)| {
-            all.extend_from_slice(row);
-            u32::try_from(all.len()).map(|end| Key { end, ..*key }).map_err(io::Error::other)
-        });
-        self.keys = keys.collect::<io::Result<_>>()?;
-        self.head.total = own.iter().fold(total, |total, row| total.plus(row));
+        let mut end = 0;
+        self.keys.clear();
+        for (key, piece) in rows {
+            end += piece.bytes.end.checked_sub(piece.bytes.start).ok_or_else(damaged)?;
+            self.keys.push(Key { end: u32::try_from(end).map_err(io::Error::other)?, ..key });
+            merge.push(piece);
+        }
         self.ids.retain(|id| !removed.contains(id));
         self.ids.extend(added.iter().map(|row| row.run.to_string()));
         self.ids.sort_unstable();
-        self.rows = Rows::InMemory(all);
-        Ok(())
+        Ok(merge)
     }
 
     /// Writes down what belongs together.
     fn seal(&mut self, changes: Changes, live: Vec<RunId>) {
-        let Rows::InMemory(rows) = &self.rows else { return };
         self.head = Head {
             program: program(),
             changes,
             rows: self.keys.len(),
             ids_bytes: self.ids.iter().map(|id| id.len() + 1).sum(),
-            rows_bytes: rows.len() as u64,
+            rows_bytes: self.keys.last().map_or(0, |key| key.end.into()),
             live,
             total: self.head.total,
         };
+    }
+}
+
+/// The rows that a changed list has: parts of the rows before, and new ones.
+#[derive(Default)]
+struct Merge {
+    pieces: Vec<Piece>,
+    new: Vec<u8>,
+}
+
+/// Some bytes of the rows before, or of the new ones.
+struct Piece {
+    is_new: bool,
+    bytes: Range<u64>,
+}
+
+impl Merge {
+    /// Adds a piece behind the others.
+    fn push(&mut self, piece: Piece) {
+        match self.pieces.last_mut() {
+            Some(last) if last.is_new == piece.is_new && last.bytes.end == piece.bytes.start => {
+                last.bytes.end = piece.bytes.end;
+            }
+            _ => self.pieces.push(piece),
+        }
+    }
+
+    fn write_to(&self, before: &Rows, out: &mut impl Write) -> io::Result<()> {
+        for Piece { is_new, bytes } in &self.pieces {
+            let mut from = match is_new {
+                true => Box::new(&self.new[usize::try_from(bytes.start).unwrap_or(usize::MAX)..]),
+                false => before.reader(bytes.start)?,
+            };
+            let length = bytes.end - bytes.start;
+            if io::copy(&mut from.by_ref().take(length), out)? != length {
+                return Err(damaged());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Rows {
+    /// Reads from a place on.
+    fn reader(&self, from: u64) -> io::Result<Box<dyn io::Read + '_>> {
+        match self {
+            Self::InMemory(all) => {
+                let rest = usize::try_from(from).ok().and_then(|from| all.get(from..));
+                Ok(Box::new(rest.ok_or_else(damaged)?))
+            }
+            Self::InFile { file, begin } => {
+                let mut file = file;
+                file.seek(SeekFrom::Start(begin + from))?;
+                Ok(Box::new(file))
+            }
+        }
     }
 }
 
@@ -295,12 +377,6 @@ fn damaged() -> io::Error {
 
 fn program() -> String {
     unstuck_runner::launch::program()
-}
-
-fn line_of(row: &Summary) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(row)?;
-    line.push(b'\n');
-    Ok(line)
 }
 
 /// Returns the run that a row begins with.
@@ -393,46 +469,61 @@ impl<'a> Listing<'a> {
             due.extend(there.iter().filter(|id| !is_known(id)).cloned());
             gone.extend(self.kept.ids.iter().filter(|id| !there.contains(*id)).cloned());
         }
-        let (mut closed, mut live, mut live_ids) = (Vec::new(), Vec::new(), Vec::new());
-        for (id, examined) in self.examine_all(&due) {
-            match examined {
-                Examined::Closed(row) => closed.push(*row),
-                Examined::Live(row) => {
-                    live.extend(row.map(|row| *row));
-                    live_ids.push(RunId::from(id.as_str()));
+        let due: Vec<String> = due.into_iter().collect();
+        let (mut live, mut live_ids) = (Vec::new(), Vec::new());
+        let mut removed = gone;
+        let mut merge = None;
+        for due in due.chunks(AT_A_TIME) {
+            if let Some(merge) = merge.take() {
+                // A list that is cut short here has the state of no folder, so all of it is examined again.
+                self.kept.seal(Changes::default(), Vec::new());
+                self.kept.take(&merge, &self.runs.listing())?;
+            }
+            let mut closed = Vec::new();
+            for (id, examined) in self.examine_all(due) {
+                match examined {
+                    Examined::Closed(row) => closed.push(*row),
+                    Examined::Live(row) => {
+                        live.extend(row.map(|row| *row));
+                        live_ids.push(RunId::from(id.as_str()));
+                    }
+                    Examined::Nothing => {}
                 }
-                Examined::Nothing => {}
+            }
+            removed.extend(due.iter().cloned());
+            removed.retain(|id| self.kept.ids.binary_search(id).is_ok());
+            if !closed.is_empty() || !removed.is_empty() {
+                merge = Some(self.kept.change(&removed, &closed)?);
+                removed.clear();
             }
         }
         live.retain(|row| !row.is_child);
         live.sort_by_key(|row| Key::of(row).rank(text::now()));
         self.live = live;
-        if gone.is_empty()
-            && closed.is_empty()
+        if merge.is_none()
+            && removed.is_empty()
             && opened.is_empty()
-            && stale.is_empty()
             && live_ids == self.kept.head.live
-            && changes == *before
+            && changes == self.kept.head.changes
         {
             return Ok(());
         }
-        let removed = due.into_iter().chain(gone).filter(|id| self.kept.ids.binary_search(id).is_ok());
-        self.kept.change(&removed.collect(), &closed)?;
+        removed.retain(|id| self.kept.ids.binary_search(id).is_ok());
+        let merge = match merge {
+            Some(merge) => merge,
+            None => self.kept.change(&removed, &[])?,
+        };
         self.kept.seal(changes, live_ids);
-        if let Err(error) = self.kept.write(&self.runs.listing()) {
-            tracing::debug!("the list of runs was not written: {error}");
-        }
-        Ok(())
+        self.kept.take(&merge, &self.runs.listing())
     }
 
-    fn examine_all(&self, due: &BTreeSet<String>) -> Vec<(String, Examined)> {
-        let ids: Vec<&String> = due.iter().collect();
-        let examine = |ids: &[&String]| -> Vec<(String, Examined)> {
-            ids.iter().map(|id| ((*id).clone(), (self.examine)(&RunId::from(id.as_str())))).collect()
+    fn examine_all(&self, ids: &[String]) -> Vec<(String, Examined)> {
+        let examine = |ids: &[String]| -> Vec<(String, Examined)> {
+            ids.iter().map(|id| (id.clone(), (self.examine)(&RunId::from(id.as_str())))).collect()
         };
         let parts = thread::available_parallelism().map_or(1, NonZero::get);
         if ids.len() < 2 * parts {
-            return examine(&ids);
+            return examine(ids);
         }
         let size = ids.len().div_ceil(parts);
         thread::scope(|scope| {
