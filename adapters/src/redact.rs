@@ -76,6 +76,9 @@ impl Redactor {
                 normal.add(Normal::of_value(&form), &mark);
             }
         }
+        if plain.0.is_empty() && normal.0.is_empty() {
+            return Self::default();
+        }
         let patterns = Search::new(plain.0).zip(Search::new(normal.0));
         Self { patterns: patterns.map(|(plain, normal)| Arc::new(Patterns { plain, normal })) }
     }
