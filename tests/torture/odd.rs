@@ -1,16 +1,39 @@
 //! What is no file where a file of the state folder must be: a pipe, a link, a folder, or masses of nothing.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
 use crate::place::Place;
+use crate::sample;
 
-/// Commands that look, and that go on.
-const COMMANDS: [&[&str]; 8] =
-    [&[], &["runs"], &["show"], &["events"], &["doctor"], &["verify"], &["resume"], &["run", "flow.yaml"]];
+/// Commands that read the state folder, and those that write to it.
+const COMMANDS: [&[&str]; 18] = [
+    &[],
+    &["runs"],
+    &["show"],
+    &["why"],
+    &["events"],
+    &["replay"],
+    &["report", "--md"],
+    &["diff"],
+    &["artifacts"],
+    &["export"],
+    &["doctor"],
+    &["verify"],
+    &["gc"],
+    &["stop"],
+    &["undo", "@last@first"],
+    &["checkout", "@last@last", "--to", "../copy"],
+    &["resume"],
+    &["run", "flow.yaml"],
+];
+
+/// How many of the cases are tried on every change.
+const SAMPLES: usize = 150;
 
 /// Puts something in place of a file.
 type Plant = fn(&Path);
@@ -31,41 +54,66 @@ fn ten_gigabytes_of_nothing(at: &Path) {
     fs::File::create(at).and_then(|file| file.set_len(10 << 30)).expect("the folder is ours");
 }
 
+/// A character device that never ends. Only root can make one.
+fn device(at: &Path) {
+    let made =
+        std::process::Command::new("mknod").arg(at).args(["c", "1", "5"]).stderr(Stdio::null()).status();
+    if !made.is_ok_and(|it| it.success()) {
+        pipe(at);
+    }
+}
+
+/// Returns all files below a folder.
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).expect("the folder is ours") {
+        let path = entry.expect("a readable entry").path();
+        if path.is_dir() { files.extend(files_in(&path)) } else { files.push(path) }
+    }
+    files
+}
+
 #[test]
 fn no_command_waits_for_what_is_no_file_in_the_state_folder() {
-    const OF_RUN: [&str; 4] = ["events.jsonl", "lease", "format", "checkpoint"];
-    const OF_PROJECT: [&str; 3] = ["index", "workspace.lease", "snapshots.git/unstuck.lock"];
-    let place = Place::new();
-    assert!(place.unstuck(&["run", "flow.yaml"]).status.success());
-    let run = place.runs().pop().expect("a run");
-    let project = run.parent().and_then(Path::parent).expect("a project");
-    let files =
-        OF_RUN.map(|name| run.join(name)).into_iter().chain(OF_PROJECT.map(|name| project.join(name)));
-    let plants: [(&str, Plant); 4] = [
+    const MISSING: [&str; 3] = ["consents.jsonl", "listing", "index"];
+    let plants: [(&str, Plant); 5] = [
         ("a pipe", pipe),
+        ("a device", device),
         ("a link", link_to_itself),
         ("a folder", folder),
         ("nothing but zeros", ten_gigabytes_of_nothing),
     ];
-    for file in files {
-        for (what, plant) in plants {
-            let aside = place.path().join("aside");
-            let was_there = fs::rename(&file, &aside).is_ok();
-            plant(&file);
-            // What keeps nobody waiting is tried with fewer.
-            let commands = if what == "a pipe" { &COMMANDS[..] } else { &COMMANDS[4..6] };
-            for command in commands {
-                // The watchdog bites what hangs.
-                let ended = place.unstuck(command);
-                let said = String::from_utf8_lossy(&ended.stderr);
-                assert!(ended.status.code().is_some(), "{what} at {}: {command:?}: {said}", file.display());
-                assert!(!said.contains("panicked"), "{what} at {}: {command:?}: {said}", file.display());
-            }
-            let gone = fs::remove_file(&file).or_else(|_| fs::remove_dir_all(&file));
-            if was_there {
-                gone.and_then(|()| fs::rename(&aside, &file)).expect("the folder is ours");
-            }
+    let place = Place::new();
+    assert!(place.unstuck(&["run", "flow.yaml"]).status.success());
+    assert!(place.unstuck(&["runs"]).status.success());
+    let run = place.runs().pop().expect("a run");
+    let project = run.parent().and_then(Path::parent).expect("a project");
+    let is_meant = |it: &PathBuf| !it.components().any(|part| part.as_os_str() == "objects");
+    let mut files: Vec<PathBuf> = files_in(project).into_iter().filter(is_meant).collect();
+    files.extend(MISSING.map(|name| project.join(name)));
+    files.sort();
+    files.dedup();
+    let cases: Vec<_> = files
+        .iter()
+        .flat_map(|file| plants.iter().map(move |plant| (file, plant)))
+        .flat_map(|(file, plant)| COMMANDS.iter().map(move |command| (file, plant, *command)))
+        .collect();
+    let tried = sample::of("odd files", cases.len(), SAMPLES);
+    println!("{} files, {} cases, {} tried", files.len(), cases.len(), tried.len());
+    for (file, (what, plant), command) in tried.into_iter().map(|at| cases[at - 1]) {
+        let aside = place.path().join("aside");
+        let was_there = fs::rename(file, &aside).is_ok();
+        plant(file);
+        // The watchdog bites what hangs.
+        let ended = place.unstuck(command);
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.code().is_some(), "{what} at {}: {command:?}: {said}", file.display());
+        assert!(!said.contains("panicked"), "{what} at {}: {command:?}: {said}", file.display());
+        let _may_be_gone = fs::remove_file(file).or_else(|_| fs::remove_dir_all(file));
+        if was_there {
+            fs::rename(&aside, file).expect("the folder is ours");
         }
+        let _may_be_missing = fs::remove_dir_all(place.path().join("copy"));
     }
 }
 
