@@ -15,6 +15,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use unstuck_core::failure::registry::FORMATS;
 use unstuck_core::failure::{Output, extract};
 
 /// Each figure is the best of so many rounds, or of as many as this time has room for: a few alone of a short text tell
@@ -52,6 +53,18 @@ fn main() {
             heads.len(),
             || failures(heads.as_bytes()),
             heads.as_bytes(),
+        );
+    }
+    // Lines that make every reader look: no output of a check is read beyond its last 2 MB.
+    for format in FORMATS.iter().filter(|format| !format.marks.is_empty()) {
+        let lines = format.marks.iter().map(|mark| format!("{}\n", mark.trim_matches('\n')));
+        let block = lines.collect::<String>();
+        let marks = block.repeat((2 << 20) / block.len());
+        row(
+            &format!("2 MB of marks: {}", format.name),
+            marks.len(),
+            || failures(marks.as_bytes()),
+            marks.as_bytes(),
         );
     }
     for thousands in [10, 100, 1000] {
