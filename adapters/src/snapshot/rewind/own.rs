@@ -97,11 +97,16 @@ pub(super) fn put_back(
             is.standing.commit = is.branches.get(name).cloned();
         }
     }
-    let branches = gone(&is.branches, &was.branches);
+    let mut branches = gone(&is.branches, &was.branches);
+    branches.extend(moved(&is, &was));
     let held =
         |(is, was)| (Held { tree: is, unknown: &unknown.now }, Held { tree: was, unknown: &unknown.then });
     let others = folders.map(held).map_or(Ok(Vec::new()), |(is, was)| refs::changed(&of.store, is, was))?;
-    let wanted = branches.iter().chain(&others).map(|it| it.was.as_str());
+    let dropped = match folders.filter(|_| stands.stash == stood.stash) {
+        Some((is, was)) => dropped_stashes(&of.store, is, was)?,
+        None => Vec::new(),
+    };
+    let wanted = branches.iter().chain(&others).map(|it| &it.was).chain(&dropped).map(String::as_str);
     if folders.is_some() && !has_objects(&at, wanted.chain(was.standing.commit.as_deref())) {
         rewound.give_objects_back(of)?;
     }
@@ -109,8 +114,9 @@ pub(super) fn put_back(
     rewound.bring_back(&at, "tags and other refs", &others);
     rewound.head(&at, &is, &was);
     if let Some(folders) = folders {
-        if others.iter().any(|it| it.name == refs::STASH) {
-            files::put_back(of, GIT, folders, unknown, |path, _| path == b"logs/refs/stash", rewound)?;
+        rewound.done.extend((!dropped.is_empty()).then(|| "has the older stashes again".to_owned()));
+        if !dropped.is_empty() || others.iter().any(|it| it.name == refs::STASH) {
+            files::put_back(of, GIT, folders, unknown, |path, _| path == STASH_LOG, rewound)?;
         }
     } else if is.standing.commit != was.standing.commit {
         let why = "stays as it is: what is staged is in no snapshot here; git reset makes it as HEAD is";
@@ -118,6 +124,41 @@ pub(super) fn put_back(
     }
     Ok(true)
 }
+
+/// Returns the branches that name another commit than they did, but those that HEAD goes back to or that another checkout is on.
+fn moved(is: &State, was: &State) -> Vec<Changed> {
+    let is_elsewhere = |name: &str| {
+        let head = format!("ref: refs/heads/{name}");
+        is.standing.elsewhere.values().any(|other| *other == head)
+    };
+    let then = was.branches.iter().filter(|(name, target)| {
+        is_object_name(target) && Some(*name) != was.standing.branch.as_ref() && !is_elsewhere(name)
+    });
+    let moved = then.filter_map(|(name, target)| {
+        let now = is.branches.get(name).filter(|now| *now != target && is_object_name(now))?;
+        Some(Changed { is: Some(now.clone()), ..Changed::branch(name, target) })
+    });
+    moved.collect()
+}
+
+/// Returns the commits of older stashes that are not in the log of the stash any more.
+fn dropped_stashes(store: &Store, is: Digest, was: Digest) -> Result<Vec<String>, Error> {
+    let log = |git| -> Result<Vec<String>, Error> {
+        let file = tree::find(store, git, STASH_LOG)?.filter(|it| !it.is_folder());
+        let text = file.map_or(Ok(Vec::new()), |it| store.blob(&it.id))?;
+        let names = String::from_utf8_lossy(&text)
+            .lines()
+            .filter_map(|it| it.split(' ').nth(1).map(str::to_owned))
+            .collect();
+        Ok(names)
+    };
+    let (now, mut dropped) = (log(is)?, log(was)?);
+    dropped.retain(|name| !now.contains(name));
+    Ok(dropped)
+}
+
+/// The older stashes are in this file.
+const STASH_LOG: &[u8] = b"logs/refs/stash";
 
 /// Returns what of the repository could not be read for a snapshot.
 fn unread(snapshot: &Snapshot, parts: &Parts) -> Option<String> {
@@ -235,7 +276,7 @@ impl Rewound {
         match change(at, changed.iter().flat_map(Changed::taken_back).collect()) {
             Ok(()) => self.done.extend(told(changed.iter().map(Changed::told))),
             Err(why) => {
-                self.leave(&format!(".git: {what}"), format!("those that are gone are not back: {why}"));
+                self.leave(&format!(".git: {what}"), format!("they are not what they were: {why}"));
             }
         }
     }
