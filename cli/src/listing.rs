@@ -460,16 +460,19 @@ impl<'a> Listing<'a> {
         let changes = self.runs.changes();
         let before = &self.kept.head.changes;
         let opened = self.runs.opened_since(before).ok_or_else(damaged)?;
-        let mut due: BTreeSet<String> = stale.clone();
+        let mut due: Vec<String> = stale.iter().cloned().collect();
         due.extend(opened.iter().chain(&self.kept.head.live).map(ToString::to_string));
         let mut gone = BTreeSet::new();
         if !changes.has_same_runs(before) {
-            let there: BTreeSet<String> = self.runs.names()?.iter().map(ToString::to_string).collect();
-            let is_known = |id: &String| self.kept.ids.binary_search(id).is_ok();
-            due.extend(there.iter().filter(|id| !is_known(id)).cloned());
-            gone.extend(self.kept.ids.iter().filter(|id| !there.contains(*id)).cloned());
+            let mut there = self.runs.names()?;
+            there.sort_unstable();
+            let is_there = |id: &str| there.binary_search_by(|it| it.as_str().cmp(id)).is_ok();
+            let is_known = |id: &str| self.kept.ids.binary_search_by(|it| it.as_str().cmp(id)).is_ok();
+            due.extend(there.iter().filter(|id| !is_known(id.as_str())).map(ToString::to_string));
+            gone.extend(self.kept.ids.iter().filter(|id| !is_there(id)).cloned());
         }
-        let due: Vec<String> = due.into_iter().collect();
+        due.sort_unstable();
+        due.dedup();
         let (mut live, mut live_ids) = (Vec::new(), Vec::new());
         let mut removed = gone;
         let mut merge = None;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -335,16 +335,21 @@ impl Project {
         if (index, &end) != (before.index, &before.end) {
             return None;
         }
-        let rest = match regular::open(&self.index()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            file => regular::rest_of(file.ok()?, before.index).ok()?,
+        let mut file = match regular::open(&self.index()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(Vec::new()),
+            file => file.ok()?,
         };
-        let lines = rest.split(|byte| *byte == b'\n');
-        let run = |line: &[u8]| {
-            let opened = serde_json::from_slice::<Opened>(line).map(|it| it.opened).ok();
-            opened.or_else(|| serde_json::from_slice::<RunEntry>(line).map(|it| it.run).ok())
-        };
-        Some(lines.filter_map(run).collect())
+        file.seek(SeekFrom::Start(before.index)).ok()?;
+        if file.metadata().ok()?.len().saturating_sub(before.index) > regular::LINE_MAX {
+            return None;
+        }
+        let mut runs = Vec::new();
+        for line in BufReader::new(file).split(b'\n') {
+            let line = line.ok()?;
+            let opened = serde_json::from_slice::<Opened>(&line).map(|it| it.opened).ok();
+            runs.extend(opened.or_else(|| serde_json::from_slice::<RunEntry>(&line).map(|it| it.run).ok()));
+        }
+        Some(runs)
     }
 
     /// Returns the size of the index up to `most`, and a digest of its end there.
