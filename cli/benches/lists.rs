@@ -21,7 +21,7 @@ const ROUNDS: usize = 21;
 /// Rows of a page of `unstuck runs`.
 const PAGE: usize = 50;
 
-/// The folder of the runs, for a process of its own whose children's peak is that of pages alone.
+/// The folder of the runs, for another process: the peak of a child is never below the memory of the process that starts it.
 const OF_PAGES: &str = "UNSTUCK_BENCH_PAGES";
 
 fn main() {
@@ -32,25 +32,25 @@ fn main() {
     let scratch = tempfile::tempdir().expect("a temporary folder");
     fs::create_dir(scratch.path().join("work")).expect("a workspace");
     make(scratch.path(), count);
-    println!("limit: start (--version): {}", median(scratch.path(), &["--version"]));
-    let begun = Instant::now();
-    run(scratch.path(), &["runs"]);
-    println!("the first list of {count} runs, which reads all their logs: {}", ms(begun.elapsed()));
-    let used = Usage::of_children();
-    println!("processor time so far: {}, peak memory: {:.1} MB", ms(used.cpu), used.peak_mb);
     let mut of_pages = Command::new(std::env::current_exe().expect("a program"));
     let status = of_pages.env(OF_PAGES, scratch.path()).status();
     assert!(status.expect("the program can be started").success());
 }
 
 fn pages(scratch: &Path, count: usize) {
+    println!("limit: start (--version): {}", median(scratch, &["--version"]));
+    let begun = Instant::now();
+    run(scratch, &["runs"]);
+    println!("the first list of {count} runs, which reads all their logs: {}", ms(begun.elapsed()));
+    let used = Usage::of_children();
+    println!("processor time so far: {}, peak memory: {:.1} MB", ms(used.cpu), used.peak_mb);
     let middle = id(count / 2);
     for page in [1, count / PAGE / 2, count / PAGE] {
         println!("page {page}: {}", median(scratch, &["runs", "--page", &page.to_string()]));
     }
     println!("show ID: {}", median(scratch, &["show", middle.as_str()]));
     println!("show with the beginning of an id: {}", median(scratch, &["show", &middle.as_str()[..8]]));
-    println!("peak memory of these: {:.1} MB", Usage::of_children().peak_mb);
+    println!("peak memory with these: {:.1} MB", Usage::of_children().peak_mb);
     run(scratch, &["run", "--quiet", "one.yaml"]);
     let begun = Instant::now();
     run(scratch, &["runs"]);

@@ -459,7 +459,11 @@ impl<'a> Listing<'a> {
     fn refresh(&mut self, stale: &BTreeSet<String>) -> io::Result<()> {
         let changes = self.runs.changes();
         let before = &self.kept.head.changes;
-        let opened = self.runs.opened_since(before).ok_or_else(damaged)?;
+        let opened = match self.kept.ids.is_empty() {
+            // Each run is unknown, so it is examined anyway.
+            true => Vec::new(),
+            false => self.runs.opened_since(before).ok_or_else(damaged)?,
+        };
         let mut due: Vec<String> = stale.iter().cloned().collect();
         due.extend(opened.iter().chain(&self.kept.head.live).map(ToString::to_string));
         let mut gone = BTreeSet::new();

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -412,9 +412,11 @@ impl Project {
 
     /// Returns what the index has; lines that are not readable are passed over.
     fn indexed(&self) -> BTreeMap<RunId, RunEntry> {
-        let text = regular::read(&self.index()).unwrap_or_default();
-        text.split(|byte| *byte == b'\n')
-            .filter_map(|line| serde_json::from_slice::<RunEntry>(line).ok())
+        let Ok(file) = regular::open(&self.index()) else { return BTreeMap::new() };
+        // Runs of a longer index are looked up in their folders.
+        let lines = BufReader::new(file.take(regular::LINE_MAX)).split(b'\n').map_while(Result::ok);
+        lines
+            .filter_map(|line| serde_json::from_slice::<RunEntry>(&line).ok())
             .map(|entry| (entry.run.clone(), entry))
             .collect()
     }
