@@ -1,6 +1,6 @@
 //! The last thing that the machine lacked: disk, descriptors, processes or memory.
 //!
-//! What fails for that reason says nothing about the work of a step. Code that records failures asks here first, and stops
+//! A failure for that reason says nothing about the work of a step. Code that records failures asks here first, and stops
 //! the run so that it can be resumed. Start with [`report`].
 
 use std::error::Error;

@@ -266,7 +266,7 @@ impl Kept {
         if found.len() > runs.len() { Err(damaged()) } else { Ok(found) }
     }
 
-    /// Takes some runs out, and puts others in, in order. The rows are those of the merge then.
+    /// Takes some runs out, and puts others in, in order. Returns the new rows.
     fn change(&mut self, removed: &BTreeSet<String>, added: &[Summary]) -> io::Result<Merge> {
         let found = self.find(removed)?;
         self.head.total = found.values().fold(self.head.total, without);

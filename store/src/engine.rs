@@ -18,7 +18,7 @@ use unstuck_core::id::Seq;
 use crate::durable;
 use crate::envelope;
 use crate::event_store::ReadError;
-use crate::regular::{self, InFile};
+use crate::regular::{self, InFile, LINE_MAX};
 use crate::system;
 use crate::waker::Waker;
 
@@ -195,9 +195,14 @@ fn are_regular(folder: &Path) -> Result<(), InFile> {
             are_regular(&path)?;
             continue;
         }
-        match regular::open(&path) {
+        let opened = regular::open(&path).and_then(|file| file.metadata());
+        match opened {
             // A database that is just being closed removes files.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // sled reads its few settings as a whole.
+            Ok(seen) if path.ends_with("conf") && seen.len() > LINE_MAX => {
+                return Err(InFile::at(&path)(regular::too_long("the file")));
+            }
             opened => opened.map(drop).map_err(InFile::at(&path))?,
         }
     }

@@ -10,6 +10,9 @@ use crate::system;
 /// No line of a log is longer; nor is more read of a file that is small.
 pub const LINE_MAX: u64 = 64 << 20;
 
+/// No file of the state folder is read into memory that is larger.
+const LARGE_MAX: u64 = 1 << 30;
+
 /// Opens a file for reading.
 ///
 /// # Errors
@@ -46,15 +49,23 @@ pub fn create(path: &Path) -> io::Result<File> {
     file.set_len(0).map(|()| file)
 }
 
-/// Reads a file of any size.
+/// Reads a file that may be large, up to a gigabyte.
 ///
 /// # Errors
 ///
 /// The error of the system, or the kind of the entry at this place.
 pub fn read_large(path: &Path) -> io::Result<Vec<u8>> {
+    up_to(LARGE_MAX, open(path)?)
+}
+
+fn up_to(most: u64, file: File) -> io::Result<Vec<u8>> {
+    // Such a file may be sparse, so its size is looked at before it is read.
+    if file.metadata()?.len() > most {
+        return Err(longer("the file", most));
+    }
     let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes)?;
-    Ok(bytes)
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(longer("the file", most)) } else { Ok(bytes) }
 }
 
 /// Reads a small file of text.
@@ -96,8 +107,11 @@ pub fn first_line(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Returns the error for what is larger than it may be.
 pub(crate) fn too_long(what: &str) -> io::Error {
-    let text = format!("{what} is longer than {} MiB", LINE_MAX >> 20);
-    io::Error::new(io::ErrorKind::InvalidData, text)
+    longer(what, LINE_MAX)
+}
+
+fn longer(what: &str, most: u64) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{what} is longer than {} MiB", most >> 20))
 }
 
 /// Makes sure that nothing but a folder, or a link to one, is where a folder must be; it may be missing.
@@ -185,6 +199,7 @@ mod tests {
             }
         }
         assert_eq!(read(&at("huge")).unwrap_err().to_string(), "the file is longer than 64 MiB");
+        assert_eq!(read_large(&at("huge")).unwrap_err().to_string(), "the file is longer than 1024 MiB");
         assert_eq!(first_line(&at("huge")).unwrap_err().to_string(), "its first line is longer than 64 MiB");
     }
 }

@@ -1,4 +1,4 @@
-//! What restoring files means: which changes the run made, and which were made while it was not at work.
+//! The plan of restoring files: which changes the run made, and which were made while it was not at work.
 //!
 //! It is separate from the restoring because a person reads it first. Start at [`plan`].
 

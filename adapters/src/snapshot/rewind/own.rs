@@ -141,7 +141,7 @@ fn moved(is: &State, was: &State) -> Vec<Changed> {
     moved.collect()
 }
 
-/// Returns the commits of older stashes that are not in the log of the stash any more.
+/// Returns the commits of older stashes that the log of the stash has lost.
 fn dropped_stashes(store: &Store, is: Digest, was: Digest) -> Result<Vec<String>, Error> {
     let log = |git| -> Result<Vec<String>, Error> {
         let file = tree::find(store, git, STASH_LOG)?.filter(|it| !it.is_folder());
