@@ -255,7 +255,8 @@ impl Site {
         };
         // Nothing is said of the workspace where the run does not go on.
         runner.state().admits(&order).map_err(crate::Error::from)?;
-        let Found { left, now } = self.found(&runner, accept_drift)?;
+        // A run that begins anew has nothing to compare with, which is known and warned of.
+        let Found { left, now } = self.found(&runner, accept_drift || begins_anew)?;
         runner.record(order)?;
         // While the attempt still counts as under way: if this supervisor dies too, the next one must not take for a
         // person's what is the attempt's.
@@ -456,7 +457,8 @@ impl Site {
             return Ok(Found { left: None, now: self.edits(runner, last, now, accepted)? });
         }
         // What a lost attempt left is nobody's edit, nor what was left when no snapshot could be taken.
-        let files = runner.drift(last, &now)?;
+        // Only a warning depends on it.
+        let files = runner.drift(last, &now).unwrap_or_default();
         if !files.is_empty() {
             let files = snapshots::named(&files);
             match state.in_flight().next() {
@@ -480,7 +482,12 @@ impl Site {
         accepted: bool,
     ) -> Result<Option<Box<Snapshot>>, Error> {
         let state = runner.state();
-        let mut files = runner.drift(was, &now)?;
+        let drift = |was: &Snapshot| match runner.drift(was, &now) {
+            // Whatever differs is accepted.
+            Err(_) if accepted => Ok(Vec::new()),
+            files => files,
+        };
+        let mut files = drift(was)?;
         // That a person edits the workflow file is said elsewhere, and changes nothing here.
         let of_workflow = state.started().and_then(|started| started.workflow_file.clone());
         files.retain(|file| !of_workflow.as_ref().is_some_and(|path| Path::new(path).ends_with(file)));
@@ -488,7 +495,7 @@ impl Site {
         let mut is_of_children = false;
         if !files.is_empty() {
             for left in self.left_by_children(state) {
-                let others = runner.drift(&left, &now)?;
+                let others = drift(&left)?;
                 files.retain(|file| others.contains(file));
             }
             is_of_children = files.is_empty();
