@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::id::Digest;
+use unstuck_store::hint::for_io;
 
 /// Why something with snapshots did not work.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +46,8 @@ impl Error {
             Self::Io { .. } if self.is_full() => {
                 Some("free space on the disk; nothing in the workspace was changed".to_owned())
             }
-            Self::Io { .. } | Self::Name { .. } => None,
+            Self::Io { source, .. } => Some(format!("{}, then try again", for_io(source))),
+            Self::Name { .. } => None,
             Self::Busy { folder, .. } => {
                 Some(format!("find out who holds it: fuser {}", folder.join(super::store::LOCK).display()))
             }
