@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, Read as _, Seek as _, SeekFrom, Write};
 use std::num::NonZero;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::UNIX_EPOCH;
 
@@ -207,7 +207,7 @@ impl Kept {
     /// Replaces the file by the rows of a merge. A loss of power may damage it; then it is made again.
     fn write(&self, merge: &Merge, path: &Path) -> io::Result<Rows> {
         let head = serde_json::to_vec(&self.head)?;
-        let temporary = path.with_file_name(format!(".tmp-listing-{}", std::process::id()));
+        let temporary = temporary(path);
         let mut file = io::BufWriter::new(regular::create(&temporary)?);
         file.write_all(&(head.len() as u64).to_le_bytes())?;
         file.write_all(&head)?;
@@ -226,6 +226,7 @@ impl Kept {
             Ok(rows) => rows,
             Err(error) => {
                 tracing::debug!("the list of runs was not written: {error}");
+                let _may_be_missing = fs::remove_file(temporary(path));
                 let mut rows = Vec::new();
                 merge.write_to(&self.rows, &mut rows)?;
                 Rows::InMemory(rows)
@@ -371,6 +372,10 @@ impl Rows {
     }
 }
 
+fn temporary(path: &Path) -> PathBuf {
+    path.with_file_name(format!(".tmp-listing-{}", std::process::id()))
+}
+
 fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the list of runs is damaged")
 }
@@ -459,7 +464,7 @@ impl<'a> Listing<'a> {
     fn refresh(&mut self, stale: &BTreeSet<String>) -> io::Result<()> {
         let changes = self.runs.changes();
         let before = &self.kept.head.changes;
-        let opened = match self.kept.ids.is_empty() {
+        let opened = match self.kept.ids.is_empty() && !changes.has_same_runs(before) {
             // Each run is unknown, so it is examined anyway.
             true => Vec::new(),
             false => self.runs.opened_since(before).ok_or_else(damaged)?,
@@ -620,6 +625,11 @@ impl<'a> Listing<'a> {
             (None, _) => None,
         })
     }
+}
+
+/// Returns whether there is a list that this program has kept.
+pub fn is_kept(runs: &Runs) -> bool {
+    Kept::read(&runs.listing()).is_some()
 }
 
 /// Returns the ids of all runs, sorted, if the list that is kept has the same runs as their folder.

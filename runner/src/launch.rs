@@ -269,7 +269,8 @@ impl Site {
         runner.record_lost(processes_ended)?;
         if let Some(now) = now {
             runner.record(resumed(now))?;
-        } else if begins_anew && let Some(now) = runner.look()? {
+        } else if begins_anew && let Ok(Some(now)) = runner.look() {
+            // Where nobody can look, that was said above.
             runner.record(resumed(now))?;
         }
         if begins_anew {
@@ -494,7 +495,8 @@ impl Site {
         // A child run that was taken up by itself has left what it left.
         let mut is_of_children = false;
         if !files.is_empty() {
-            for left in self.left_by_children(state) {
+            let is_here = |left: &Snapshot| runner.world.snapshots.as_ref().is_some_and(|it| it.has(left));
+            for left in self.left_by_children(state).into_iter().filter(is_here) {
                 let others = drift(&left)?;
                 files.retain(|file| others.contains(file));
             }

@@ -188,8 +188,8 @@ pub type Staged = BTreeMap<PathBuf, String>;
 pub enum Git {
     /// Nothing.
     Leave,
-    /// A `.git` that is gone comes back. In one that is there, branches, tags and stashes that are gone come back, HEAD, the
-    /// branches and the tags are where they were, and the same is staged and configured, if that was kept. Objects, new
+    /// A `.git` that is gone comes back. In one that is there, branches, tags and stashes that are gone come back, HEAD, its
+    /// branch and the tags are where they were, and the same is staged and configured, if that was kept. Objects, other
     /// branches and new stashes stay.
     PutBack,
 }

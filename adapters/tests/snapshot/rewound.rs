@@ -46,11 +46,6 @@ fn whatever_a_worker_did_to_the_repository_it_stands_where_it_stood() {
             "git checkout -qf -b elsewhere; git branch -qD work other",
             "has the branch other again, at",
         ),
-        (
-            "true",
-            "git checkout -qf other; git commit -qm x --allow-empty; git checkout -qf work",
-            "has the branch other again, at",
-        ),
         ("true", "git pack-refs --all; git branch -qD other", "has the branch other again, at"),
         ("git branch a/b/c; git pack-refs --all", "git branch -qD a/b/c", "has the branch a/b/c again, at"),
         ("true", "git checkout -q --detach; git commit -qm x --allow-empty", "is on work, at"),

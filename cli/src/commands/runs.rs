@@ -6,7 +6,7 @@ use unstuck_replay::Story;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::listing::{Examined, Listing, Stamp, Summary, Total};
+use crate::listing::{self, Examined, Listing, Stamp, Summary, Total};
 use crate::project::{Found, Project};
 use crate::standing::Standing;
 use crate::typed::UNSTUCK;
@@ -142,7 +142,7 @@ fn page(global: &Global, number: u32, page: u32, more: String) -> Result<Page> {
 
 /// Returns the run that was started last, if a list is kept that says so.
 pub fn last(project: &Project) -> Option<RunId> {
-    if !project.runs().listing().is_file() {
+    if !listing::is_kept(project.runs()) {
         return None;
     }
     let examine = |run: &RunId| examine(project, run);

@@ -97,8 +97,7 @@ pub(super) fn put_back(
             is.standing.commit = is.branches.get(name).cloned();
         }
     }
-    let mut branches = gone(&is.branches, &was.branches);
-    branches.extend(moved(&is, &was));
+    let branches = gone(&is.branches, &was.branches);
     let held =
         |(is, was)| (Held { tree: is, unknown: &unknown.now }, Held { tree: was, unknown: &unknown.then });
     let others = folders.map(held).map_or(Ok(Vec::new()), |(is, was)| refs::changed(&of.store, is, was))?;
@@ -114,31 +113,18 @@ pub(super) fn put_back(
     rewound.bring_back(&at, "tags and other refs", &others);
     rewound.head(&at, &is, &was);
     if let Some(folders) = folders {
-        rewound.done.extend((!dropped.is_empty()).then(|| "has the older stashes again".to_owned()));
         if !dropped.is_empty() || others.iter().any(|it| it.name == refs::STASH) {
+            let left = rewound.left.len();
             files::put_back(of, GIT, folders, unknown, |path, _| path == STASH_LOG, rewound)?;
+            if !dropped.is_empty() && rewound.left.len() == left {
+                rewound.done.push("has the older stashes again".to_owned());
+            }
         }
     } else if is.standing.commit != was.standing.commit {
         let why = "stays as it is: what is staged is in no snapshot here; git reset makes it as HEAD is";
         rewound.leave(".git: index", why.to_owned());
     }
     Ok(true)
-}
-
-/// Returns the branches that name another commit than they did, but those that HEAD goes back to or that another checkout is on.
-fn moved(is: &State, was: &State) -> Vec<Changed> {
-    let is_elsewhere = |name: &str| {
-        let head = format!("ref: refs/heads/{name}");
-        is.standing.elsewhere.values().any(|other| *other == head)
-    };
-    let then = was.branches.iter().filter(|(name, target)| {
-        is_object_name(target) && Some(*name) != was.standing.branch.as_ref() && !is_elsewhere(name)
-    });
-    let moved = then.filter_map(|(name, target)| {
-        let now = is.branches.get(name).filter(|now| *now != target && is_object_name(now))?;
-        Some(Changed { is: Some(now.clone()), ..Changed::branch(name, target) })
-    });
-    moved.collect()
 }
 
 /// Returns the commits of older stashes that the log of the stash has lost.
@@ -153,6 +139,10 @@ fn dropped_stashes(store: &Store, is: Digest, was: Digest) -> Result<Vec<String>
         Ok(names)
     };
     let (now, mut dropped) = (log(is)?, log(was)?);
+    // The log as it was would hide a stash that is new.
+    if now.iter().any(|name| !dropped.contains(name)) {
+        return Ok(Vec::new());
+    }
     dropped.retain(|name| !now.contains(name));
     Ok(dropped)
 }
@@ -276,7 +266,7 @@ impl Rewound {
         match change(at, changed.iter().flat_map(Changed::taken_back).collect()) {
             Ok(()) => self.done.extend(told(changed.iter().map(Changed::told))),
             Err(why) => {
-                self.leave(&format!(".git: {what}"), format!("they are not what they were: {why}"));
+                self.leave(&format!(".git: {what}"), format!("those that are gone are not back: {why}"));
             }
         }
     }
