@@ -127,6 +127,13 @@ impl Normal {
         self.starts.get(at).copied().unwrap_or(self.end)
     }
 
+    /// Returns where the escape begins that a place of the original is in, or the place itself.
+    pub(crate) fn whole(&self, place: usize) -> usize {
+        let begun = self.starts.partition_point(|start| *start <= place);
+        let start = begun.checked_sub(1).map_or(place, |last| self.starts[last]);
+        if place < self.end { start } else { place }
+    }
+
     /// Returns the first byte of the normal form that begins at a place of the original or behind it.
     pub(crate) fn from(&self, place: usize) -> usize {
         self.starts.partition_point(|start| *start < place)

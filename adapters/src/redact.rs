@@ -228,7 +228,9 @@ impl Stream {
                 return shown.text.len();
             }
             let in_normal = patterns.normal.hold_from(&normal.text, normal.from(at));
-            patterns.plain.hold_from(&shown.text, at).min(normal.place(in_normal))
+            // A cut within an escape would be read otherwise.
+            let in_plain = normal.whole(patterns.plain.hold_from(&shown.text, at)).max(at);
+            in_plain.min(normal.place(in_normal))
         };
         let next_plain = |at| patterns.plain.find(&shown.text, at);
         let next_normal = |at| {
