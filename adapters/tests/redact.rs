@@ -137,7 +137,10 @@ proptest! {
     #[test]
     fn a_value_is_found_through_any_nesting_of_escapes_and_however_the_text_is_cut(
         value in "[ -~äß\u{1f600}\n]{8,40}",
-        nesting in prop::collection::vec(prop::sample::select(ESCAPES.to_vec()), 0..3),
+        nesting in prop_oneof![
+            prop::collection::vec(prop::sample::select(ESCAPES.to_vec()), 0..3),
+            prop::sample::select(ESCAPES.to_vec()).prop_map(|escape| vec![escape; 3]),
+        ],
     ) {
         let value = value.trim();
         prop_assume!(value.chars().filter(|c| c.is_alphanumeric()).count() >= 8);
@@ -146,7 +149,7 @@ proptest! {
         let text = format!("before <{escaped}> behind");
         let (clean, count) = redactor.redact_bytes(text.as_bytes());
         // A value of several lines may be found line by line.
-        prop_assert!(count >= 1, "{}", text);
+        prop_assert!(if value.contains('\n') { count >= 1 } else { count == 1 }, "{}", text);
         // Only signs at the ends of the value, which its surroundings might change, can be left.
         let left: usize = String::from_utf8_lossy(&clean).chars().filter(|c| c.is_alphanumeric()).count();
         prop_assert!(left <= "beforeredactedAbehind".len() + escaped.len() / 2, "{}", text);

@@ -263,12 +263,12 @@ fn who_prints_without_end_could_not_run_and_is_not_tried_again() {
 #[test]
 fn the_whole_of_a_long_output_is_judged() {
     let folder = folder();
-    let contract = r#"echo '{"outcome":"fail","error":"E"}'; seq 1 400000"#;
+    let contract = r#"echo '{"outcome":"fail","error":"E"}'; seq 1 1500000"#;
     let conditions = [
         condition("custom", Run::Custom(contract.to_owned()), None, &[]),
-        command("empty", "echo dirty; head -c 3000000 /dev/zero | tr '\\0' ' '", "empty", &[]),
-        command("contains", "echo FIRST; seq 1 400000", "contains:FIRST", &[]),
-        command("matches", "echo FIRST; seq 1 400000", "matches:^FIRST", &[]),
+        command("empty", "echo dirty; head -c 9000000 /dev/zero | tr '\\0' ' '", "empty", &[]),
+        command("contains", "echo FIRST; seq 1 1500000", "contains:FIRST", &[]),
+        command("matches", "echo FIRST; seq 1 1500000", "matches:^FIRST", &[]),
     ];
     let results = run_in(&place(folder.path()), &conditions);
     let found: Vec<&ValidatorOutcome> = results.iter().map(|it| &it.outcome).collect();

@@ -50,8 +50,10 @@ fn folder(at: &Path) {
     fs::create_dir(at).expect("the folder is ours");
 }
 
-fn a_gigabyte_of_nothing(at: &Path) {
-    fs::File::create(at).and_then(|file| file.set_len(1 << 30)).expect("the folder is ours");
+fn ten_gigabytes_of_nothing(at: &Path) {
+    // The engine looks through its own file for records, which takes time in proportion.
+    let gigabytes = if at.ends_with("store/db") { 1 } else { 10 };
+    fs::File::create(at).and_then(|file| file.set_len(gigabytes << 30)).expect("the folder is ours");
 }
 
 /// A character device that never ends. Only root can make one.
@@ -81,7 +83,7 @@ fn no_command_waits_for_what_is_no_file_in_the_state_folder() {
         ("a device", device),
         ("a link", link_to_itself),
         ("a folder", folder),
-        ("nothing but zeros", a_gigabyte_of_nothing),
+        ("nothing but zeros", ten_gigabytes_of_nothing),
     ];
     let place = Place::new();
     assert!(place.unstuck(&["run", "flow.yaml"]).status.success());
