@@ -188,9 +188,9 @@ pub type Staged = BTreeMap<PathBuf, String>;
 pub enum Git {
     /// Nothing.
     Leave,
-    /// A `.git` that is gone comes back. In one that is there, branches, tags and stashes that are gone come back, HEAD, its
-    /// branch and the tags are where they were, and the same is staged and configured, if that was kept. Objects, other
-    /// branches and new stashes stay.
+    /// A deleted `.git` is restored. In an existing one, deleted branches, tags and stashes are restored; HEAD, its branch and the
+    /// tags go back to where they were; so do the index and the configuration, if they were kept. Objects, other branches and
+    /// new stashes stay.
     PutBack,
 }
 
