@@ -7,13 +7,13 @@ mod usage;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Instant;
 
 use unstuck_core::event::{Event, Fact, Observation};
 use unstuck_core::id::{RunId, Seq, Timestamp};
 use unstuck_store::{EventStore as _, Expected, Project, RunEntry, RunLog, mirror};
-use usage::Usage;
+use usage::{Usage, ms, spans, unstuck, workspace};
 
 /// Each figure is the median of so many rounds.
 const ROUNDS: usize = 21;
@@ -30,7 +30,7 @@ fn main() {
         return pages(Path::new(&scratch), count);
     }
     let scratch = tempfile::tempdir().expect("a temporary folder");
-    fs::create_dir(scratch.path().join("work")).expect("a workspace");
+    fs::create_dir(workspace(scratch.path())).expect("a workspace");
     make(scratch.path(), count);
     let mut of_pages = Command::new(std::env::current_exe().expect("a program"));
     let status = of_pages.env(OF_PAGES, scratch.path()).status();
@@ -61,7 +61,7 @@ fn pages(scratch: &Path, count: usize) {
 /// Makes so many runs.
 fn make(scratch: &Path, count: usize) {
     let text = "name: one\nversion: \"1\"\ntimeout: \"1m\"\nsteps:\n  a: {worker: CUSTOM, instructions: \"true\", capabilities: [READ]}\n";
-    fs::write(scratch.join("work/one.yaml"), text).expect("a workflow");
+    fs::write(workspace(scratch).join("one.yaml"), text).expect("a workflow");
     run(scratch, &["run", "--quiet", "one.yaml"]);
     let state = scratch.join("state/unstuck");
     let project = fs::read_dir(state).expect("a state folder").next().expect("a project").expect("an entry");
@@ -104,24 +104,10 @@ fn copy(project: &Project, run: &RunId, events: &[Event], started_at: Timestamp)
 }
 
 fn run(scratch: &Path, words: &[&str]) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_unstuck"));
-    command.current_dir(scratch.join("work")).env("XDG_STATE_HOME", scratch.join("state"));
-    let status =
-        command.env_remove("UNSTUCK_STORE").args(words).stdin(Stdio::null()).stdout(Stdio::null()).status();
-    assert!(status.expect("the command can be started").success(), "{words:?}");
+    assert!(usage::run(unstuck(scratch).args(words)).success(), "{words:?}");
 }
 
 fn median(scratch: &Path, words: &[&str]) -> String {
-    let once = || {
-        let begun = Instant::now();
-        run(scratch, words);
-        begun.elapsed()
-    };
-    let mut spans: Vec<Duration> = std::iter::repeat_with(once).take(ROUNDS).collect();
-    spans.sort();
+    let spans = spans(ROUNDS, || run(scratch, words));
     format!("{} (at most {})", ms(spans[ROUNDS / 2]), ms(spans[ROUNDS - 1]))
-}
-
-fn ms(span: Duration) -> String {
-    format!("{:.2} ms", span.as_secs_f64() * 1e3)
 }

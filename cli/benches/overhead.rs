@@ -7,11 +7,11 @@ mod usage;
 
 use std::fs::File;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use usage::Usage;
+use usage::{Usage, ms, run, spans, unstuck, workspace};
 
 /// Appends that one iteration makes durable: worker started and finished, check started and finished.
 const APPENDS: u32 = 4;
@@ -78,29 +78,8 @@ impl Measured {
     }
 }
 
-/// The workspace, beside the state, as it is where nothing else is said.
-fn workspace(scratch: &Path) -> PathBuf {
-    scratch.join("work")
-}
-
-fn unstuck(scratch: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_unstuck"));
-    let state = scratch.join("state");
-    command.current_dir(workspace(scratch)).env("XDG_STATE_HOME", state).env_remove("UNSTUCK_STORE");
-    command
-}
-
-fn run(command: &mut Command) {
-    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    status.expect("the command can be started");
-}
-
-fn median(times: usize, mut work: impl FnMut()) -> Duration {
-    median_of(times, || {
-        let begun = Instant::now();
-        work();
-        begun.elapsed()
-    })
+fn median<T>(times: usize, work: impl FnMut() -> T) -> Duration {
+    spans(times, work)[times / 2]
 }
 
 fn median_of(times: usize, measure: impl FnMut() -> Duration) -> Duration {
@@ -156,8 +135,4 @@ fn cpu_of_shells() -> Duration {
     }
     let after = Usage::of_children();
     (after.cpu - before.cpu) / 100
-}
-
-fn ms(span: Duration) -> String {
-    format!("{:.2} ms", span.as_secs_f64() * 1e3)
 }

@@ -342,12 +342,12 @@ impl Merge {
 
     fn write_to(&self, before: &Rows, out: &mut impl Write) -> io::Result<()> {
         for Piece { is_new, bytes } in &self.pieces {
-            let mut from = match is_new {
+            let from = match is_new {
                 true => Box::new(&self.new[usize::try_from(bytes.start).unwrap_or(usize::MAX)..]),
                 false => before.reader(bytes.start)?,
             };
             let length = bytes.end - bytes.start;
-            if io::copy(&mut from.by_ref().take(length), out)? != length {
+            if io::copy(&mut from.take(length), out)? != length {
                 return Err(damaged());
             }
         }
@@ -448,16 +448,19 @@ impl<'a> Listing<'a> {
     ///
     /// The folder of the runs cannot be read. A list that cannot be kept is shown all the same.
     pub fn open(runs: &'a Runs, examine: Examine<'a>) -> io::Result<Self> {
-        let mut listing = Self { runs, examine, kept: Kept::default(), live: Vec::new() };
-        if let Some(kept) = Kept::read(&runs.listing()) {
-            listing.kept = kept;
-            if listing.refresh(&BTreeSet::new()).is_ok() {
-                return Ok(listing);
-            }
+        if let Some(listing) = Self::open_kept(runs, examine) {
+            return Ok(listing);
         }
-        listing.kept = Kept::default();
+        let mut listing = Self { runs, examine, kept: Kept::default(), live: Vec::new() };
         listing.refresh(&BTreeSet::new())?;
         Ok(listing)
+    }
+
+    /// Brings the list up to date that this program has kept; `None` if there is none that can be used.
+    pub fn open_kept(runs: &'a Runs, examine: Examine<'a>) -> Option<Self> {
+        let kept = Kept::read(&runs.listing())?;
+        let mut listing = Self { runs, examine, kept, live: Vec::new() };
+        listing.refresh(&BTreeSet::new()).ok().map(|()| listing)
     }
 
     /// Examines the runs that may have changed, and those in `stale`.
@@ -520,7 +523,6 @@ impl<'a> Listing<'a> {
         {
             return Ok(());
         }
-        removed.retain(|id| self.kept.ids.binary_search(id).is_ok());
         let merge = match merge {
             Some(merge) => merge,
             None => self.kept.change(&removed, &[])?,
@@ -625,11 +627,6 @@ impl<'a> Listing<'a> {
             (None, _) => None,
         })
     }
-}
-
-/// Returns whether there is a list that this program has kept.
-pub fn is_kept(runs: &Runs) -> bool {
-    Kept::read(&runs.listing()).is_some()
 }
 
 /// Returns the ids of all runs, sorted, if the list that is kept has the same runs as their folder.

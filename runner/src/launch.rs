@@ -255,7 +255,7 @@ impl Site {
         };
         // Nothing is said of the workspace where the run does not go on.
         runner.state().admits(&order).map_err(crate::Error::from)?;
-        // A run that begins anew has nothing to compare with, which is known and warned of.
+        // Without the earlier snapshots there is nothing to compare with; a warning says so.
         let Found { left, now } = self.found(&runner, accept_drift || begins_anew)?;
         runner.record(order)?;
         // While the attempt still counts as under way: if this supervisor dies too, the next one must not take for a
@@ -270,7 +270,7 @@ impl Site {
         if let Some(now) = now {
             runner.record(resumed(now))?;
         } else if begins_anew && let Ok(Some(now)) = runner.look() {
-            // Where nobody can look, that was said above.
+            // `found` has warned if the workspace cannot be read.
             runner.record(resumed(now))?;
         }
         if begins_anew {

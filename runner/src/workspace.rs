@@ -35,11 +35,12 @@ impl Site {
         match taken {
             Ok((lease, died)) => {
                 // Only now: of two that begin at the same time, one at least sees the other.
-                if let Some((workspace, holder)) = self.overlapping(workspace, run)? {
+                let others = self.others(run)?;
+                if let Some((workspace, holder)) = overlapping(workspace, &others) {
                     return Err(Error::WorkspaceBusy { workspace, holder: Some(holder) });
                 }
                 if died.is_some() {
-                    self.end_what_was_left(workspace, run)?;
+                    end_what_was_left(workspace, &others);
                 }
                 Ok(Some(lease))
             }
@@ -58,20 +59,6 @@ impl Site {
         }
     }
 
-    /// Returns another workspace that holds this one, or is a part of it, and who works there.
-    fn overlapping(&self, workspace: &Path, run: &RunId) -> Result<Option<(PathBuf, Holder)>, Error> {
-        let runs = self.others(run)?;
-        let known: BTreeSet<PathBuf> = runs.into_iter().map(|entry| PathBuf::from(entry.workspace)).collect();
-        let is_below =
-            |it: &PathBuf| it != workspace && within_repository(it).any(|above| above == workspace);
-        let above = within_repository(workspace).skip(1).map(Path::to_owned);
-        Ok(above.chain(known.into_iter().filter(is_below)).find_map(|other| {
-            let lease = Project::locate(&other).ok()?.workspace_lease();
-            let holder = Lease::holder(&lease).filter(|it| it.liveness() != Liveness::Gone)?;
-            Some((other, holder))
-        }))
-    }
-
     /// Returns the runs of the project but one.
     fn others(&self, run: &RunId) -> Result<Vec<RunEntry>, Error> {
         let Some(project) = &self.project else { return Ok(Vec::new()) };
@@ -83,19 +70,28 @@ impl Site {
         runs.retain(|entry| entry.run != *run);
         Ok(runs)
     }
+}
 
-    /// Ends what other runs, whose supervisor died in this workspace, have left: two must not write to it.
-    fn end_what_was_left(&self, workspace: &Path, run: &RunId) -> Result<(), Error> {
-        let runs = self.others(run)?;
-        let here = runs.iter().filter(|entry| Path::new(&entry.workspace) == workspace);
-        for entry in here.take(DEAD_RUNS_MAX) {
-            let ended = process::end_leftovers(&mark_of(&entry.run));
-            if ended > 0 {
-                let ended = count(ended, "process");
-                tracing::warn!("ended {ended} that run {} had left in this workspace", entry.run);
-            }
+/// Returns another workspace that holds this one, or is a part of it, and who works there.
+fn overlapping(workspace: &Path, runs: &[RunEntry]) -> Option<(PathBuf, Holder)> {
+    let known: BTreeSet<&Path> = runs.iter().map(|entry| Path::new(&entry.workspace)).collect();
+    let is_below = |it: &&Path| *it != workspace && within_repository(it).any(|above| above == workspace);
+    within_repository(workspace).skip(1).chain(known.into_iter().filter(is_below)).find_map(|other| {
+        let lease = Project::locate(other).ok()?.workspace_lease();
+        let holder = Lease::holder(&lease).filter(|it| it.liveness() != Liveness::Gone)?;
+        Some((other.to_owned(), holder))
+    })
+}
+
+/// Ends what other runs, whose supervisor died in this workspace, have left: two must not write to it.
+fn end_what_was_left(workspace: &Path, runs: &[RunEntry]) {
+    let here = runs.iter().filter(|entry| Path::new(&entry.workspace) == workspace);
+    for entry in here.take(DEAD_RUNS_MAX) {
+        let ended = process::end_leftovers(&mark_of(&entry.run));
+        if ended > 0 {
+            let ended = count(ended, "process");
+            tracing::warn!("ended {ended} that run {} had left in this workspace", entry.run);
         }
-        Ok(())
     }
 }
 

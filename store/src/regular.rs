@@ -55,14 +55,16 @@ pub fn create(path: &Path) -> io::Result<File> {
 ///
 /// The error of the system, or the kind of the entry at this place.
 pub fn read_large(path: &Path) -> io::Result<Vec<u8>> {
-    up_to(LARGE_MAX, open(path)?)
+    let file = open(path)?;
+    // Such a file may be sparse, so its size is looked at before it is read.
+    match file.metadata()?.len() {
+        0..=LARGE_MAX => up_to(LARGE_MAX, file),
+        _ => Err(longer("the file", LARGE_MAX)),
+    }
 }
 
+/// Reads a file from where it stands.
 fn up_to(most: u64, file: File) -> io::Result<Vec<u8>> {
-    // Such a file may be sparse, so its size is looked at before it is read.
-    if file.metadata()?.len() > most {
-        return Err(longer("the file", most));
-    }
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(longer("the file", most)) } else { Ok(bytes) }
@@ -88,10 +90,8 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Reads what follows so many bytes of a file. An error if that is too large.
 pub(crate) fn rest_of(mut file: File, after: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(after))?;
-    file.take(LINE_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LINE_MAX { Err(too_long("the file")) } else { Ok(bytes) }
+    up_to(LINE_MAX, file)
 }
 
 /// Reads the first line of a file, with its line feed if it has one.

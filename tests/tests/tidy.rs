@@ -512,28 +512,31 @@ fn opened_state_files(files: &[File]) -> Vec<Finding> {
             && name != "store/src/regular.rs"
             && !name.starts_with("store/src/system/")
     };
-    let of_store = rust(files).filter(|file| is_meant(&file.name));
-    let opened = of_store.flat_map(|file| {
-        let lines = numbered(product_of(file));
-        let lines = lines.filter_map(|(number, line)| {
-            let way = WAYS.into_iter().find(|way| line.contains(way))?;
-            Some(finding(file, number, format!("{way} opens a file")))
-        });
-        lines.collect::<Vec<_>>()
-    });
-    opened.collect()
+    lines_with(files, is_meant, &WAYS, |way| format!("{way} opens a file"))
+}
+
+/// Finds lines of the product, in the files that are meant, that have one of some texts.
+fn lines_with(
+    files: &[File],
+    is_meant: impl Fn(&str) -> bool,
+    texts: &[&str],
+    say: impl Fn(&str) -> String,
+) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for file in rust(files).filter(|file| is_meant(&file.name)) {
+        for (number, line) in numbered(product_of(file)) {
+            let text = texts.iter().find(|text| line.contains(**text));
+            found.extend(text.map(|text| finding(file, number, say(text))));
+        }
+    }
+    found
 }
 
 /// Finds where the product starts git by another way than the one function.
 fn starts_of_git(files: &[File]) -> Vec<Finding> {
     let program = ["Command::new(\"", "git\")"].concat();
     let is_product = |name: &str| name.contains("/src/") && name != "adapters/src/git.rs";
-    let of_product = rust(files).filter(|file| is_product(&file.name));
-    let starts = of_product.flat_map(|file| {
-        let lines = numbered(product_of(file)).filter(|(_, line)| line.contains(&program));
-        lines.map(|(number, _)| finding(file, number, "git is started here".to_owned()))
-    });
-    starts.collect()
+    lines_with(files, is_product, &[&program], |_| "git is started here".to_owned())
 }
 
 /// Finds what turns a failed read into nothing, where snapshots of the workspace are taken, compared and restored.

@@ -159,7 +159,7 @@ fn killed(case: &Case, at: usize) -> (usize, Result<(), String>) {
         } else if traced.status != Some(0) {
             return Err(format!("undisturbed it ends with {:?}: {}", traced.status, traced.err));
         }
-        place.script(case.done)
+        place.script(case.done).map(drop)
     })();
     (counted, result.map_err(|why| format!("{}: {why}", traced.hit.unwrap_or_default())))
 }

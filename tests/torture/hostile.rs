@@ -2,7 +2,6 @@
 //! to its end and says how, runs nothing but its worker and its checks, and leaves no process behind.
 
 use std::fs;
-use std::process::Command;
 
 use crate::place::{self, Place};
 
@@ -229,12 +228,5 @@ fn files_that_are_made_to_be_read_for_ever_are_refused_at_once() {
 
 /// Runs a script in the workspace, as a user of no configuration, and returns what it prints.
 pub fn sh(place: &Place, script: &str) -> String {
-    let mut command = Command::new("bash");
-    command.args(["-ec", script]).current_dir(place.work()).env("GIT_CONFIG_GLOBAL", "/dev/null");
-    for name in ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"] {
-        command.env(name, "tester");
-    }
-    let output = command.output().expect("bash is there");
-    assert!(output.status.success(), "{script}: {output:?}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    place.script(script).unwrap_or_else(|why| panic!("{why}"))
 }

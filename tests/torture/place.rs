@@ -125,19 +125,22 @@ impl Place {
         output(self.command(arguments))
     }
 
-    /// Runs a script in the workspace: `$U` is the program, and `$REPOSITORY` makes a repository with one commit.
-    pub fn script(&self, text: &str) -> Result<(), String> {
+    /// Runs a script in the workspace and returns what it prints. `$U` is the program, and `$REPOSITORY` makes a repository with one
+    /// commit.
+    pub fn script(&self, text: &str) -> Result<String, String> {
         const REPOSITORY: &str =
             "git init -q -b work . && printf 'one\\n' > kept && git add . && git commit -qm one";
         let text = text.replace("$REPOSITORY", REPOSITORY);
-        let mut command = self.command_through(&["sh", "-ec", &text], &[]);
+        let mut command = self.command_through(&["bash", "-ec", &text], &[]);
         command.env("U", env!("CARGO_BIN_EXE_unstuck")).env("GIT_CONFIG_GLOBAL", "/dev/null");
         for name in ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"] {
             command.env(name, "tester");
         }
         let output = output(command);
-        let is_ok = output.status.success();
-        is_ok.then_some(()).ok_or_else(|| format!("`{text}` fails: {:?}", said(&output)))
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(format!("`{text}` fails: {:?}", said(&output))),
+        }
     }
 
     /// Goes on with a run whose trouble is over.

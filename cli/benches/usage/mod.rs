@@ -1,6 +1,44 @@
-//! What children have used of the machine.
+//! Starts the program and others, and tells what they have used of the machine.
 
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// The workspace; the state folder is next to it.
+pub fn workspace(scratch: &Path) -> PathBuf {
+    scratch.join("work")
+}
+
+/// Returns the program in the workspace.
+pub fn unstuck(scratch: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unstuck"));
+    let state = scratch.join("state");
+    command.current_dir(workspace(scratch)).env("XDG_STATE_HOME", state).env_remove("UNSTUCK_STORE");
+    command
+}
+
+/// Runs a command to its end, in silence.
+pub fn run(command: &mut Command) -> ExitStatus {
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.expect("the command can be started")
+}
+
+/// Measures so often, and returns what each took, the shortest first.
+pub fn spans<T>(times: usize, mut work: impl FnMut() -> T) -> Vec<Duration> {
+    let once = || {
+        let begun = Instant::now();
+        work();
+        begun.elapsed()
+    };
+    let mut spans: Vec<Duration> = std::iter::repeat_with(once).take(times).collect();
+    spans.sort();
+    spans
+}
+
+/// Returns a time as it is printed.
+pub fn ms(span: Duration) -> String {
+    format!("{:.2} ms", span.as_secs_f64() * 1e3)
+}
 
 /// What all children that were waited for have used.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,7 +6,7 @@ use unstuck_replay::Story;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::listing::{self, Examined, Listing, Stamp, Summary, Total};
+use crate::listing::{Examined, Listing, Stamp, Summary, Total};
 use crate::project::{Found, Project};
 use crate::standing::Standing;
 use crate::typed::UNSTUCK;
@@ -142,11 +142,8 @@ fn page(global: &Global, number: u32, page: u32, more: String) -> Result<Page> {
 
 /// Returns the run that was started last, if a list is kept that says so.
 pub fn last(project: &Project) -> Option<RunId> {
-    if !listing::is_kept(project.runs()) {
-        return None;
-    }
     let examine = |run: &RunId| examine(project, run);
-    Listing::open(project.runs(), &examine).and_then(|mut listing| listing.last()).ok()?
+    Listing::open_kept(project.runs(), &examine)?.last().ok()?
 }
 
 /// Reads the log of a run.
@@ -299,7 +296,7 @@ fn as_json(row: &Row) -> serde_json::Value {
 mod tests {
     use expect_test::{Expect, expect};
     use unstuck_core::event::RunOutcome;
-    use unstuck_core::money::Sum;
+    use unstuck_core::money::{Spent, Sum};
 
     use super::*;
 
@@ -322,12 +319,7 @@ mod tests {
                 word: standing.word(outcome).to_owned(),
                 iterations: 0,
                 took: Millis(minutes * 60_000),
-                spent: unstuck_core::money::Spent {
-                    calls: 1,
-                    reported,
-                    tokens_unknown: 1,
-                    ..Default::default()
-                },
+                spent: Spent { calls: 1, reported, tokens_unknown: 1, ..Spent::default() },
                 needs: None,
                 waits: None,
                 next: format!("unstuck why {short}"),
