@@ -1,5 +1,6 @@
 #!/bin/sh
 # Records the logs of this folder with today's program: sh tests/golden/record.sh path/to/unstuck
+# The client of the tests, stand-in, is taken from the folder of the program.
 #
 # Only for a new format version, into a new folder: what a release has written stays as it is.
 set -eu
@@ -125,4 +126,20 @@ esac
 END
 wants 0 run "break nothing" --with "sh worker.sh" --no-worse "sh check.sh"
 keep gated
+
+# A client that is limited, another one that takes over and is limited, too, a kick, progress of a conversation.
+workspace steered
+mkdir -p "$stage/bin"
+for client in claude codex; do ln -s "$(dirname -- "$unstuck")/stand-in" "$stage/bin/$client"; done
+export STAND_IN_PLAN="$stage/plan" STAND_IN_LOG="$SCRATCH/clients" IS_SANDBOX=1
+cat >"$stage/plan" <<'END'
+{"claude": [[{"cost": 0.5}, {"say": "I begin."}, {"rate_limit": {"resets": "tomorrow at 11pm (UTC)"}}],
+            [{"write": {"path": "notes.txt", "content": "done\n"}}, {"sleep": 2500}, {"say": "VERDICT: COMPLETE"}]],
+ "codex": [[{"rate_limit": {"resets": "tomorrow at 11pm (UTC)"}}]]}
+END
+PATH=$stage/bin:$PATH "$unstuck" run "write the notes" --with claude,codex --claim --yes >"$SCRATCH/out" &
+until grep -q "waits for a service" "$SCRATCH/out"; do sleep 0.1; done
+wants 0 kick
+wait $! || true
+keep steered
 rm -rf "$stage"

@@ -7,6 +7,8 @@
 mod cargo;
 #[path = "tidy/links.rs"]
 mod pointers;
+#[path = "tidy/structure.rs"]
+mod structure;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -47,6 +49,7 @@ const RULES: &[(&str, Rule)] = &[
     ("a failed read is no absence: use unstuck_store::Read, or say in a comment why it is none", lost_errors),
     ("a file of the state folder is opened in one way: use unstuck_store::regular", opened_state_files),
     ("a file for a person is written in one way, which follows no links", written_files),
+    ("a crate stays as small as it is, and gains no circle: lower the bound when it shrinks", sizes),
 ];
 
 #[test]
@@ -66,6 +69,7 @@ fn each_rule_notices_what_it_is_about() {
     let todo = ["to", "do!()"].concat();
     let home = ["see /ho", "me/me"].concat();
     let cases: &[(Rule, &str, &str, &str)] = &[
+        (sizes, "new/Cargo.toml", "[package]\n", "has no bound"),
         (
             arrows,
             "core/Cargo.toml",
@@ -556,9 +560,59 @@ fn lost_errors(files: &[File]) -> Vec<Finding> {
     lost.collect()
 }
 
+/// What a crate may have at most: lines without tests, files in its largest circle, lines of its longest file. A value may
+/// only fall.
+const BOUNDS: &[(&str, usize, usize, usize)] = &[
+    ("core", 44_630, 84, 930),
+    ("store", 9_790, 3, 870),
+    ("adapters", 34_510, 23, 1_090),
+    ("runner", 6_310, 17, 810),
+    ("replay", 4_290, 2, 710),
+    ("cli", 14_340, 63, 680),
+];
+
+/// Lines that a bound may be above what there is.
+const SLACK: usize = 60;
+
+fn sizes(files: &[File]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for shape in structure::shapes(files) {
+        let Some((_, lines, circle, longest)) = BOUNDS.iter().find(|(name, ..)| *name == shape.folder) else {
+            found.extend(
+                named(files, &format!("{}/Cargo.toml", shape.folder))
+                    .map(|file| finding(file, 1, "has no bound".to_owned())),
+            );
+            continue;
+        };
+        let largest = shape.circles.first().map_or(0, Vec::len);
+        let name = format!("{}/Cargo.toml", shape.folder);
+        for (what, is, bound, slack) in [
+            ("lines", shape.lines, *lines, SLACK),
+            ("files in a circle", largest, *circle, 0),
+            ("lines in one file", shape.longest.0, *longest, SLACK),
+        ] {
+            if is > bound || is + slack < bound {
+                found.push(Finding {
+                    name: name.clone(),
+                    line: 1,
+                    what: format!("{is} {what}, the bound is {bound}"),
+                });
+            }
+        }
+    }
+    found
+}
+
+/// Run by `tests/structure.sh`, which shows what it prints.
+#[test]
+fn the_structure_of_the_code_can_be_printed() {
+    println!("{}", structure::table(&structure::shapes(&files())));
+}
+
 /// Returns the text of a file before its tests.
 fn product_of(file: &File) -> &str {
-    file.text.split("#[cfg(test)]").next().unwrap_or(&file.text)
+    let end = ["#[cfg(test)]", "#[cfg(all(test"].iter().filter_map(|mark| file.text.find(mark)).min();
+    &file.text[..end.unwrap_or(file.text.len())]
 }
 
 // ---- reading ----
