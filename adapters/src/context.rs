@@ -399,10 +399,10 @@ mod tests {
 
     use unstuck_core::effect::Due;
     use unstuck_core::event::{DecisionSource, Exit, RunInterrupted, RunResumed};
+    use unstuck_core::evidence::Decision;
     use unstuck_core::id::{CheckId, Digest, RunId};
     use unstuck_core::state::{Child, Feedback};
     use unstuck_core::testing::{Act, Script, World, finished, started, step};
-    use unstuck_core::verdict::Decision;
     use unstuck_core::workflow::{Output, Subworkflow, Workflow};
 
     use super::*;

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use unstuck_core::event::{Bytes, DecisionFile};
-use unstuck_core::verdict::Refusal;
+use unstuck_core::evidence::Refusal;
 
 use crate::folder::{self, FILE, FOLDER, Folder, LEADS_OUT, LINK, TYPE, leads_out};
 

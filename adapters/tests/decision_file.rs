@@ -10,7 +10,7 @@ use std::process::Command;
 
 use unstuck_adapters::decision_file::{self, MovedAside};
 use unstuck_core::event::{Bytes, DecisionFile};
-use unstuck_core::verdict::Refusal;
+use unstuck_core::evidence::Refusal;
 
 /// Makes `workspace` and `outside` beside each other, and what the case needs in them.
 fn with(make: impl Fn(&Path, &Path), test: impl FnOnce(&Path, &Path)) {

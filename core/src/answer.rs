@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::echo::Echo;
-use crate::verdict::json;
+use crate::echo::{Echo, Repeated};
+use crate::text::json::spans;
 
 /// Refused candidates that are recorded, at most: a long answer is full of braces.
 const REFUSED_MAX: usize = 20;
@@ -26,15 +26,15 @@ pub struct Sources<'a> {
     pub echo: Option<&'a Echo>,
 }
 
-impl Sources<'_> {
-    /// Says whether a part of a text only repeats what was asked.
-    fn repeats(&self, text: &str, part: &str) -> bool {
-        let start = (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
-        start <= text.len() && self.repeats_at(text, start, part)
-    }
-
-    fn repeats_at(&self, text: &str, start: usize, part: &str) -> bool {
-        self.echo.is_some_and(|echo| echo.repeats(text, start, part))
+impl<'a> Sources<'a> {
+    /// Tells which parts of a message only repeat what was asked.
+    fn repeated(&self, message: &'a str) -> impl Fn(&str) -> bool + use<'a> {
+        let repeated: Option<Repeated<'a>> = self.echo.map(|echo| echo.in_message(message));
+        move |part| {
+            let start = (part.as_ptr() as usize).wrapping_sub(message.as_ptr() as usize);
+            let is_part = !part.is_empty() && start < message.len();
+            is_part && repeated.as_ref().is_some_and(|it| it.has(&(start..start + part.len())))
+        }
     }
 }
 
@@ -224,8 +224,9 @@ pub fn choose(
         }
     }
     'texts: for (from, text) in texts(sources) {
+        let repeats = sources.repeated(text);
         for candidate in wanted.tried(candidates(text)) {
-            let repeats = sources.repeats(text, candidate.text);
+            let repeats = repeats(candidate.text);
             match candidate.read(object) {
                 Ok(_) if repeats => {
                     seen.refuse(from, candidate.line, "it repeats the prompt".to_owned());
@@ -263,10 +264,8 @@ pub fn match_text(pattern: &str, sources: &Sources<'_>) -> Result<AnswerSeen, re
     for (from, text) in messages_last_first(sources.messages) {
         // What prints a line ends it, and `$` is the end of what was said.
         let text = text.trim_end_matches(['\n', '\r']);
-        let Some(found) = regex.captures_iter(text).find(|found| {
-            let whole = found.get_match();
-            !sources.repeats_at(text, whole.start(), whole.as_str())
-        }) else {
+        let repeats = sources.repeated(text);
+        let Some(found) = regex.captures_iter(text).find(|found| !repeats(found.get_match().as_str())) else {
             seen.refuse(from, 1, "the pattern does not match".to_owned());
             continue;
         };
@@ -354,16 +353,14 @@ struct Candidate<'a> {
     stands: Stands,
     line: u32,
     text: &'a str,
-    /// It is known to be none.
-    broken: Option<String>,
 }
 
 impl Candidate<'_> {
     fn read(&self, object: bool) -> Result<Value, String> {
-        if let Some(reason) = &self.broken {
-            return Err(reason.clone());
-        }
-        let value: Value = serde_json::from_str(self.text).map_err(|error| format!("not JSON: {error}"))?;
+        let value: Value = serde_json::from_str(self.text).map_err(|error| match error.is_eof() {
+            true => "not JSON: it is cut off".to_owned(),
+            false => format!("not JSON: {error}"),
+        })?;
         if (object || self.stands == Stands::Bare) && !value.is_object() {
             return Err(not_an_object(&value));
         }
@@ -387,7 +384,7 @@ fn candidates(text: &str) -> Vec<Candidate<'_>> {
     let is_json = |fence: &&Fence<'_>| fence.may_be_json();
     let fenced = parts.fences.iter().rev().filter(is_json);
     let mut out: Vec<_> = fenced
-        .map(|fence| Candidate { stands: Stands::Fenced, line: fence.line, text: fence.text, broken: None })
+        .map(|fence| Candidate { stands: Stands::Fenced, line: fence.line, text: fence.text })
         .collect();
     for (line, gap) in parts.gaps.iter().rev() {
         out.extend(bare(gap, *line));
@@ -397,27 +394,14 @@ fn candidates(text: &str) -> Vec<Candidate<'_>> {
 
 /// Returns the objects of a text without fences, the last one first.
 fn bare(text: &str, first_line: u32) -> Vec<Candidate<'_>> {
-    let line = |offset: usize| first_line + count(text[..offset].matches('\n').count());
     let whole = text.trim();
     if whole.starts_with('[') && serde_json::from_str::<serde::de::IgnoredAny>(whole).is_ok() {
-        return vec![Candidate { stands: Stands::Bare, line: first_line, text: whole, broken: None }];
+        return vec![Candidate { stands: Stands::Bare, line: first_line, text: whole }];
     }
-    let found = json::find(text);
+    let spans = spans(text, &[]);
     let mut out = Vec::new();
-    out.extend(found.cut_off.map(|start| Candidate {
-        stands: Stands::Bare,
-        line: 0,
-        text: &text[start..],
-        broken: Some("not JSON: it is cut off".to_owned()),
-    }));
-    for object in found.objects.iter().rev().take(REFUSED_MAX * 50) {
-        let lenient: Vec<&str> = object.leniencies.iter().map(|leniency| leniency.as_str()).collect();
-        let broken = (!lenient.is_empty()).then(|| format!("not strict JSON: {}", lenient.join(", ")));
-        out.push(Candidate { stands: Stands::Bare, line: 0, text: &text[object.span.clone()], broken });
-    }
-    if let Some(failure) = found.failure.filter(|_| out.is_empty()) {
-        let broken = Some(format!("not JSON: {}", failure.what));
-        out.push(Candidate { stands: Stands::Bare, line: line(failure.offset), text: "", broken });
+    for span in spans.iter().rev().take(REFUSED_MAX * 50) {
+        out.push(Candidate { stands: Stands::Bare, line: 0, text: &text[span.clone()] });
     }
     number_lines(text, first_line, &mut out);
     out
@@ -621,7 +605,9 @@ mod tests {
         cut("{\n  \"x\": 1,\n  \"all\": [\n    {\"s\": 1},\n    {\"s\": 2},\n    {\"s");
         cut("Here it is:\n[ {\"s\":1}, {\"s\"");
         check(&["{\"s\":1}\nNo, wait.\n{\"x\":{\"s\":2}"], Some("s"), Ok(r#"{"s":1}"#));
-        check(&["function f() {\n{\"s\":1}"], Some("s"), Ok(r#"{"s":1}"#));
+        let open = "not JSON: key must be a string at line 2 column 1";
+        let refused = format!("the answer: it holds no JSON object that can be read: {open}");
+        check(&["function f() {\n{\"s\":1}"], Some("s"), Err(&refused));
         check(&["as in [1\n{\"s\":1}"], Some("s"), Ok(r#"{"s":1}"#));
         for text in [r#"{"s":"a brace {\"b and [{ in a text"}"#, r#"[{"x":1}, {"y":["a"]}] {"s":"["}"#] {
             check(&[text], Some("s"), Ok(&text[text.find(r#"{"s""#).unwrap_or_default()..]));
@@ -652,7 +638,7 @@ mod tests {
     #[test]
     fn what_is_not_strict_or_no_object_is_refused_with_its_reason() {
         let none = |reason: &str| format!("the answer: it holds no JSON object that can be read: {reason}");
-        check(&["{\"s\":1,}"], Some("s"), Err(&none("not strict JSON: a trailing comma")));
+        check(&["{\"s\":1,}"], Some("s"), Err(&none("not JSON: trailing comma at line 1 column 8")));
         check(&["[{\"s\":1}]"], Some("s"), Err(&none("expected an object, got a list")));
         check(&["```json\n[1]\n```"], Some("s"), Err(&none("expected an object, got a list")));
         check(&["```json\n[1]\n```"], None, Ok("[1]"));

@@ -9,6 +9,7 @@ use crate::duration::measured;
 use crate::event::{
     CheckFinished, DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome, WorkerFinished,
 };
+use crate::evidence::{CheckIdMatch, Decision, Refusal};
 use crate::failure::UNPARSED;
 use crate::gate::{self, CommandResult};
 use crate::id::{CheckId, Millis, Timestamp};
@@ -16,8 +17,8 @@ use crate::moment;
 use crate::question::left_asking;
 use crate::reading::{CallEnd, Reading, Scope, Trouble};
 use crate::state::{Changed, StepState};
-use crate::verdict::text::quoted;
-use crate::verdict::{self, CheckIdMatch, Decision, Problem, Refusal, Resolution};
+use crate::text::plain::quoted;
+use crate::verdict::{self, Problem, Resolution};
 use crate::weather::{self, ErrorClass};
 use crate::workflow::{Check, CheckCommand, Step, WorkerKind, Workflow};
 
@@ -59,7 +60,7 @@ impl Claim {
     pub(crate) fn from_resolution(resolution: Resolution, check_id: Option<CheckId>) -> Self {
         // Who said clearly elsewhere that it is complete needs no file.
         let is_complete = resolution.decision == Decision::Complete;
-        let is_none = |it: &&Problem| matches!(it, Problem::FileRefused { refusal: Refusal::Missing });
+        let is_none = |it: &&Problem| matches!(it, Problem::FileRefused(Refusal::Missing));
         let problems = resolution.problems.iter().filter(|it| !(is_complete && is_none(it)));
         let mut problems: Vec<String> = problems.map(ToString::to_string).collect();
         if let CheckIdMatch::Mismatch { expected, got } = &resolution.check_id {
@@ -74,7 +75,7 @@ impl Claim {
         Self {
             check_id,
             check_id_match,
-            source: resolution.source.into(),
+            source: resolution.source,
             decision: resolution.decision,
             claimed: None,
             reasons: resolution.reasons,
@@ -128,13 +129,8 @@ pub(crate) fn resolve(
     said: &str,
     check_id: Option<&CheckId>,
 ) -> Resolution {
-    let file = match file {
-        DecisionFile::NotConfigured => verdict::FileEvidence::NotConfigured,
-        DecisionFile::Refused(refusal) => verdict::FileEvidence::Refused(*refusal),
-        DecisionFile::Read(bytes) => verdict::FileEvidence::Bytes(bytes.0.clone()),
-    };
     verdict::resolve(&verdict::Evidence {
-        file: &file,
+        file,
         file_fresh: true, // An older file was moved aside before the process was started.
         answer: Some(answer).filter(|answer| !answer.is_empty()),
         prompt: Some(prompt),

@@ -103,3 +103,65 @@ pub fn spoken(span: Millis) -> String {
         parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count} {unit}")).collect();
     if shown.is_empty() { "0 s".to_owned() } else { shown.join(" ") }
 }
+
+/// Reads a duration as programs print it and models write it (`90`, `1.5 hours`, `PT5M`), in milliseconds; a bare number counts `unit_ms`. `None` for anything else, also for negative
+/// and absurd values (more than ten years).
+pub(crate) fn span_ms(text: &str, unit_ms: u64) -> Option<u64> {
+    const TEN_YEARS_MS: f64 = 10.0 * 366.0 * 86_400_000.0;
+    let lower = text.trim().to_lowercase();
+    let mut rest = lower.strip_prefix("pt").unwrap_or(&lower);
+    let mut total = 0.0;
+    if rest.is_empty() {
+        return None;
+    }
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
+        let number: f64 = rest[..digits].parse().ok()?;
+        rest = rest[digits..].trim_start();
+        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let unit = match &rest[..letters] {
+            "" => unit_ms as f64,
+            "ms" | "msec" | "millisecond" | "milliseconds" => 1.0,
+            "s" | "sec" | "secs" | "second" | "seconds" => 1_000.0,
+            "m" | "min" | "mins" | "minute" | "minutes" => 60_000.0,
+            "h" | "hr" | "hrs" | "hour" | "hours" => 3_600_000.0,
+            "d" | "day" | "days" => 86_400_000.0,
+            "w" | "wk" | "wks" | "week" | "weeks" => 7.0 * 86_400_000.0,
+            _ => return None,
+        };
+        total += number * unit;
+        rest = rest[letters..].trim_start_matches([' ', ',']);
+    }
+    (total.is_finite() && total <= TEN_YEARS_MS).then_some(total.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_in_every_usual_form() {
+        for (text, expected) in [
+            ("90", Some(90_000)),
+            ("1.5", Some(1_500)),
+            ("30s", Some(30_000)),
+            ("5m", Some(300_000)),
+            ("5 minutes", Some(300_000)),
+            ("1h30m", Some(5_400_000)),
+            ("1h 30m", Some(5_400_000)),
+            ("250ms", Some(250)),
+            ("PT5M", Some(300_000)),
+            ("2 days", Some(172_800_000)),
+            ("1 week", Some(604_800_000)),
+            ("1w 2d", Some(777_600_000)),
+            ("", None),
+            ("soon", None),
+            ("-5", None),
+            ("5x", None),
+            ("1e300", None),
+            ("99999999999999999999", None),
+        ] {
+            assert_eq!(span_ms(text, 1000), expected, "{text}");
+        }
+    }
+}

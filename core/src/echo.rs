@@ -1,72 +1,90 @@
-//! What of an answer only repeats what was asked.
+//! Detects the parts of an answer that only repeat the prompt.
 //!
-//! Programs print their prompt, and judges quote it. What stands in there is no answer, even where it has the form of
-//! one. A worker that gives the same answer twice is no echo, although the second prompt quotes the first answer: what
-//! stands around it tells the two apart.
+//! Programs print their prompt and reviewers quote it. A line counts as repeated only at the same place: behind the same line
+//! as in the prompt. The words alone do not count, because the prompt gives the words to answer with.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-/// So many lines around a candidate are looked at.
-const AROUND_MAX: usize = 40;
-
-/// A line with fewer characters may stand anywhere.
-const TELLING_MIN: usize = 8;
+use crate::text::lines::{Line, line_of, lines};
 
 /// What was asked.
 #[derive(Clone, Debug, Default)]
 pub struct Echo {
-    /// All lines, joined.
-    whole: String,
-    /// The lines that are not the worker's own words.
-    lines: BTreeSet<String>,
-    own: BTreeSet<String>,
-    is_strict: bool,
+    asked: BTreeSet<Pair>,
+    /// The words of the worker that the prompt quotes.
+    own: BTreeSet<Pair>,
+    /// All of it, where nothing of it is an answer, whatever stands around it.
+    whole: Option<String>,
 }
+
+/// A line with the one above it; only letters and digits count.
+type Pair = (String, String);
 
 impl Echo {
     /// Takes a prompt, and what in there are the worker's own words of the last time.
     pub fn of(prompt: &str, own: &str) -> Self {
-        let own: BTreeSet<String> = lines(own).collect();
-        let ours = lines(prompt).filter(|line| !own.contains(line)).collect();
-        Self { whole: joined(prompt), lines: ours, own, is_strict: false }
+        Self { asked: pairs(prompt), own: pairs(own), whole: None }
     }
 
     /// Takes a prompt of which nothing is an answer, whatever stands around it: that of a judge.
     pub fn of_judge(prompt: &str) -> Self {
-        Self { is_strict: true, ..Self::of(prompt, "") }
+        Self { whole: Some(unquoted(prompt)), ..Self::of(prompt, "") }
     }
 
-    /// Says whether what stands at `start` of a message is a part of the prompt.
-    pub(crate) fn repeats(&self, message: &str, start: usize, part: &str) -> bool {
-        let candidate = joined(part);
-        if candidate.is_empty() || !self.whole.contains(&candidate) {
-            return false;
-        }
-        let end = start + part.len();
-        let before = message[..start].rsplit('\n').take(AROUND_MAX);
-        let after = message[end..].split('\n').take(AROUND_MAX);
-        self.is_strict || self.is_ours(before) || self.is_ours(after)
-    }
-
-    /// Says whether the first line that tells something is one of the prompt.
-    fn is_ours<'a>(&self, around: impl Iterator<Item = &'a str>) -> bool {
-        let mut telling = around.map(plain).filter(|line| line.chars().count() >= TELLING_MIN);
-        telling.find(|line| !self.own.contains(*line)).is_some_and(|line| self.lines.contains(line))
+    /// Finds the lines of a message that repeat the prompt: each follows the same line there. Within the own words of who is
+    /// asked they do where those follow the same line, too: who ends twice in the same words says them.
+    pub(crate) fn in_message<'a>(&'a self, message: &'a str) -> Repeated<'a> {
+        let mut above = (String::new(), false);
+        let repeats = |line: &Line<'_>| {
+            let bare = bare(line.text);
+            if !bare.is_empty() {
+                let pair = (std::mem::take(&mut above.0), bare);
+                let is_own = !pair.0.is_empty() && self.own.contains(&pair);
+                above.1 = if is_own { above.1 } else { self.asked.contains(&pair) };
+                above.0 = pair.1;
+            }
+            above.1
+        };
+        let lines = lines(message);
+        let repeats = lines.iter().map(repeats).collect();
+        Repeated { echo: self, message, lines, repeats }
     }
 }
 
-/// Returns a line without the marks of a quotation; nothing of one that only opens or closes a block of code.
-fn plain(line: &str) -> &str {
-    let line = line.trim_start_matches(|c: char| c == '>' || c.is_whitespace()).trim_end();
-    if line.starts_with("```") || line.starts_with("~~~") { "" } else { line }
+/// A message, with the lines that repeat the prompt.
+pub(crate) struct Repeated<'a> {
+    echo: &'a Echo,
+    message: &'a str,
+    pub(crate) lines: Vec<Line<'a>>,
+    /// Whether each line does.
+    pub(crate) repeats: Vec<bool>,
 }
 
-fn lines(text: &str) -> impl Iterator<Item = String> {
-    text.lines().map(plain).filter(|line| !line.is_empty()).map(str::to_owned)
+impl Repeated<'_> {
+    /// Says whether a part of the message does.
+    pub(crate) fn has(&self, part: &Range<usize>) -> bool {
+        let last = line_of(&self.lines, part.end.max(part.start + 1) - 1);
+        let in_place = self.repeats[line_of(&self.lines, part.start)..=last].iter().all(|repeats| *repeats);
+        let part = || unquoted(&self.message[part.clone()]);
+        in_place || self.echo.whole.as_ref().is_some_and(|whole| whole.contains(&part()))
+    }
 }
 
-fn joined(text: &str) -> String {
-    lines(text).collect::<Vec<_>>().join("\n")
+fn pairs(text: &str) -> BTreeSet<Pair> {
+    let mut above = String::new();
+    let bare = lines(text).into_iter().map(|line| bare(line.text)).filter(|line| !line.is_empty());
+    bare.map(|line| (std::mem::replace(&mut above, line.clone()), line)).collect()
+}
+
+/// Letters and digits, in small letters.
+fn bare(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// Returns a text without whitespace and quotation marks (`>`).
+fn unquoted(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace() && *c != '>').collect()
 }
 
 #[cfg(test)]
@@ -79,7 +97,8 @@ mod tests {
     #[test]
     fn a_quotation_is_told_from_the_same_answer_again() {
         let quoted: String = PROMPT.lines().map(|line| format!("> {line}\n")).collect();
-        let dense: String = lines(PROMPT).map(|line| line + "\n").collect();
+        let dense: String =
+            PROMPT.lines().filter(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect();
         for (message, part, expected) in [
             (PROMPT, r#"{"status": "completed"}"#, true),
             (&quoted, r#"{"status": "completed"}"#, true),
@@ -92,9 +111,11 @@ mod tests {
             ("Answer like this:\n{\"status\": \"done\"}", r#"{"status": "done"}"#, false),
         ] {
             let start = message.find(part).expect("it is there");
-            assert_eq!(Echo::of(PROMPT, OWN).repeats(message, start, part), expected, "{message}");
+            let (echo, span) = (Echo::of(PROMPT, OWN), start..start + part.len());
+            assert_eq!(echo.in_message(message).has(&span), expected, "{message}");
         }
         let part = r#"{"status": "in_progress"}"#;
-        assert!(Echo::of_judge(PROMPT).repeats(part, 0, part), "a judge has no words of its own in there");
+        let judge = Echo::of_judge(PROMPT);
+        assert!(judge.in_message(part).has(&(0..part.len())), "a judge has no words of its own in there");
     }
 }

@@ -21,6 +21,7 @@ use crate::event::{
     RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, StageRaised, StepEnd, StepEnded, VerdictReached,
     WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerProgressed, WorkerStarted,
 };
+use crate::evidence::Decision;
 use crate::gate::{self, CommandResult};
 use crate::id::{Attempt, CheckId, Iteration, Millis, Seq, StepId, Timestamp};
 use crate::reading::Trouble;
@@ -31,8 +32,7 @@ use crate::state::{
     Changed, Child, Conversation, Feedback, InFlight, Left, LostWork, Phase, Plan, RunState, StepPhase,
     StepState, Unread,
 };
-use crate::verdict::Decision;
-use crate::verdict::text::strip_ansi;
+use crate::text::plain::strip_ansi;
 use crate::weather::{self, is_weather};
 use crate::workflow::{Worker, WorkerKind};
 

@@ -17,9 +17,9 @@ use crate::failure::{
 };
 use crate::id::{Blob, Millis};
 use crate::plural::{count, first};
+use crate::text::plain::quoted;
 use crate::unseen;
 pub use crate::unseen::test_name;
-use crate::verdict::text::quoted;
 use crate::workflow::{Baseline, CheckCommand, Gate};
 
 /// What one command of a check showed.

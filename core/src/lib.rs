@@ -16,6 +16,7 @@ pub mod validator;
 pub mod workflow;
 
 pub mod event;
+pub mod evidence;
 
 pub mod answer;
 pub mod beside;
@@ -53,6 +54,7 @@ pub mod scope;
 pub mod snapshot;
 pub mod spending;
 pub mod template;
+pub(crate) mod text;
 mod unseen;
 pub mod verdict;
 pub mod view;

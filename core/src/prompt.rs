@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::event::{Purpose, StallCause};
+use crate::evidence::Decision;
 use crate::findings;
 use crate::id::{CheckId, Stage};
 use crate::interpolate;
@@ -14,7 +15,6 @@ use crate::plural::count;
 use crate::snapshot::on_one_line;
 use crate::state::{Feedback, RunState, StepState};
 use crate::template;
-use crate::verdict::Decision;
 use crate::workflow::{Check, CheckBy, Step, Work, Worker, WorkerKind};
 
 /// Most fingerprints that a prompt lists.

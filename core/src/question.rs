@@ -1,31 +1,21 @@
-//! Whether a program waits for an answer that nobody can give, or has left since nobody gave one.
+//! Prompts for input: a program shows one and waits for an answer that it cannot get, or ends without one.
+//!
+//! Only prompts that programs print are known: keys to press, a password, a list to choose from. A question in prose is not one.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::verdict::text::strip_ansi;
+use crate::text::plain::strip_ansi;
 
-/// How sure it is that the last line of a silent program asks something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Asking {
-    /// No sign of it.
-    No,
-    /// It ends as a question does. People who think aloud ask such questions, too.
-    Perhaps,
-    /// It names the keys to press, or wants a password.
-    Surely,
-}
-
-/// Looks at the last line that a program has printed before it fell silent.
+/// Returns whether a line is a prompt for input.
 ///
 /// ```
-/// use unstuck_core::question::{Asking, asking};
-/// assert_eq!(asking("Overwrite main.rs? [y/N] "), Asking::Surely);
-/// assert_eq!(asking("Why does this fail?"), Asking::Perhaps);
-/// assert_eq!(asking("12 tests passed"), Asking::No);
+/// use unstuck_core::question::is_prompt;
+/// assert!(is_prompt("Overwrite main.rs? [y/N] "));
+/// assert!(!is_prompt("Why does this fail?"));
 /// ```
-pub fn asking(last_line: &str) -> Asking {
+pub fn is_prompt(line: &str) -> bool {
     static PROMPT: LazyLock<Regex> = LazyLock::new(|| {
         let keys = r"[\[(](?:y(?:es)?/n(?:o)?(?:/\S+)?|n/y)[\])]\s*[?:>]?\s*$";
         let secret = r"\b(?:password|passphrase|passcode|pin|one-time code|verification code|username|login)\b.{0,120}:\s*$";
@@ -35,20 +25,13 @@ pub fn asking(last_line: &str) -> Asking {
         let pattern = format!("(?i){keys}|{secret}|{press}|{choose}|{question}");
         Regex::new(&pattern).expect("the pattern is a constant and tested")
     });
-    if PROMPT.is_match(last_line) {
-        Asking::Surely
-    } else if last_line.trim_end().ends_with('?') {
-        Asking::Perhaps
-    } else {
-        Asking::No
-    }
+    PROMPT.is_match(line)
 }
 
-/// Returns what a program asked last that has ended by itself: its standard input is closed and it has no terminal, so
-/// most that ask cannot read an answer and leave at once.
+/// Returns the prompt that a program printed last before it ended: its standard input is closed and it has no terminal, so most
+/// programs that ask leave at once.
 ///
-/// One that ended well may have asked and gone on: it asks where its question is all that it said. A question that is no
-/// prompt counts as one where its line is still open, as it is for an answer that is to be typed behind it.
+/// A program that ended well may have asked and continued, so its prompt must be all of its output.
 ///
 /// ```
 /// use unstuck_core::question::left_asking;
@@ -61,16 +44,9 @@ pub fn left_asking(stdout: &str, stderr: &str, ended_well: bool) -> Option<Strin
     let (stdout, stderr) = (without_complaint(&stdout), without_complaint(&stderr));
     [(stdout, stderr), (stderr, stdout)].into_iter().find_map(|(text, other)| {
         let mut lines = text.split(['\n', '\r']).rev().filter(|line| !line.trim().is_empty());
-        let line = lines.next()?;
-        let is_open = !text.ends_with(['\n', '\r']);
-        let mut is_all = || other.trim().is_empty() && lines.next().is_none();
-        let asks = match asking(line) {
-            Asking::No => false,
-            Asking::Perhaps if ended_well => is_all(),
-            Asking::Perhaps => is_open && other.trim().is_empty(),
-            Asking::Surely => !ended_well || is_all(),
-        };
-        asks.then(|| line.trim().to_owned())
+        let line = lines.next().filter(|line| is_prompt(line))?;
+        let is_all = other.trim().is_empty() && lines.next().is_none();
+        (!ended_well || is_all).then(|| line.trim().to_owned())
     })
 }
 
@@ -90,9 +66,8 @@ fn without_complaint(text: &str) -> &str {
             return text;
         }
         let ends = line.match_indices(' ').map(|(at, _)| at + 1);
-        let prompt = ends
-            .filter(|end| !COMPLAINT.is_match(&line[..*end]))
-            .find(|end| asking(&line[..*end]) == Asking::Surely || line[..*end].ends_with("? "));
+        let prompt =
+            ends.filter(|end| !COMPLAINT.is_match(&line[..*end])).find(|end| is_prompt(&line[..*end]));
         match prompt {
             Some(length) => return &end[..begin + length],
             None => text = &text[..begin],
@@ -102,7 +77,6 @@ fn without_complaint(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::Asking::{No, Perhaps, Surely};
     use super::*;
 
     #[test]
@@ -123,17 +97,9 @@ mod tests {
             ("overwrite? [y/N] ", "", Some("overwrite? [y/N]"), Some("overwrite? [y/N]")),
             ("working\n\u{1b}[1moverwrite? [y/N] \u{1b}[0m", "aborted\n", Some("overwrite? [y/N]"), None),
             ("Enter your name: ", traceback, Some("Enter your name:"), None),
-            ("Shall I go on? ", "", Some("Shall I go on?"), Some("Shall I go on?")),
-            ("Shall I go on? ", no_terminal, Some("Shall I go on?"), Some("Shall I go on?")),
-            ("Shall I go on?\n", "", None, Some("Shall I go on?")),
+            ("Shall I go on? ", "", None, None),
             ("I have looked.\nShall I go on?\n", "", None, None),
             ("Is it up? ", "curl: (7) Failed to connect\n", None, None),
-            (
-                "",
-                "NameError: no `x`. Did you mean: 'y'?\n",
-                None,
-                Some("NameError: no `x`. Did you mean: 'y'?"),
-            ),
             ("Running tests: ", "", None, None),
             ("Password: ok\n", "", None, None),
             ("", no_terminal, None, None),
@@ -146,26 +112,26 @@ mod tests {
     }
 
     #[test]
-    fn prompts_questions_and_other_last_lines_are_told_apart() {
+    fn prompt_is_recognized_and_a_question_in_prose_is_not() {
         for (line, want) in [
-            ("Overwrite? [y/N]", Surely),
-            ("Do you want to proceed? (yes/no)", Surely),
-            ("Are you sure you want to continue connecting (yes/no/[fingerprint])?", Surely),
-            ("Password: ", Surely),
-            ("[sudo] password for agent: ", Surely),
-            ("Enter passphrase for key '/home/me/.ssh/id_ed25519': ", Surely),
-            ("Username for 'https://example.com': ", Surely),
-            ("Press ENTER to continue", Surely),
-            ("Press any key to continue...", Surely),
-            ("Select an option (1-4):", Surely),
-            ("? Which template › (use arrow keys)", Surely),
-            ("Shall I delete the branch?", Perhaps),
-            ("the password check fails in line 3", No),
-            ("test login: ok", No),
-            ("compiling", No),
-            ("", No),
+            ("Overwrite? [y/N]", true),
+            ("Do you want to proceed? (yes/no)", true),
+            ("Are you sure you want to continue connecting (yes/no/[fingerprint])?", true),
+            ("Password: ", true),
+            ("[sudo] password for agent: ", true),
+            ("Enter passphrase for key '/home/me/.ssh/id_ed25519': ", true),
+            ("Username for 'https://example.com': ", true),
+            ("Press ENTER to continue", true),
+            ("Press any key to continue...", true),
+            ("Select an option (1-4):", true),
+            ("? Which template › (use arrow keys)", true),
+            ("Shall I delete the branch?", false),
+            ("the password check fails in line 3", false),
+            ("test login: ok", false),
+            ("compiling", false),
+            ("", false),
         ] {
-            assert_eq!(asking(line), want, "{line:?}");
+            assert_eq!(is_prompt(line), want, "{line:?}");
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::effect::{Due, Effect};
 use crate::event::{
     Call, Claimed, DecisionSource, Inquiry, Next, Purpose, RunOutcome, RunStarted, StepEnd, WaitReason,
 };
+use crate::evidence::Decision;
 use crate::gate::CommandResult;
 use crate::id::{Attempt, CheckId, Digest, Iteration, Millis, RunId, Seq, StepId, Timestamp};
 use crate::money::Ledger;
@@ -19,7 +20,6 @@ use crate::rest::{Rests, Turn};
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
 use crate::validator::ValidatorResult;
-use crate::verdict::Decision;
 use crate::workflow::{Budget, Step, Worker, Workflow};
 
 /// Where a run stands. Begins as [`RunState::default`], an empty stream.

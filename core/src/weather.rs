@@ -1,14 +1,10 @@
 //! Classifies how a process ended: its own fault, or the weather (a network, a service, a limit).
 //!
-//! The class comes from how the process ended and from whole error phrases, on standard error and in
-//! the last lines of the output; never from a bare number or a word in prose (docs on workflow files,
-//! section 8). A phrase counts in a line that is an error as programs print theirs, not in one that
-//! quotes an error or names a test. A worker that ended well has its output searched in its last line
-//! only, only for the sentences by which worker CLIs report an outage as if it were an answer, and only
-//! where no other answer stands before it: whoever has told of its work may end with the text of an
-//! error. Whether it did any work is not known here; who knows asks
-//! [`Outcome::only_says_so`](crate::event::Outcome). What an adapter read from structured output
-//! outranks all of this and is not looked at here.
+//! The class comes from the exit and from whole error phrases, in standard error and in the last lines of the output. A phrase
+//! counts at the beginning of a line, behind nothing but times, names and levels. A bare number or a word in a sentence never
+//! counts. If a worker exits with 0, only its last line is searched, and only for the reports of outages that worker CLIs print
+//! as if they were answers. Whether such a worker did any work is known elsewhere: see
+//! [`Outcome::only_says_so`](crate::event::Outcome). Structured output of a client outranks all of this.
 
 use std::sync::LazyLock;
 
@@ -180,24 +176,10 @@ fn phrase(stdout: &str, stderr: &str) -> Option<Failure> {
 
 /// Searches the very last line for the report of an outage that looks like an answer.
 fn reported(exit: ExitKind, stdout: &str, stderr: &str) -> Option<Failure> {
-    let (line, before) = match last_lines(stdout).next() {
-        Some(line) => (line, stdout),
-        None => (last_lines(stderr).next()?, ""),
-    };
+    let line = last_lines(stdout).next().or_else(|| last_lines(stderr).next())?;
     let trouble = trouble_of(line).filter(|_| REPORTED.is_match(line))?;
-    let got_over_it = || RETRYING.is_match(line) || last_lines(before).skip(1).any(is_told);
-    (exit != ExitKind::Code(0) || !got_over_it()).then(|| describe(line, trouble))
-}
-
-/// Says whether a line is a sentence of an answer: what is said of the work, and not how far it is.
-fn is_told(line: &str) -> bool {
-    static SENTENCE: LazyLock<Regex> = LazyLock::new(|| {
-        regex(
-            r#"(?:\pL.*\s.*[.:;!?]|[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}].*[。.：:；！!？?])["'”’»`)*_\]]*$"#,
-        )
-    });
-    let is_underway = line.ends_with("...") || line.ends_with('…');
-    !is_underway && SENTENCE.is_match(line) && !REPORTED.is_match(line) && !RETRYING.is_match(line)
+    let is_over = exit == ExitKind::Code(0) && RETRYING.is_match(line);
+    (!is_over).then(|| describe(line, trouble))
 }
 
 /// Who tries again has come to no end yet.
@@ -352,40 +334,27 @@ pub(crate) fn mentioned(error: &str) -> Option<Trouble> {
 fn stated(line: &str) -> Option<Trouble> {
     let is_stated = |pattern: &Regex| {
         let phrase = pattern.captures(line).and_then(|found| found.get(1));
-        phrase.is_some_and(|it| begins_as_error(&line[..it.start()]) && !TOLD_OF.is_match(&line[it.end()..]))
+        phrase
+            .is_some_and(|it| begins_as_error(&line[..it.start()]) && !CONTINUED.is_match(&line[it.end()..]))
     };
     PHRASES.iter().find(|(_, pattern)| is_stated(pattern)).map(|(trouble, _)| *trouble)
 }
 
-/// What follows where a sentence tells of an error: `429 Too Many Requests is now answered with a retry`.
-static TOLD_OF: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r#"(?i)^["'`)\]]*\s+(?:(?:errors?|responses?|cases?)\s+)?(?:is|are|were|now|handling|handled|tests?)\b"#,
-    )
-});
+/// A verb behind the phrase: a sentence about the error, such as `429 Too Many Requests is now answered with a retry`.
+static CONTINUED: LazyLock<Regex> = LazyLock::new(|| regex(r#"(?i)^["'`)\]]*\s+(?:is|are|was|were)\b"#));
 
-/// Says whether what stands in a line before an error phrase is what programs put before their errors: times, names,
-/// fields, and words that say that something failed. What quotes an error, or names a test, has other words there.
+/// Returns whether a text is what programs print before an error: times, names, fields, levels.
 fn begins_as_error(head: &str) -> bool {
     static HEAD: LazyLock<Regex> = LazyLock::new(|| {
         let mark = format!(r#"{MARK}|[\s"'`\[\](){{}}<>|,=:]"#);
         let time = r"\d+(?:[:./T+-]\d+)+(?:[.,]\d+)?Z?|\(\d+\)|\[[\w .:@/-]{1,60}\]";
-        let level = r"(?:error|err|failed|failure|fatal|warn|warning|exception|critical|panic|info|debug|trace|notice)\b";
-        let field = r#"[\w.$@/-]+(?:::[\w.$@/-]+)*(?:\(\d*\)|\[\d+\])?["']?\s*[:=]"#;
+        let level = r"(?:(?:api )?error|err|failed|failure|fatal|warn|warning|exception|critical|panic|info|debug|trace|notice)\b|[\w.]+(?:error|exception)\b(?: -)?";
+        let known = r"(?:request failed with|exceeded retry limit, last|unable to access '\S+':|request to \S+ failed, reason:)\s|retrying in \d+s \(attempt \d+/\d+\)";
+        let field = r#"[\w.$@/-]+(?:::[\w.$@/-]+)*(?:\(\d*\)|\[\d+\])?["']?\s*[:=]|[\w.-]+ error:"#;
         let value = r#""(?:[^"\\]|\\.)*"\s*[,:]|[\w.]+=(?:"[^"]*"|[^\s"{]+)\s|(?:true|false|null|-?\d[\d.]*)\s*,|(?:/|https?:)\S+\s"#;
-        let failed = r"(?:error|fail(?:ed|ure)|fatal|exception|unable|could not|couldn't|cannot|can't|exceeded|unexpected|retrying|reconnecting|attempt)\b";
-        regex(&format!(
-            r"(?i)^(?:{mark}|{time}|{level}|{field}|{value})*(?:(?:[\w./'’-]+ ){{0,3}}(?:\w*(?:error|exception)\b|{failed})[^!?]{{0,200}})?$"
-        ))
+        regex(&format!(r"(?i)^(?:{mark}|{time}|{level}|{known}|{field}|{value})*$"))
     });
-    static TELLS: LazyLock<Regex> = LazyLock::new(|| {
-        let said = r"^\W*(?:i|we|my|our)\b|^\W*(?:note|summary|result|done|todo|example|title|subject)\s*:";
-        let told = r"\b(?:fixed|added|changed|updated|implemented|handl\w*|now|should)\b";
-        let tested = r"\b(?:tests?|specs?|assert\w*|expect\w*)\b|_tests?\b|\btests?_";
-        let ran = r"(?-i:\bFAIL(?:ED|URES?)?\b)|\.\.\s*fail";
-        regex(&format!("(?i){said}|{told}|{tested}|{ran}"))
-    });
-    HEAD.is_match(head) && !TELLS.is_match(head)
+    HEAD.is_match(head)
 }
 
 /// Reads when a limit ends: `... · resets 1pm (Asia/Seoul)`, `... try again at Nov 25th, 2026 3:04 PM`, `...|1700000000`,
@@ -490,7 +459,7 @@ pub(crate) fn retry_after_ms(line: &str) -> Option<u64> {
         return None;
     }
     let span = span.as_str().replace(',', " ").replace(" and ", " ");
-    crate::verdict::parse_duration_ms(&span, 1000)
+    crate::duration::span_ms(&span, 1000)
 }
 
 /// Reads a span that is written as a clock shows one: `resets in 03:12:45`, `try again in 2:15` of hours and minutes. In

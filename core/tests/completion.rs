@@ -12,11 +12,11 @@ use unstuck_core::event::{
     CheckFinished, CheckStarted, Conclusion, DecisionFile, Exit, Fact, Inquiry, Outcome, RunResumed, StepEnd,
     VerdictReached, WorkerFinished, WorkerStarted,
 };
+use unstuck_core::evidence::Decision;
 use unstuck_core::failure::{Failure, Fingerprint, What};
 use unstuck_core::id::{Blob, Digest, Millis};
 use unstuck_core::testing::{Script, World, script_worker, snapshot, step};
 use unstuck_core::validator::{Ended, Report, SuccessWhen, ValidatorOutcome, ValidatorResult, judge};
-use unstuck_core::verdict::Decision;
 use unstuck_core::workflow::{CheckBy, Step, WorkerKind, Workflow};
 use unstuck_core::{Effect, Event, Observation};
 

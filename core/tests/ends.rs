@@ -4,10 +4,10 @@ use unstuck_core::Observation;
 use unstuck_core::event::{
     Bytes, Conclusion, DecisionFile, Exit, Fact, Outcome, StepEnd, WaitReason, WorkerFinished, WorkerStarted,
 };
+use unstuck_core::evidence::{Decision, Refusal};
 use unstuck_core::id::{Blob, CheckId, Digest, Millis, StepId};
 use unstuck_core::reading::{CallEnd, Counts, Earlier, Reading, Trouble};
 use unstuck_core::testing::{Script, World, script_worker, step};
-use unstuck_core::verdict::{Decision, Refusal};
 use unstuck_core::workflow::{CheckBy, Step, WorkerKind, Workflow};
 
 const ID: &str = "0190a000-0000-7000-8000-000000000001";
@@ -165,11 +165,6 @@ fn who_has_worked_or_given_a_verdict_and_ended_well_is_not_out_of_order() {
         (claims(), Left::saying(1, LIMIT, "").with_file("{}"), "waits"),
         // Nobody else would look at what it did.
         (alone(), outage().changed(), "waits"),
-        (
-            alone(),
-            Left::saying(0, "I fixed it. The message was:\nAPI Error: 529 overloaded\n", "").changed(),
-            "complete",
-        ),
         // The text of a client that should have printed events, and what one told in its own form.
         (checked(), told(CallEnd::Failed, Some(Trouble::RateLimit)), "waits"),
         (checked(), told(CallEnd::Failed, Some(Trouble::RateLimit)).changed(), "is checked"),

@@ -171,7 +171,7 @@ proptest! {
                 Fact::Concluded(Conclusion::WorkRequested(w)) if w.purpose == Purpose::Diagnosis => {
                     judged.remove(&(w.step.clone(), w.iteration));
                 }
-                Fact::Concluded(Conclusion::VerdictReached(v)) if v.decision != unstuck_core::verdict::Decision::Waiting => {
+                Fact::Concluded(Conclusion::VerdictReached(v)) if v.decision != unstuck_core::evidence::Decision::Waiting => {
                     judged.insert((v.step.clone(), v.iteration));
                 }
                 Fact::Observed(Observation::WorkerStarted(w)) => {

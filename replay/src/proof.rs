@@ -1,7 +1,7 @@
 //! Steps that were proved before another step changed the workspace: what they showed may not hold any more.
 
+use unstuck_core::evidence::Decision;
 use unstuck_core::id::{Seq, StepId};
-use unstuck_core::verdict::Decision;
 
 use crate::story::StepStory;
 

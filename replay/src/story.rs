@@ -6,13 +6,13 @@ use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{
     CheckFinished, Conclusion, Exit, Inquiry, Observation, Outcome, Purpose, RunOutcome, StallCause, StepEnd,
 };
+use unstuck_core::evidence::Decision;
 use unstuck_core::failure::{Failure, Tests};
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::{Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use unstuck_core::money::Spent;
 use unstuck_core::scope::Drift;
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
-use unstuck_core::verdict::Decision;
 use unstuck_core::workflow::{CheckBy, Step};
 use unstuck_core::{Event, Fact, RunState};
 

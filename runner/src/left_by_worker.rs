@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use unstuck_adapters::decision_file;
 use unstuck_core::event::{Bytes, DecisionFile};
-use unstuck_core::verdict::Refusal;
+use unstuck_core::evidence::Refusal;
 use unstuck_core::workflow::Step;
 use unstuck_store::regular;
 

@@ -17,12 +17,13 @@ use unstuck_core::answer::Sources;
 use unstuck_core::client::{Client, Decoder};
 use unstuck_core::completion::Form;
 use unstuck_core::event::Exit;
+use unstuck_core::evidence::{Bytes, Decision, DecisionFile};
 use unstuck_core::failure::{self, Output, Report};
 use unstuck_core::id::{Millis, Seq};
 use unstuck_core::porcelain::{self, Standing};
 use unstuck_core::reading::{CallEnd, Progress, Reading};
 use unstuck_core::validator::{self, SuccessWhen, ValidatorOutcome};
-use unstuck_core::verdict::{self, Decision, Evidence, FileEvidence};
+use unstuck_core::verdict::{self, Evidence};
 use unstuck_core::workflow::Workflow;
 use unstuck_store::mirror::{self, MirrorReader};
 use unstuck_store::wire::{self, EventType, SchemaVersion};
@@ -219,8 +220,8 @@ pub const CHECK_ID: &str = "3f2b8c1e-5d4a-4f6b-9a7c-0e1d2c3b4a59";
 /// Whatever a decision file or an answer holds: it is resolved, twice in the same way, and says
 /// COMPLETE only if it holds a word for it that is not just the echo of the prompt.
 pub fn decision_bytes(data: &[u8]) {
-    let file = FileEvidence::Bytes(data.to_vec());
-    let none = FileEvidence::NotConfigured;
+    let file = DecisionFile::Read(Bytes(data.to_vec()));
+    let none = DecisionFile::NotConfigured;
     let text = String::from_utf8_lossy(data);
     let plain = Evidence {
         file: &none,

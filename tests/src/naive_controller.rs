@@ -9,11 +9,11 @@ use unstuck_core::event::{
     CheckFinished, Conclusion, DecisionSource, Event, Exit, Fact, Observation, Purpose, StageRaised,
     StallCause, StepEnd, VerdictReached, WorkerFinished,
 };
+use unstuck_core::evidence::Decision;
 use unstuck_core::failure::{Failure, Fingerprint};
 use unstuck_core::gate::{CommandResult, amounts};
 use unstuck_core::id::{Digest, Stage};
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::verdict::Decision;
 use unstuck_core::workflow::{CheckBy, Convergence, Gate, Step, Workflow};
 
 /// One incomplete verdict of a step, and what the log says around it.

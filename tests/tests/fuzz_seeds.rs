@@ -14,10 +14,11 @@ use unstuck_core::event::{
     AnswerGiven, Conclusion, Event, Fact, Failure, FallbackTaken, LogRepaired, Lost, Next, Observation,
     RunInterrupted, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, Suspended, WorkerProgressed,
 };
+use unstuck_core::evidence::{Bytes, Decision, DecisionFile};
 use unstuck_core::id::{Attempt, Digest, Iteration, Millis, Seq, Stage, StepId};
 use unstuck_core::reading::Progress;
 use unstuck_core::testing::{self, Act, Script, World, script_worker, step};
-use unstuck_core::verdict::{self, Decision, Evidence, FileEvidence};
+use unstuck_core::verdict::{self, Evidence};
 use unstuck_core::weather::ErrorClass;
 use unstuck_core::workflow::{CheckBy, Convergence, OnFailure, Step, WorkerKind, Workflow};
 use unstuck_store::event_store::{EventStore as _, Expected};
@@ -63,7 +64,7 @@ fn the_seeds_of_decisions_reach_every_decision() {
     let reached: BTreeSet<Decision> = seeds("decision_bytes")
         .into_values()
         .map(|bytes| {
-            let file = FileEvidence::Bytes(bytes);
+            let file = DecisionFile::Read(Bytes(bytes));
             let evidence = Evidence {
                 file: &file,
                 file_fresh: true,

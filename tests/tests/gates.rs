@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use unstuck_core::event::{Conclusion, Fact, StepEnd};
+use unstuck_core::evidence::Decision;
 use unstuck_core::id::StepId;
 use unstuck_core::testing::{Act, Script, World, step};
-use unstuck_core::verdict::Decision;
 use unstuck_core::workflow::{Baseline, CheckBy, CheckCommand, Gate, Workflow};
 
 #[test]

@@ -11,7 +11,8 @@ use std::fmt;
 use std::path::Path;
 
 use serde::Serialize;
-use unstuck_core::verdict::{self, Decision, Evidence, FileEvidence};
+use unstuck_core::evidence::{Decision, DecisionFile};
+use unstuck_core::verdict::{self, Evidence};
 
 use crate::registry::parse_json;
 use crate::test_command::TestCommand;
@@ -370,7 +371,7 @@ impl<'a> Input<'a> {
 
 /// Says whether an answer that is this word alone is a verdict that the work is complete.
 fn is_claim(word: &str) -> bool {
-    let file = FileEvidence::NotConfigured;
+    let file = DecisionFile::NotConfigured;
     let evidence = Evidence {
         file: &file,
         file_fresh: true,

@@ -43,7 +43,7 @@ use tokio::time::{Instant, sleep_until};
 use unstuck_core::client;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::id::Millis;
-use unstuck_core::question::{Asking, asking};
+use unstuck_core::question::is_prompt;
 use unstuck_store::blobs::BlobStore;
 
 use self::child::{Child, signal_of};
@@ -483,7 +483,7 @@ impl<'a> Supervised<'a> {
         }
         let mut lines = lines.into_iter().flatten();
         let is_together = out_at.max(err_at) - out_at.min(err_at) < TOGETHER;
-        let prompt = lines.clone().find(|line| is_together && asking(line) == Asking::Surely);
+        let prompt = lines.clone().find(|line| is_together && is_prompt(line));
         let last_line = prompt.or_else(|| lines.next()).unwrap_or_default();
         let busy = self.group.processor_time();
         self.ended_by = self.silence.look(Instant::now(), busy, &last_line, &self.cwd);

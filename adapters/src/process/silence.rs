@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 use unstuck_core::event::Exit;
-use unstuck_core::question::{Asking, asking};
+use unstuck_core::question::is_prompt;
 use unstuck_core::workflow::Probe;
 
 use super::probe::Says;
@@ -118,8 +118,7 @@ impl Silence {
         if settled && self.patience.verdict.as_deref().is_some_and(is_written) {
             return Some(Exit::Settled);
         }
-        let asks = asking(last_line);
-        if settled && asks == Asking::Surely {
+        if settled && is_prompt(last_line) {
             return Some(Exit::Asks(last_line.trim().to_owned()));
         }
         if silent < self.patience.idle {
@@ -129,7 +128,7 @@ impl Silence {
             self.since = now;
             return None;
         }
-        Some(if asks == Asking::Perhaps { Exit::Asks(last_line.trim().to_owned()) } else { Exit::Idle })
+        Some(Exit::Idle)
     }
 }
 

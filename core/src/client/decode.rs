@@ -14,7 +14,7 @@ use crate::event::Exit;
 use crate::id::Millis;
 use crate::question::left_asking;
 use crate::reading::{CallEnd, Progress, Reading, Retrying, Trouble};
-use crate::verdict::text::strip_ansi;
+use crate::text::plain::strip_ansi;
 use crate::weather::{self, ExitKind, class_of};
 
 /// Reads the output of one call: first every piece of it is [pushed](Self::push), then it is [finished](Self::finish).

@@ -7,11 +7,11 @@ use crate::claim::{
     is_retryable, own_file, resolve, sentence, stands_although_failed, with_failures, with_timeout,
 };
 use crate::event::{CheckFinished, Exit, Inquiry, Next, StepEnd, WaitReason};
+use crate::evidence::Decision;
 use crate::gate;
 use crate::id::{Attempt, Iteration, Seq};
 use crate::prompt;
 use crate::state::{RunState, StepState};
-use crate::verdict::Decision;
 use crate::weather;
 use crate::workflow::{Check, CheckBy, CheckCommand, Step};
 

@@ -8,13 +8,13 @@ use crate::claim::Claim;
 use crate::command_line;
 use crate::convergence::Stall;
 use crate::event::{Conclusion, Next, Purpose, StageRaised, StallCause, StepEnd, VerdictReached, WaitReason};
+use crate::evidence::Decision;
 use crate::failure::Failure;
 use crate::gate::CommandResult;
 use crate::id::{Attempt, Iteration, Millis, Seq};
 use crate::plural::{count, first};
 use crate::scope;
 use crate::state::{Changed, StepState, Unread};
-use crate::verdict::Decision;
 use crate::workflow::{Capability, Check, CheckBy, OnExhausted, Step, Work, Worker};
 
 /// How often an external job is asked for, where the verdict does not say.

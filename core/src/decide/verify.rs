@@ -6,18 +6,17 @@ use crate::answer::{self, AnswerSeen};
 use crate::claim::Claim;
 use crate::clip;
 use crate::closer;
-use crate::completion::{AnswerFormat, Completion, Form, OnFailed, Phase, Template, WITH_SKIPPED};
+use crate::completion::{AnswerFormat, Completion, Form, OnFailed, Phase, WITH_SKIPPED};
 use crate::declaration::{self, Declaration, Finding};
 use crate::event::{
     CheckFinished, Claimed, DecisionSource, Exit, Failure, Inquiry, StepEnd, VerdictReached, WorkerFinished,
 };
+use crate::evidence::Decision;
 use crate::gate;
 use crate::id::{Attempt, Iteration, Seq};
 use crate::plural::{count, first};
-use crate::prompt::FromRegistry;
 use crate::state::{StepState, Verified};
 use crate::validator::{ValidatorOutcome, ValidatorResult};
-use crate::verdict::Decision;
 use crate::weather::{self, ErrorClass};
 use crate::workflow::{Check, CheckBy, Step};
 
@@ -308,19 +307,6 @@ impl Verified {
 }
 
 impl Completion {
-    /// Returns the prompts with nothing put in: enough to see what only repeats them.
-    pub(super) fn as_written(&self) -> FromRegistry {
-        let own = self.prompts.iter().flat_map(|it| [Some(&it.initial), it.onward.as_ref()]).flatten();
-        let repeats = self.prompts.iter().flat_map(|it| &it.continuation);
-        let answers = self.conditions.iter().flat_map(|it| &it.validator.pattern.templates);
-        let text = |template: &Template| template.text.clone();
-        FromRegistry {
-            task: own.chain(repeats).map(text).collect::<Vec<_>>().join("\n"),
-            findings: answers.chain(&self.fallback).map(text).collect::<Vec<_>>().join("\n"),
-            files: Vec::new(),
-        }
-    }
-
     /// Says whether nothing is asked after the work.
     pub(super) fn asks_nobody(&self) -> bool {
         !self.asks(Phase::AfterWork) && self.closer.is_none() && self.answer.is_none()

@@ -3,13 +3,14 @@
 use super::weather::{is_waited_for, needs_person};
 use super::{Batch, kind_of};
 use crate::claim::{Claim, contradicted_by_exit, cut_short, is_retryable, own_file, resolve, sentence};
+
 use crate::completion::Completion;
 use crate::event::{DecisionSource, Exit, Next, Purpose, RunOutcome, StepEnd, WaitReason, WorkerFinished};
+use crate::evidence::Decision;
 use crate::id::{Attempt, Seq};
-use crate::prompt;
+use crate::prompt::{self, FromRegistry};
 use crate::reading::Trouble;
 use crate::state::{Phase, RunState, StepPhase, StepState};
-use crate::verdict::Decision;
 use crate::weather;
 use crate::workflow::{Check, CheckBy, OnFailure, Step};
 
@@ -88,8 +89,7 @@ impl Batch {
             StepPhase::Working(in_flight) => in_flight.check_id.clone(),
             _ => None,
         };
-        let registry = step.completion.as_ref().map(Completion::as_written).unwrap_or_default();
-        let prompt = prompt::work(before, step, at, check_id.as_ref(), &registry);
+        let prompt = prompt::work(before, step, at, check_id.as_ref(), &FromRegistry::default());
         let (answer, said) = (&event.outcome.answer, &at.feedback.said);
         let (file, doubt) = own_file(before.workflow(), step, &event.decision_file, check_id.as_ref());
         let resolution = resolve(&file, answer, &prompt, said, check_id.as_ref());

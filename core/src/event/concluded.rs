@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::end::{Failure, RunOutcome, StepEnd};
+use crate::evidence::{Decision, DecisionSource};
 use crate::id::{Attempt, CheckId, Digest, Iteration, Seq, Stage, StepId, Timestamp};
-use crate::verdict::{self, Decision};
 use crate::weather::ErrorClass;
 
 /// What the core decided. Recorded although it can be derived: it makes the log readable, and a
@@ -170,64 +170,6 @@ pub struct VerdictReached {
     pub parse_failures: u32,
     /// The observations it rests on.
     pub evidence: Vec<Seq>,
-}
-
-/// Where the claim of a verdict was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DecisionSource {
-    /// The exit code of a command.
-    ExitCode,
-    /// JSON in the decision file.
-    FileJson,
-    /// A marker in the decision file.
-    FileText,
-    /// JSON in the answer.
-    OutputJson,
-    /// A marker in the answer.
-    Marker,
-    /// Nowhere.
-    None,
-    /// The answer, in the form that the step asks for.
-    Answer,
-    /// What validators found.
-    Validators,
-    /// The answer of the closer.
-    Closer,
-}
-
-impl DecisionSource {
-    /// Says whether somebody said it, in the decision file or in an answer.
-    pub fn is_said(self) -> bool {
-        matches!(self, Self::FileJson | Self::FileText | Self::OutputJson | Self::Marker)
-    }
-
-    /// Returns the name used in the log and on the screen.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ExitCode => "exit-code",
-            Self::FileJson => "file-json",
-            Self::FileText => "file-text",
-            Self::OutputJson => "output-json",
-            Self::Marker => "marker",
-            Self::None => "none",
-            Self::Answer => "answer",
-            Self::Validators => "validators",
-            Self::Closer => "closer",
-        }
-    }
-}
-
-impl From<verdict::Source> for DecisionSource {
-    fn from(source: verdict::Source) -> Self {
-        match source {
-            verdict::Source::FileJson => Self::FileJson,
-            verdict::Source::FileText => Self::FileText,
-            verdict::Source::OutputJson => Self::OutputJson,
-            verdict::Source::Marker => Self::Marker,
-            verdict::Source::None => Self::None,
-        }
-    }
 }
 
 /// The strategy of a step changes.

@@ -8,17 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{Blob, Seq, Timestamp};
 
-mod bytes;
 mod concluded;
 mod end;
 mod observed;
 mod outcome;
 
-pub use bytes::Bytes;
 pub use concluded::{
-    CheckRequested, Claimed, Conclusion, DecisionSource, FallbackTaken, Inquiry, Next, Purpose, RunEnded,
-    RunStopping, StageRaised, StallCause, StepEnded, VerdictReached, WaitReason, WaitRequested,
-    WorkRequested,
+    CheckRequested, Claimed, Conclusion, FallbackTaken, Inquiry, Next, Purpose, RunEnded, RunStopping,
+    StageRaised, StallCause, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested,
 };
 pub use end::{Failure, RunOutcome, StepEnd};
 pub use observed::{
@@ -26,7 +23,9 @@ pub use observed::{
     RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, Suspended, WorkerFinished, WorkerProgressed,
     WorkerStarted,
 };
-pub use outcome::{ChildEnd, DecisionFile, Exit, Outcome};
+pub use outcome::{ChildEnd, Exit, Outcome};
+
+pub use crate::evidence::{Bytes, DecisionFile, DecisionSource};
 
 /// One immutable fact of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

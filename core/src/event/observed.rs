@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::outcome::{DecisionFile, Outcome};
+use super::outcome::Outcome;
 use crate::answer::AnswerSeen;
 use crate::diffstat::Diffstat;
+use crate::evidence::DecisionFile;
 use crate::gate::CommandResult;
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, RunId, Seq, StepId};
 use crate::reading::Progress;

@@ -2,12 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bytes::Bytes;
 use super::end::RunOutcome;
 use crate::id::{Blob, Millis, RunId, Timestamp};
 use crate::money::Spent;
 use crate::reading::Reading;
-use crate::verdict::Refusal;
 
 /// How a process ended and what it left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,16 +119,4 @@ pub struct ChildEnd {
     /// What it has spent in its life.
     #[serde(default)]
     pub spent: Spent,
-}
-
-/// What was found where the verdict was to be written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DecisionFile {
-    /// No decision file is configured.
-    NotConfigured,
-    /// There is none to read, or it was not read, for this reason.
-    Refused(Refusal),
-    /// These bytes.
-    Read(Bytes),
 }

@@ -14,9 +14,9 @@ use crate::event::{
     StepEnded, Suspended, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished,
     WorkerProgressed, WorkerStarted,
 };
+use crate::evidence::Decision;
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, Seq, Stage, StepId, Timestamp};
 use crate::reading::{Progress, Usage};
-use crate::verdict::Decision;
 use crate::weather::ErrorClass;
 use crate::workflow::{
     Baseline, Budget, CheckBy, CheckCommand, Convergence, Gate, OnExhausted, OnFailure, Step, Worker,

@@ -8,13 +8,13 @@ use crate::event::{
     Bytes, CheckFinished, CheckStarted, DecisionFile, Event, Exit, Lost, Observation, Outcome,
     RunInterrupted, RunResumed, RunStarted, WorkerFinished, WorkerStarted,
 };
+use crate::evidence::Refusal;
 use crate::failure;
 use crate::gate::CommandResult;
 use crate::id::{Blob, CheckId, Digest, Millis, RunId, StepId, Timestamp};
 use crate::reading::Reading;
 use crate::snapshot::Snapshot;
 use crate::state::{Phase, RunState, StepPhase};
-use crate::verdict::Refusal;
 use crate::workflow::{
     Baseline, BranchRules, Budget, Capability, Check, CheckBy, OnExhausted, OnFailure, Session, Step,
     Weather, Work, Worker, WorkerKind, Workflow,

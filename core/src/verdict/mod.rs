@@ -1,182 +1,38 @@
-//! Resolves a completion decision: from the bytes of the decision file and the text of the answer to
-//! one verdict, with what was noticed on the way (docs/decisions.md).
+//! Reads a verdict: from the bytes of the decision file and the text of the answer to one decision, with what was noticed on
+//! the way (docs/decisions.md).
 //!
-//! A false COMPLETE is the worst mistake, then a missed verdict, then a false INCOMPLETE; where the
-//! evidence contradicts itself the answer is INCOMPLETE and says so. Everything here is a pure
-//! function of its input, takes time linear in it and never panics. Modification times are not
-//! looked at: whoever reads the file knows whether it is of this check.
+//! **Complete must stand alone.** A verdict is data: no sentence is interpreted, in no language, and what says complete
+//! together with anything else is none. Everything here is a pure function of its input, takes time linear in it and never
+//! panics. Modification times do not matter: the caller knows whether the file belongs to the check.
+//!
+//! Read [`resolve`] first, then `object` (JSON), `marker` (lines), `check_id` and `problem`.
 
 mod check_id;
-pub(crate) mod json;
-mod line;
-mod probe;
+mod marker;
+mod object;
 mod problem;
-mod remark;
-mod sense;
-mod signals;
-pub(crate) mod text;
-mod tokens;
-mod words;
 
-use serde::{Deserialize, Serialize};
+use serde::de::IgnoredAny;
 
-use self::json::object::{Reading, Verdict};
-use self::json::{context, object, unread};
-use self::line::marker::{Doubt, Marker, Scan};
-use self::line::reading::{Form, Says};
-use self::line::{aside, failed_below, marker, prompted};
-use self::text::Line;
-use self::words::Word;
+use self::marker::Said;
+use self::object::Verdict;
+use crate::echo::Echo;
+use crate::evidence::{Bytes, CheckIdMatch, Decision, DecisionFile, DecisionSource, Refusal};
+use crate::text::decode::{Decoded, decode};
+use crate::text::lines::{Line, line_above, line_of};
+use crate::text::plain::quote;
+use crate::text::undress::{visible, without_asides};
 
-pub use self::check_id::CheckIdMatch;
-pub use self::probe::probe_line;
 pub use self::problem::Problem;
-pub(crate) use self::signals::parse_duration_ms;
 
 /// Size of a decision file, in bytes, at most. A larger one is refused.
 pub const FILE_BYTES_MAX: usize = 1 << 20;
-
-/// What a check says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Decision {
-    /// The work is done.
-    Complete,
-    /// It is not.
-    Incomplete,
-    /// A person must act before it can go on.
-    Blocked,
-    /// An external job is still running; ask again later.
-    Waiting,
-    /// Nothing readable. Counts as incomplete with a parse failure; never fails a step by itself.
-    None,
-}
-
-impl Decision {
-    /// Returns the name used in events and output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Incomplete => "incomplete",
-            Self::Blocked => "blocked",
-            Self::Waiting => "waiting",
-            Self::None => "none",
-        }
-    }
-
-    /// Returns the decision as people and workers are told it.
-    pub fn in_words(self) -> &'static str {
-        match self {
-            Self::None => "incomplete, no readable verdict",
-            said => said.as_str(),
-        }
-    }
-}
-
-/// Where a decision was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Source {
-    /// A JSON object in the decision file.
-    FileJson,
-    /// A marker line in the decision file.
-    FileText,
-    /// A JSON object in the answer.
-    OutputJson,
-    /// A marker line in the answer.
-    Marker,
-    /// Nowhere.
-    None,
-}
-
-impl Source {
-    /// Returns the name used in events and output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::FileJson => "file-json",
-            Self::FileText => "file-text",
-            Self::OutputJson => "output-json",
-            Self::Marker => "marker",
-            Self::None => "none",
-        }
-    }
-}
-
-/// Why a decision file was not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Refusal {
-    /// There is none.
-    Missing,
-    /// It has no bytes.
-    Empty,
-    /// It is larger than [`FILE_BYTES_MAX`].
-    TooLarge,
-    /// It is a folder, a pipe, a device.
-    NotRegular,
-    /// It, or a link to it, lies outside the workspace.
-    OutsideWorkspace,
-    /// The system refused to open or read it.
-    Unreadable,
-}
-
-impl Refusal {
-    /// All refusals.
-    pub const ALL: [Self; 6] = [
-        Self::Missing,
-        Self::Empty,
-        Self::TooLarge,
-        Self::NotRegular,
-        Self::OutsideWorkspace,
-        Self::Unreadable,
-    ];
-
-    /// Returns the name used in events and output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Missing => "missing",
-            Self::Empty => "empty",
-            Self::TooLarge => "too_large",
-            Self::NotRegular => "not_regular",
-            Self::OutsideWorkspace => "outside_workspace",
-            Self::Unreadable => "unreadable",
-        }
-    }
-
-    /// Returns the refusal of that name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|refusal| refusal.as_str() == name)
-    }
-
-    fn sentence(self) -> &'static str {
-        match self {
-            Self::Missing => "there is none (missing)",
-            Self::Empty => "it is empty (empty)",
-            Self::TooLarge => "it is larger than 1 MiB (too_large)",
-            Self::NotRegular => "it is not a regular file (not_regular)",
-            Self::OutsideWorkspace => "it leads outside the workspace (outside_workspace)",
-            Self::Unreadable => "it cannot be read (unreadable)",
-        }
-    }
-}
-
-/// The bytes of the decision file, or why there are none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FileEvidence {
-    /// The step has no decision file.
-    NotConfigured,
-    /// It was not read.
-    Refused(Refusal),
-    /// Its bytes.
-    Bytes(Vec<u8>),
-}
 
 /// What a decision is resolved from.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// The decision file.
-    pub file: &'a FileEvidence,
+    pub file: &'a DecisionFile,
     /// Whether the file was written after the check began. One that was not counts only if it
     /// carries the check id; without a check id every file counts.
     pub file_fresh: bool,
@@ -191,12 +47,12 @@ pub struct Evidence<'a> {
 }
 
 /// The verdict of a check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolution {
     /// What was decided.
     pub decision: Decision,
     /// Where that was read.
-    pub source: Source,
+    pub source: DecisionSource,
     /// How the id there relates to the id of the check.
     pub check_id: CheckIdMatch,
     /// Reasons as given, or both sides of a contradiction. At most 200 of 240 characters.
@@ -215,59 +71,33 @@ pub struct Resolution {
 
 /// Resolves a completion decision. Total, pure and linear in its input.
 ///
-/// The sources are asked in order (JSON in the file, text of the file, JSON in the answer, marker in
-/// the answer) and the first that gives a decision wins. What the answer says against a decision of
-/// the file is noted as a problem. A COMPLETE of the answer is not believed beside a file that could not be
-/// read and says something else.
+/// The sources are asked in order (JSON in the file, a line of the file, JSON in the answer, a line of the answer) and the first
+/// that gives a decision wins. What the answer says against a decision of the file is noted as a problem.
 pub fn resolve(evidence: &Evidence<'_>) -> Resolution {
-    let expected = evidence.check_id.map(str::trim).filter(|id| !id.is_empty());
-    let file = resolve_file(evidence, expected);
-    let answer = resolve_answer(evidence, expected);
-    if file.resolution.decision == Decision::None {
-        let objection = file.objection.filter(|_| answer.decision == Decision::Complete);
-        let mut resolution = merge(file.resolution, answer);
-        if let Some(objection) = objection {
-            let answer = format!("the {} of the answer", resolution.source.as_str());
-            contradict(&mut resolution, format!("the decision file: {objection}"), answer);
+    let mut file = resolve_file(evidence);
+    let answer = Channel { evidence, json: DecisionSource::OutputJson, line: DecisionSource::Marker };
+    let mut answer = match evidence.answer {
+        Some(text) => answer.read(text, Vec::new()),
+        None => undecided(Vec::new()),
+    };
+    if file.decision == Decision::None {
+        if answer.decision == Decision::None && answer.check_id == CheckIdMatch::Absent {
+            answer.check_id = file.check_id;
         }
-        return resolution;
+        file.problems.append(&mut answer.problems);
+        return Resolution { problems: file.problems, ..answer };
     }
-    let mut file = file.resolution;
     if answer.decision != Decision::None && answer.decision != file.decision {
-        let (source, decision) = (answer.source, answer.decision);
-        file.problems.push(Problem::OtherSourceDisagrees { source, decision });
+        file.problems.push(Problem::OtherSourceDisagrees(answer.source, answer.decision));
     }
     file
-}
-
-/// Joins a file that gave no decision with the answer.
-fn merge(file: Resolution, mut answer: Resolution) -> Resolution {
-    if answer.decision == Decision::None && answer.check_id == CheckIdMatch::Absent {
-        answer.check_id = file.check_id;
-    }
-    let mut problems = file.problems;
-    problems.append(&mut answer.problems);
-    Resolution { problems, ..answer }
-}
-
-/// What a text says.
-struct Read {
-    resolution: Resolution,
-    /// What speaks against COMPLETE in a text that decides nothing.
-    objection: Option<String>,
-}
-
-impl From<Resolution> for Read {
-    fn from(resolution: Resolution) -> Self {
-        Self { resolution, objection: None }
-    }
 }
 
 /// A resolution without a decision.
 fn undecided(problems: Vec<Problem>) -> Resolution {
     Resolution {
         decision: Decision::None,
-        source: Source::None,
+        source: DecisionSource::None,
         check_id: CheckIdMatch::Absent,
         reasons: Vec::new(),
         fingerprints: Vec::new(),
@@ -278,418 +108,171 @@ fn undecided(problems: Vec<Problem>) -> Resolution {
     }
 }
 
-fn resolve_file(evidence: &Evidence<'_>, expected: Option<&str>) -> Read {
-    let mut problems = Vec::new();
-    let refused = |refusal| undecided(vec![Problem::FileRefused { refusal }]).into();
+fn resolve_file(evidence: &Evidence<'_>) -> Resolution {
+    let refused = |refusal| undecided(vec![Problem::FileRefused(refusal)]);
     let bytes = match evidence.file {
-        FileEvidence::NotConfigured => return undecided(problems).into(),
-        FileEvidence::Refused(refusal) => return refused(*refusal),
-        FileEvidence::Bytes(bytes) if bytes.is_empty() => return refused(Refusal::Empty),
-        FileEvidence::Bytes(bytes) if bytes.len() > FILE_BYTES_MAX => {
+        DecisionFile::NotConfigured => return undecided(Vec::new()),
+        DecisionFile::Refused(refusal) => return refused(*refusal),
+        DecisionFile::Read(Bytes(bytes)) if bytes.is_empty() => return refused(Refusal::Empty),
+        DecisionFile::Read(Bytes(bytes)) if bytes.len() > FILE_BYTES_MAX => {
             return refused(Refusal::TooLarge);
         }
-        FileEvidence::Bytes(bytes) => bytes,
+        DecisionFile::Read(Bytes(bytes)) => bytes,
     };
-    let text = text::strip_ansi(&text::decode(bytes, &mut problems));
-    if text.chars().all(|c| c.is_whitespace() || text::is_zero_width(c) || c == '\0') {
-        problems.push(Problem::FileBlank);
-        return undecided(problems).into();
-    }
-    let channel =
-        Channel { json: Source::FileJson, text: Source::FileText, prompt: None, said: "", expected };
-    let found = resolve_text(&text, &channel, problems);
-    let stale = !evidence.file_fresh && expected.is_some();
-    if stale && found.resolution.check_id != CheckIdMatch::Match {
-        let Resolution { check_id, mut problems, .. } = found.resolution;
-        problems.push(Problem::Stale);
-        return Resolution { check_id, ..undecided(problems) }.into();
-    }
-    found
+    let mut problems = Vec::new();
+    let Decoded { text, encoding, invalid } = decode(bytes);
+    problems.extend(encoding.map(Problem::Encoding));
+    problems.extend(invalid.map(Problem::InvalidUtf8));
+    let file = Channel { evidence, json: DecisionSource::FileJson, line: DecisionSource::FileText };
+    file.read(&text, problems)
 }
 
-fn resolve_answer(evidence: &Evidence<'_>, expected: Option<&str>) -> Resolution {
-    let Some(answer) = evidence.answer else { return undecided(Vec::new()) };
-    let text = text::strip_ansi(answer);
-    let prompt = evidence.prompt.map(text::strip_ansi);
-    let said = text::strip_ansi(evidence.said);
-    let channel = Channel {
-        json: Source::OutputJson,
-        text: Source::Marker,
-        prompt: prompt.as_deref(),
-        said: &said,
-        expected,
-    };
-    resolve_text(&text, &channel, Vec::new()).resolution
-}
-
-/// What distinguishes the file from the answer.
+/// The file, or the answer.
 struct Channel<'a> {
-    json: Source,
-    text: Source,
-    prompt: Option<&'a str>,
-    said: &'a str,
-    expected: Option<&'a str>,
+    evidence: &'a Evidence<'a>,
+    json: DecisionSource,
+    line: DecisionSource,
 }
 
 impl Channel<'_> {
     fn is_file(&self) -> bool {
-        self.json == Source::FileJson
+        self.json == DecisionSource::FileJson
+    }
+
+    /// The id of the check, if there is one.
+    fn expected(&self) -> Option<&str> {
+        self.evidence.check_id.map(str::trim).filter(|id| !id.is_empty())
+    }
+
+    /// Returns whether a text without an id may belong to this check.
+    fn is_fresh(&self) -> bool {
+        !self.is_file() || self.evidence.file_fresh || self.expected().is_none()
+    }
+
+    /// Reads one text: its JSON, else its lines.
+    fn read(&self, raw: &str, mut problems: Vec<Problem>) -> Resolution {
+        let text = prepared(raw);
+        let prompt = self.evidence.prompt.filter(|_| !self.is_file());
+        let echo =
+            prompt.map(|it| Echo::of(&prepared(it), &prepared(self.evidence.said))).unwrap_or_default();
+        let repeated = echo.in_message(&text);
+        let lines = &repeated.lines;
+        // Lines that only repeat the prompt are read as blank.
+        let said = lines.iter().zip(&repeated.repeats);
+        let mut own: Vec<Line<'_>> =
+            said.map(|(line, repeats)| if *repeats { Line { text: "", ..*line } } else { *line }).collect();
+        let (mut objects, broken) = object::find(&text, lines, self.json);
+        objects.retain(|object| !repeated.has(&object.span));
+        let verdicts: Vec<Verdict> =
+            objects.iter().filter_map(|object| object::read(object, self.json, self.expected())).collect();
+        let ours = of_this_check(&verdicts, self);
+        if let Some(verdict) = ours.last() {
+            let mut spans: Vec<_> = objects.iter().map(|object| &object.span).collect();
+            spans.dedup(); // The objects of a list have the place of the list.
+            for span in spans {
+                let its_lines = line_of(lines, span.start)..=line_of(lines, span.end - 1);
+                own[its_lines].iter_mut().for_each(|line| line.text = "");
+            }
+            let from = if self.is_file() { 0 } else { line_of(lines, verdict.span.end - 1) };
+            return of_object((*verdict).clone(), &ours, &own[from..], self, problems);
+        }
+        for verdict in &verdicts {
+            problems.extend(verdict.resolution.problems.iter().cloned());
+        }
+        let is_of_another = |it: &&Verdict| it.resolution.decision != Decision::None && it.is_of_another();
+        if let Some(other) = verdicts.iter().rfind(is_of_another) {
+            return Resolution { check_id: other.resolution.check_id.clone(), ..undecided(problems) };
+        }
+        if !self.is_fresh() {
+            problems.push(Problem::Stale);
+            return undecided(problems);
+        }
+        if verdicts.is_empty() && (self.is_file() || text.contains("\"decision\"")) {
+            let no_key = objects.first().filter(|_| self.is_file());
+            let no_key = no_key.map(|_| Problem::NoDecisionKey(self.json, in_quotes(&text)));
+            problems.extend(broken.or(no_key));
+        }
+        if marker::read(&own, false) == Said::Nothing && marker::read(lines, false) != Said::Nothing {
+            problems.push(Problem::EchoOfPrompt(last_line(lines)));
+        }
+        of_lines(&own, self, problems)
     }
 }
 
-/// Reads one text: its JSON, else its marker lines.
-fn resolve_text(raw: &str, channel: &Channel<'_>, mut problems: Vec<Problem>) -> Read {
-    // A text that is one JSON string is what the string says.
-    let unquoted = json::read_string(raw);
-    let text = unquoted.as_deref().unwrap_or(raw);
-    let lines = text::lines(text);
-    let found = json::find(text);
-    let prompted = prompted::Prompted::new(channel.prompt, channel.said);
-    let scan = scan_markers(text, &lines, &found, &prompted);
-    let verdicts = verdicts(text, &lines, &found, channel, &prompted, &mut problems);
-    let objection = |json_from, lines_from| {
-        let is_echo = |span| prompted.has_object(text, &lines, span);
-        let unread = unread::objection(text, &found, json_from, channel.expected, is_echo);
-        unread.or_else(|| scan.doubt.as_ref().filter(|doubt| doubt.start >= lines_from).map(Doubt::quoted))
-    };
-    let outcome = choose(&verdicts);
-    if let Outcome::Decided(verdict) = outcome {
-        note_dress(text, &lines, &found, verdict, channel, &mut problems);
-        let mut resolution = finish_json(verdict, &verdicts, &scan, channel, problems);
-        // In the answer the object may correct what was said before; in the file all stands side by side.
-        let from = if channel.is_file() { 0 } else { verdict.end };
-        let against = || {
-            objection(from, from)
-                .or_else(|| taken_back_below(&lines, verdict.end))
-                .or_else(|| failed_below::first(&lines, verdict.end))
-        };
-        take_back(&mut resolution, against, &verdict.quote);
-        return resolution.into();
+/// Returns a text as it is read. One that is a JSON string is what the string says; comments and thoughts are dropped, but not
+/// from what is JSON as a whole.
+fn prepared(raw: &str) -> String {
+    let mut text = visible(raw);
+    if let Ok(inside) = serde_json::from_str(&text) {
+        text = inside;
     }
-    note_json(text, &lines, &found, &verdicts, channel, &mut problems);
-    let mismatch = match outcome {
-        Outcome::Mismatch(verdict) => Some(verdict.check_id.clone()),
+    if serde_json::from_str::<IgnoredAny>(&text).is_ok() { text } else { without_asides(&text) }
+}
+
+/// Returns the verdicts that may be of this check: those with its id, else those without one.
+fn of_this_check<'a>(verdicts: &'a [Verdict], channel: &Channel<'_>) -> Vec<&'a Verdict> {
+    let decided = || verdicts.iter().filter(|it| it.resolution.decision != Decision::None);
+    let ours: Vec<&Verdict> = decided().filter(|it| it.resolution.check_id == CheckIdMatch::Match).collect();
+    if !ours.is_empty() || !channel.is_fresh() {
+        return ours;
+    }
+    decided().filter(|it| !it.is_of_another()).collect()
+}
+
+/// Returns the resolution of an object, the last of ours, unless it contradicts itself, the others, or the lines around it.
+fn of_object(
+    verdict: Verdict,
+    ours: &[&Verdict],
+    around: &[Line<'_>],
+    channel: &Channel<'_>,
+    mut problems: Vec<Problem>,
+) -> Resolution {
+    let Verdict { resolution: mut it, quote: first, opposed, .. } = verdict;
+    problems.append(&mut it.problems);
+    it.problems = problems;
+    let differs =
+        |other: &&&Verdict| it.check_id != CheckIdMatch::Match && other.resolution.decision != it.decision;
+    let other = || ours.iter().find(differs).map(|other| other.quote.clone());
+    let line = || match marker::read(around, channel.is_file()) {
+        Said::Incomplete(line, _) if it.decision == Decision::Complete => Some(in_quotes(line.text)),
         _ => None,
     };
-    if let Some(check_id) = mismatch.clone().filter(|_| channel.is_file()) {
-        // The whole file is another check's, whatever else it says.
-        return Resolution { check_id, ..undecided(problems) }.into();
+    if let Some(second) = opposed.or_else(other).or_else(line) {
+        it.decision = Decision::Incomplete;
+        (it.needs, it.retry_after_ms, it.until) = (None, None, None);
+        it.reasons.insert(0, format!("{first} contradicts {second}"));
+        it.problems.push(Problem::Contradiction(first, second));
     }
-    let mut resolution = finish_text(text, &lines, &found, &scan, channel, problems);
-    let last = scan.markers.last().map_or(0, |marker| marker.start);
-    let from = if channel.is_file() { 0 } else { last };
-    let against = || {
-        unknown_word(&verdicts).or_else(|| objection(0, from)).or_else(|| failed_below::first(&lines, last))
-    };
-    take_back(&mut resolution, against, "a line that says COMPLETE");
-    if resolution.decision == Decision::Complete && found.tangled {
-        resolution = undecided(resolution.problems);
-    }
-    if let Some(check_id) = mismatch.filter(|_| resolution.decision == Decision::None) {
-        resolution.check_id = check_id;
-    }
-    let is_left = channel.is_file() && resolution.decision == Decision::None;
-    let objection = if is_left { objection(0, 0) } else { None };
-    Read { resolution, objection }
+    it
 }
 
-/// Takes a COMPLETE back that something in the same text stands against.
-fn take_back(resolution: &mut Resolution, objection: impl Fn() -> Option<String>, complete: &str) {
-    if resolution.decision == Decision::Complete
-        && let Some(objection) = objection()
-    {
-        contradict(resolution, objection, complete.to_owned());
-    }
+fn in_quotes(text: &str) -> String {
+    format!("\"{}\"", quote(text.trim()))
 }
 
-/// Finds the next line below a place, where that takes back what stands above it: `However, two tests fail.`
-fn taken_back_below(lines: &[Line<'_>], end: usize) -> Option<String> {
-    let below = context::lines_below(lines, end).next().filter(|line| aside::takes_back(line.text))?;
-    Some(format!("line {} \"{}\"", line_of(lines, below.start) + 1, text::quote(below.text)))
-}
-
-/// Finds the last object with a word that nobody knows: of this very check, or plainly blocked or waiting.
-fn unknown_word(verdicts: &[Verdict]) -> Option<String> {
-    let pauses = |problem: &Problem| matches!(problem, Problem::NeedsMissing | Problem::WaitMissing);
-    let stands_against = |v: &&Verdict| v.check_id == CheckIdMatch::Match || v.problems.iter().any(pauses);
-    let unknown = verdicts.iter().filter(|v| v.word == Word::Unknown).rfind(stands_against);
-    unknown.map(|verdict| verdict.quote.clone())
-}
-
-// ---------------------------------------------------------------------------------------------
-// JSON
-
-/// Reads all objects that may be verdicts, in their order.
-fn verdicts(
-    text: &str,
-    lines: &[Line<'_>],
-    found: &json::Found,
-    channel: &Channel<'_>,
-    prompted: &prompted::Prompted,
-    problems: &mut Vec<Problem>,
-) -> Vec<Verdict> {
-    /// Objects that are passed over are named up to this number.
-    const NOTES_MAX: usize = 8;
-    let mut out = Vec::new();
-    let mut notes = Vec::new();
-    if found.tangled {
-        // What was not read might contradict what was.
-        problems.push(Problem::TooTangled { source: channel.json });
-        return out;
-    }
-    let contexts = context::Contexts::new(text, lines, found);
-    for (index, object) in found.objects.iter().enumerate() {
-        let mut verdict = match object::read(object, channel.json, channel.expected) {
-            Reading::Verdict(verdict) => verdict,
-            Reading::Foreign(problem) => {
-                notes.push(problem);
-                notes.truncate(NOTES_MAX);
-                continue;
-            }
-            Reading::Other => continue,
-        };
-        let remarks = object.comments.iter().map(|span| &text[span.clone()]);
-        object::heed(&mut verdict, remarks);
-        let literal = &text[object.span.clone()];
-        if prompted.has_object(text, lines, object.span.clone()) {
-            notes.push(Problem::EchoOfPrompt { text: text::quote(literal) });
-        } else if !contexts.is_asserted(index, &verdict) {
-            let line = line_of(lines, object.span.start) + 1;
-            notes.push(Problem::NotAsserted { line, text: text::quote(literal) });
-        } else {
-            out.push(*verdict);
+/// Builds the resolution of the lines of a text.
+fn of_lines(lines: &[Line<'_>], channel: &Channel<'_>, mut problems: Vec<Problem>) -> Resolution {
+    let source = channel.line;
+    match marker::read(lines, channel.is_file()) {
+        Said::Complete => Resolution { decision: Decision::Complete, source, ..undecided(problems) },
+        Said::Incomplete(_, reason) => {
+            let reasons = object::items(std::iter::once(reason.to_owned()), &mut problems);
+            Resolution { decision: Decision::Incomplete, source, reasons, ..undecided(problems) }
         }
-        notes.truncate(NOTES_MAX);
-    }
-    notes.dedup();
-    problems.append(&mut notes);
-    out
-}
-
-/// Which object counts.
-enum Outcome<'a> {
-    Decided(&'a Verdict),
-    /// All that said something carry the id of another check.
-    Mismatch(&'a Verdict),
-    Nothing,
-}
-
-/// Objects with the right id are updates of each other: the last counts. Without one the last of
-/// those that may be ours counts; whether they contradict each other is looked at afterwards.
-fn choose(verdicts: &[Verdict]) -> Outcome<'_> {
-    let is_ours = |v: &&Verdict| !matches!(v.check_id, CheckIdMatch::Mismatch { .. });
-    let last = verdicts
-        .iter()
-        .rfind(|v| v.check_id == CheckIdMatch::Match)
-        .or_else(|| verdicts.iter().rfind(is_ours));
-    match (last, verdicts.last()) {
-        (Some(verdict), _) if verdict.decision().is_some() => Outcome::Decided(verdict),
-        (None, Some(verdict)) => Outcome::Mismatch(verdict),
-        _ => Outcome::Nothing,
+        Said::Unclear(line) => {
+            let number = lines.partition_point(|it| it.start <= line.start);
+            problems.push(Problem::MarkerNotAlone(number, in_quotes(line.text)));
+            undecided(problems)
+        }
+        Said::Nothing => {
+            if problems.is_empty() {
+                problems.push(Problem::NothingFound(source, last_line(lines)));
+            }
+            undecided(problems)
+        }
     }
 }
 
-/// Finds an earlier object without an id that says something else than the one that counts.
-fn opponent<'a>(chosen: &Verdict, verdicts: &'a [Verdict]) -> Option<&'a Verdict> {
-    if chosen.check_id == CheckIdMatch::Match {
-        return None;
-    }
-    verdicts.iter().find(|other| {
-        let ours = !matches!(other.check_id, CheckIdMatch::Mismatch { .. });
-        ours && other.word != Word::Unknown && other.word != chosen.word
-    })
-}
-
-/// Builds the resolution of an object, after everything beside it had its say.
-fn finish_json(
-    chosen: &Verdict,
-    verdicts: &[Verdict],
-    scan: &Scan,
-    channel: &Channel<'_>,
-    mut problems: Vec<Problem>,
-) -> Resolution {
-    problems.extend(chosen.problems.iter().cloned());
-    let marker = opposing_marker(chosen, scan, channel);
-    let conflict = chosen
-        .contradiction
-        .clone()
-        .or_else(|| opponent(chosen, verdicts).map(|v| (v.quote.clone(), chosen.quote.clone())))
-        .or_else(|| marker.map(|m| (chosen.quote.clone(), quoted_line(m))));
-    let mut resolution = Resolution {
-        decision: chosen.decision().unwrap_or(Decision::None),
-        source: channel.json,
-        check_id: chosen.check_id.clone(),
-        reasons: chosen.reasons.clone(),
-        fingerprints: chosen.fingerprints.clone(),
-        needs: chosen.needs.clone(),
-        retry_after_ms: chosen.retry_after_ms,
-        until: chosen.until.clone(),
-        problems,
-    };
-    if let Some((first, second)) = conflict {
-        contradict(&mut resolution, first, second);
-    }
-    resolution
-}
-
-/// Turns a resolution into INCOMPLETE, for two reasons that exclude each other.
-fn contradict(resolution: &mut Resolution, first: String, second: String) {
-    resolution.decision = Decision::Incomplete;
-    resolution.needs = None;
-    resolution.retry_after_ms = None;
-    resolution.until = None;
-    resolution.reasons.insert(0, format!("{first} contradicts {second}"));
-    resolution.problems.push(Problem::Contradiction { first, second });
-}
-
-/// In the file any marker line counts against an object, in the answer only one after it: there the
-/// object may correct what was said before.
-fn opposing_marker<'a>(chosen: &Verdict, scan: &'a Scan, channel: &Channel<'_>) -> Option<&'a Marker> {
-    let says = if chosen.word == Word::Complete { Says::Incomplete } else { Says::Complete };
-    let in_reach = |m: &&Marker| channel.is_file() || m.start >= chosen.end;
-    scan.markers.iter().filter(in_reach).rfind(|m| m.says == says)
-}
-
-fn quoted_line(marker: &Marker) -> String {
-    format!("line {} \"{}\"", marker.line, text::quote(&marker.text))
-}
-
-/// Notes what the JSON that counts was forgiven.
-fn note_dress(
-    text: &str,
-    lines: &[Line<'_>],
-    found: &json::Found,
-    chosen: &Verdict,
-    channel: &Channel<'_>,
-    problems: &mut Vec<Problem>,
-) {
-    let source = channel.json;
-    let object = found.objects.iter().find(|object| object.span.start == chosen.start);
-    if let Some(object) = object.filter(|object| !object.leniencies.is_empty()) {
-        let used = object.leniencies.iter().map(|l| l.as_str().to_owned()).collect();
-        problems.push(Problem::Json5 { source, used });
-    }
-    if !channel.is_file() {
-        return;
-    }
-    if context::is_fenced(lines, line_of(lines, chosen.start)) {
-        problems.push(Problem::Fence { source });
-    } else if found.objects.len() == 1 && has_text_around(text, chosen) {
-        problems.push(Problem::SurroundingText { source });
-    }
-}
-
-fn has_text_around(text: &str, chosen: &Verdict) -> bool {
-    let is_blank = |part: &str| part.chars().all(|c| c.is_whitespace() || text::is_zero_width(c));
-    !is_blank(&text[..chosen.start]) || !is_blank(&text[chosen.end..])
-}
-
-/// Notes why the JSON gave no decision.
-fn note_json(
-    text: &str,
-    lines: &[Line<'_>],
-    found: &json::Found,
-    verdicts: &[Verdict],
-    channel: &Channel<'_>,
-    problems: &mut Vec<Problem>,
-) {
-    let source = channel.json;
-    if let Some(last) = verdicts.last() {
-        problems.extend(last.problems.iter().cloned());
-    } else if channel.is_file() && !found.objects.is_empty() {
-        problems.push(Problem::NoDecisionKey { source, text: text::quote(text.trim()) });
-    }
-    let meant_as_json = channel.is_file() || text.contains("decision");
-    if let Some(failure) = found.failure.as_ref().filter(|_| meant_as_json) {
-        let line = line_of(lines, failure.offset);
-        let start = lines.get(line).map_or(0, |line| line.start);
-        let column = text[start..failure.offset].chars().count() + 1;
-        let what = failure.what.to_owned();
-        let text = text::quote(lines.get(line).map_or("", |line| line.text).trim());
-        problems.push(Problem::InvalidJson { source, line: line + 1, column, what, text });
-    }
-}
-
-/// Index of the line that holds an offset.
-fn line_of(lines: &[Line<'_>], offset: usize) -> usize {
-    lines.partition_point(|line| line.start <= offset).saturating_sub(1)
-}
-
-// ---------------------------------------------------------------------------------------------
-// Marker lines
-
-fn scan_markers(text: &str, lines: &[Line<'_>], found: &json::Found, prompted: &prompted::Prompted) -> Scan {
-    let masks = masks(found);
-    let is_masked = |start: usize, end: usize| {
-        let next = masks.partition_point(|mask| mask.end <= start);
-        masks.get(next).is_some_and(|mask| mask.start < end)
-    };
-    marker::scan(lines, is_masked, |before, start, line| prompted.has_line(text, before, start, line))
-}
-
-/// The parts of a text that belong to JSON, or to braces that are none, in order.
-fn masks(found: &json::Found) -> Vec<std::ops::Range<usize>> {
-    let objects = found.objects.iter().map(|object| object.span.clone());
-    let mut masks: Vec<_> = objects.chain(found.broken.iter().cloned()).collect();
-    masks.sort_by_key(|mask| mask.start);
-    masks
-}
-
-/// Builds the resolution of the marker lines.
-fn finish_text(
-    text: &str,
-    lines: &[Line<'_>],
-    found: &json::Found,
-    scan: &Scan,
-    channel: &Channel<'_>,
-    mut problems: Vec<Problem>,
-) -> Resolution {
-    let source = channel.text;
-    let Some(marker) = deciding_marker(scan, channel) else {
-        note_scan(text, scan, channel, &mut problems);
-        return undecided(problems);
-    };
-    let (check_id, problem) = context::id_of_text(lines, &masks(found), source, channel.expected);
-    problems.extend(problem);
-    if matches!(check_id, CheckIdMatch::Mismatch { .. }) {
-        return Resolution { check_id, ..undecided(problems) };
-    }
-    let decision = match marker.says {
-        Says::Complete => Decision::Complete,
-        Says::Incomplete => Decision::Incomplete,
-    };
-    let reasons = marker.reason.iter().flat_map(|text| signals::single(text, &mut problems)).collect();
-    Resolution { decision, source, check_id, reasons, ..undecided(problems) }
-}
-
-/// The last marker counts. In a file an exact marker outranks later prose, unless that takes a
-/// COMPLETE back.
-fn deciding_marker<'a>(scan: &'a Scan, channel: &Channel<'_>) -> Option<&'a Marker> {
-    let last = scan.markers.last()?;
-    if !channel.is_file() {
-        return Some(last);
-    }
-    match scan.markers.iter().rfind(|marker| marker.form == Form::Exact) {
-        Some(exact) if exact.says == Says::Complete && last.says == Says::Incomplete => Some(last),
-        Some(exact) => Some(exact),
-        None => Some(last),
-    }
-}
-
-/// Notes why no line was a marker.
-fn note_scan(text: &str, scan: &Scan, channel: &Channel<'_>, problems: &mut Vec<Problem>) {
-    if let Some(text) = &scan.echo {
-        problems.push(Problem::EchoOfPrompt { text: text::quote(text) });
-    }
-    if let Some((line, text)) = scan.not_asserted.last() {
-        problems.push(Problem::NotAsserted { line: *line, text: text::quote(text) });
-    }
-    if let Some((line, text)) = &scan.not_alone {
-        problems.push(Problem::MarkerNotAlone { line: *line, text: text::quote(text) });
-    }
-    if problems.is_empty()
-        && let Some(last) = text.lines().rfind(|line| !line.trim().is_empty())
-    {
-        problems.push(Problem::NothingFound { source: channel.text, text: text::quote(last.trim()) });
-    }
+fn last_line(lines: &[Line<'_>]) -> String {
+    in_quotes(line_above(lines, lines.len()).map_or("", |line| line.text))
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use unstuck_core::clip;
 use unstuck_core::event::{Conclusion, Observation, Outcome};
+use unstuck_core::evidence::Decision;
 use unstuck_core::id::{Blob, Iteration, Seq, Stage, StepId};
-use unstuck_core::verdict::Decision;
 use unstuck_core::{Event, Fact};
 
 use crate::describe::stall;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use unstuck_core::answer;
 use unstuck_core::diffstat;
 use unstuck_core::event as domain;
+use unstuck_core::evidence;
 use unstuck_core::failure::{self, Fingerprint};
 use unstuck_core::gate;
 use unstuck_core::id::{self, Attempt, CheckId, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
@@ -16,7 +17,6 @@ use unstuck_core::reading;
 use unstuck_core::scope;
 use unstuck_core::snapshot;
 use unstuck_core::validator;
-use unstuck_core::verdict;
 use unstuck_core::weather;
 use unstuck_core::workflow;
 
@@ -242,7 +242,7 @@ choice! {
     }
     Scope = reading::Scope { Call, Session }
     DecisionFile = domain::DecisionFile { NotConfigured, Refused(it), Read(it) }
-    Refusal = verdict::Refusal { Missing, Empty, TooLarge, NotRegular, OutsideWorkspace, Unreadable }
+    Refusal = evidence::Refusal { Missing, Empty, TooLarge, NotRegular, OutsideWorkspace, Unreadable }
     Next = domain::Next { Work, Check }
     Purpose = domain::Purpose { Work, Diagnosis }
     SnapshotMoment = domain::SnapshotMoment { Ended, Resumed, BeforeUndo, Undone(it), Abandoned }
@@ -251,7 +251,7 @@ choice! {
         RetryableTransient, RetryableNetwork, RetryableService, RetryableRateLimit,
         NonRetryable, NonRetryableLint, NonRetryableTest, Fatal,
     }
-    Decision = verdict::Decision { Complete, Incomplete, Blocked, Waiting, None }
+    Decision = evidence::Decision { Complete, Incomplete, Blocked, Waiting, None }
     Source = domain::DecisionSource { ExitCode, FileJson, FileText, OutputJson, Marker, None, Answer, Validators, Closer }
     Inquiry = domain::Inquiry { Check, Preflight, Conditions, Closer }
     AnswerOrigin = answer::Origin { StructuredOutput, DecisionFile, Message(it) }

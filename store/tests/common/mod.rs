@@ -12,6 +12,7 @@ use unstuck_core::event::{
     Suspended, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerProgressed,
     WorkerStarted,
 };
+use unstuck_core::evidence::{Decision, Refusal};
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
 use unstuck_core::money::{Spent, Sum, Tokens};
 use unstuck_core::reading::{
@@ -20,7 +21,6 @@ use unstuck_core::reading::{
 use unstuck_core::scope::Drift;
 use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
 use unstuck_core::validator::{Report, Severity, ValidatorOutcome, ValidatorResult};
-use unstuck_core::verdict::{Decision, Refusal};
 use unstuck_core::weather::ErrorClass;
 use unstuck_core::workflow::{
     BranchRules, Budget, Session, Step, Weather, Work, Worker, WorkerKind, Workflow,

@@ -123,7 +123,7 @@ fn s07_the_name_of_the_id_instead_of_the_id_is_accepted_and_told() {
     let verdicts = stage.verdicts();
     let prompts = stage.noted("prompts");
     let real = verdicts[1]["check_id"].as_str().expect("an id");
-    assert!(prompts.contains(real) && prompts.contains("is the placeholder"), "{prompts}");
+    assert!(prompts.contains(real) && prompts.contains("is a placeholder"), "{prompts}");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn s08_each_unreadable_verdict_is_named_and_so_many_in_a_row_end_the_step() {
     const TABLE: [(&str, &str); 12] = [
         ("nothing", "missing"),
         ("an empty file", "(empty)"),
-        ("blanks", "holds no text"),
+        ("blanks", "holds no verdict: \"\""),
         ("50 MB", "too_large"),
         ("a folder", "not_regular"),
         ("a link", "not_regular"),

@@ -260,7 +260,7 @@ fn gc_forgets_runs_without_a_workspace_or_a_log_with_their_snapshots_and_says_wh
 #[test]
 fn gc_says_what_goes_and_keeps_what_waits_for_a_person() {
     let stage = Stage::repository();
-    let blocked = ["run", "ask", "--claim", "--with", "echo 'BLOCKED: which database?'"];
+    let blocked = ["run", "ask", "--claim", "--with", "echo 'Database password:'"];
     stage.unstuck(&blocked).with_status(4);
     let waiting = stage.run()[..4].to_owned();
     stage.shell(&stage.workspace(), "echo '*.db' >.gitignore; git add -A; git commit -qm ignored");

@@ -5,16 +5,13 @@ mod prompt;
 mod registry;
 mod schema;
 mod validator;
+mod verdict;
 mod worker;
 
-use std::io::{self, BufRead as _, Write as _};
-
 use clap::Subcommand;
-use unstuck_core::verdict::probe_line;
 
 use crate::args::Global;
-use crate::error::{Error, Result};
-use crate::exit;
+use crate::error::Result;
 
 /// Arguments of `unstuck probe`.
 #[derive(Debug, clap::Args)]
@@ -57,28 +54,11 @@ enum Piece {
 /// Tries the piece.
 pub fn probe(global: &Global, args: &Args) -> Result {
     match &args.piece {
-        Piece::Verdict => verdict(),
+        Piece::Verdict => verdict::verdict(),
         Piece::Failures(args) => failures::failures(args),
         Piece::Validator(args) => validator::validator(global, args),
         Piece::Prompt(args) => prompt::prompt(global, args),
         Piece::Schema(args) => schema::schema(args),
         Piece::Worker(args) => worker::worker(global, args),
     }
-}
-
-fn verdict() -> Result {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    for (number, line) in io::stdin().lock().split(b'\n').enumerate() {
-        let line = line.map_err(|error| {
-            Error::usage(format!("cannot read line {} of standard input: {error}", number + 1))
-        })?;
-        let line = String::from_utf8_lossy(&line);
-        if line.trim().is_empty() {
-            continue;
-        }
-        if writeln!(out, "{}", probe_line(&line)).and_then(|()| out.flush()).is_err() {
-            break; // Nobody reads any more.
-        }
-    }
-    Ok(exit::OK)
 }

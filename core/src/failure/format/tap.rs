@@ -10,7 +10,7 @@ use super::super::listing::{Ending, Tell};
 use super::super::page::Page;
 use super::super::reason::{begins, indentation, leading_number};
 use super::{Sheet, check, diagnostic, look, mocha, node_test, places, prove, until};
-use crate::verdict::text::strip_ansi;
+use crate::text::plain::strip_ansi;
 
 /// Reads every point that is not ok and not expected to be so.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {

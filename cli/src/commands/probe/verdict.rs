@@ -1,18 +1,35 @@
-//! `unstuck probe verdict`: one JSON object in, one JSON line out (docs/decisions.md, last section).
+//! `unstuck probe verdict`: one JSON object in, one JSON line out.
+
+use std::io::{self, BufRead as _, Write as _};
 
 use serde_json::{Map, Value, json};
+use unstuck_core::evidence::{Bytes, DecisionFile, Refusal};
+use unstuck_core::verdict::{Evidence, Resolution, resolve};
 
-use super::{Evidence, FileEvidence, Refusal, Resolution, resolve};
+use crate::error::{Error, Result};
+use crate::exit;
+
+/// Reads verdicts from standard input, one a line.
+pub fn verdict() -> Result {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for (number, line) in io::stdin().lock().split(b'\n').enumerate() {
+        let line = line.map_err(|error| {
+            Error::usage(format!("cannot read line {} of standard input: {error}", number + 1))
+        })?;
+        let line = String::from_utf8_lossy(&line);
+        if line.trim().is_empty() {
+            continue;
+        }
+        if writeln!(out, "{}", probe_line(&line)).and_then(|()| out.flush()).is_err() {
+            break; // Nobody reads any more.
+        }
+    }
+    Ok(exit::OK)
+}
 
 /// Resolves one line of a batch. Never fails: a line that cannot be read gives
 /// `{"id": ..., "error": "..."}`.
-///
-/// ```
-/// let line = r#"{"id":1,"file":null,"answer":"VERDICT: PASS","check_id":null}"#;
-/// let out = unstuck_core::verdict::probe_line(line);
-/// assert!(out.starts_with(r#"{"id":1,"decision":"complete","source":"marker","#));
-/// ```
-pub fn probe_line(line: &str) -> String {
+fn probe_line(line: &str) -> String {
     let input: Value = match serde_json::from_str(line) {
         Ok(value) => value,
         Err(error) => return failure(&Value::Null, &format!("the line is not JSON: {error}")),
@@ -31,7 +48,7 @@ fn failure(id: &Value, error: &str) -> String {
     format!("{{\"id\":{id},\"error\":{}}}", json!(error))
 }
 
-fn probe(input: &Map<String, Value>) -> Result<Resolution, String> {
+fn probe(input: &Map<String, Value>) -> std::result::Result<Resolution, String> {
     let file = read_file(input.get("file").unwrap_or(&Value::Null))?;
     let file_fresh = match input.get("file_fresh") {
         None | Some(Value::Null) => true,
@@ -48,7 +65,7 @@ fn probe(input: &Map<String, Value>) -> Result<Resolution, String> {
     }))
 }
 
-fn read_text<'a>(input: &'a Map<String, Value>, key: &str) -> Result<Option<&'a str>, String> {
+fn read_text<'a>(input: &'a Map<String, Value>, key: &str) -> std::result::Result<Option<&'a str>, String> {
     match input.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
@@ -56,21 +73,21 @@ fn read_text<'a>(input: &'a Map<String, Value>, key: &str) -> Result<Option<&'a 
     }
 }
 
-fn read_file(value: &Value) -> Result<FileEvidence, String> {
+fn read_file(value: &Value) -> std::result::Result<DecisionFile, String> {
     const FORMS: &str = "\"file\" must be null, {\"text\"}, {\"base64\"} or {\"refused\"}";
     let file = match value {
-        Value::Null => return Ok(FileEvidence::NotConfigured),
+        Value::Null => return Ok(DecisionFile::NotConfigured),
         Value::Object(file) => file,
         _ => return Err(FORMS.to_owned()),
     };
     let said = |key: &str| file.get(key).and_then(Value::as_str);
     match (said("text"), said("base64"), said("refused")) {
-        (Some(text), None, None) => Ok(FileEvidence::Bytes(text.as_bytes().to_vec())),
+        (Some(text), None, None) => Ok(DecisionFile::Read(Bytes(text.as_bytes().to_vec()))),
         (None, Some(base64), None) => decode_base64(base64)
-            .map(FileEvidence::Bytes)
+            .map(|bytes| DecisionFile::Read(Bytes(bytes)))
             .ok_or_else(|| "\"base64\" in \"file\" is not base64".to_owned()),
         (None, None, Some(name)) => Refusal::parse(name)
-            .map(FileEvidence::Refused)
+            .map(DecisionFile::Refused)
             .ok_or_else(|| format!("\"{name}\" is not one of {}", names())),
         _ => Err(FORMS.to_owned()),
     }

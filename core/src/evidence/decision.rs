@@ -1,0 +1,179 @@
+//! A decision on a check, and where it was read.
+
+use serde::{Deserialize, Serialize};
+
+use super::Bytes;
+
+/// What a check says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// The work is done.
+    Complete,
+    /// It is not.
+    Incomplete,
+    /// A person must act before it can go on.
+    Blocked,
+    /// An external job is still running; ask again later.
+    Waiting,
+    /// Nothing readable. Counts as incomplete with a parse failure; never fails a step by itself.
+    None,
+}
+
+impl Decision {
+    /// Returns the name used in events and output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Incomplete => "incomplete",
+            Self::Blocked => "blocked",
+            Self::Waiting => "waiting",
+            Self::None => "none",
+        }
+    }
+
+    /// Returns the decision as people and workers are told it.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::None => "incomplete, no readable verdict",
+            said => said.as_str(),
+        }
+    }
+}
+
+/// Where the claim of a verdict was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecisionSource {
+    /// The exit code of a command.
+    ExitCode,
+    /// JSON in the decision file.
+    FileJson,
+    /// A marker in the decision file.
+    FileText,
+    /// JSON in the answer.
+    OutputJson,
+    /// A marker in the answer.
+    Marker,
+    /// Nowhere.
+    None,
+    /// The answer, in the form that the step asks for.
+    Answer,
+    /// What validators found.
+    Validators,
+    /// The answer of the closer.
+    Closer,
+}
+
+impl DecisionSource {
+    /// Says whether somebody said it, in the decision file or in an answer.
+    pub fn is_said(self) -> bool {
+        matches!(self, Self::FileJson | Self::FileText | Self::OutputJson | Self::Marker)
+    }
+
+    /// Returns the name used in the log and on the screen.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ExitCode => "exit-code",
+            Self::FileJson => "file-json",
+            Self::FileText => "file-text",
+            Self::OutputJson => "output-json",
+            Self::Marker => "marker",
+            Self::None => "none",
+            Self::Answer => "answer",
+            Self::Validators => "validators",
+            Self::Closer => "closer",
+        }
+    }
+}
+
+/// What was found where the verdict was to be written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionFile {
+    /// No decision file is configured.
+    NotConfigured,
+    /// There is none to read, or it was not read, for this reason.
+    Refused(Refusal),
+    /// These bytes.
+    Read(Bytes),
+}
+
+/// Why a decision file was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// There is none.
+    Missing,
+    /// It has no bytes.
+    Empty,
+    /// It is larger than [`FILE_BYTES_MAX`](crate::verdict::FILE_BYTES_MAX).
+    TooLarge,
+    /// It is a folder, a pipe, a device.
+    NotRegular,
+    /// It, or a link to it, lies outside the workspace.
+    OutsideWorkspace,
+    /// The system refused to open or read it.
+    Unreadable,
+}
+
+impl Refusal {
+    /// All refusals.
+    pub const ALL: [Self; 6] = [
+        Self::Missing,
+        Self::Empty,
+        Self::TooLarge,
+        Self::NotRegular,
+        Self::OutsideWorkspace,
+        Self::Unreadable,
+    ];
+
+    /// Returns the name used in events and output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Empty => "empty",
+            Self::TooLarge => "too_large",
+            Self::NotRegular => "not_regular",
+            Self::OutsideWorkspace => "outside_workspace",
+            Self::Unreadable => "unreadable",
+        }
+    }
+
+    /// Returns the refusal of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|refusal| refusal.as_str() == name)
+    }
+
+    /// Returns the refusal as a sentence says it.
+    pub(crate) fn sentence(self) -> &'static str {
+        match self {
+            Self::Missing => "there is none (missing)",
+            Self::Empty => "it is empty (empty)",
+            Self::TooLarge => "it is larger than 1 MiB (too_large)",
+            Self::NotRegular => "it is not a regular file (not_regular)",
+            Self::OutsideWorkspace => "it leads outside the workspace (outside_workspace)",
+            Self::Unreadable => "it cannot be read (unreadable)",
+        }
+    }
+}
+
+/// How the check id of a verdict relates to the one that was asked for (docs/decisions.md, "The check id").
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckIdMatch {
+    /// The same id, whatever its case, quotes, braces, hyphens or the text around it.
+    Match,
+    /// Clearly not an id but what stands for one: a variable, a template, `N/A`. Accepted, because what is read is known to be
+    /// of this check.
+    Placeholder,
+    /// No id, or a blank one; also when no id was asked for. Accepted.
+    Absent,
+    /// The id of another check, or something nearly an id. The source gives no decision.
+    Mismatch {
+        /// The id that was asked for.
+        expected: String,
+        /// What was there instead, cut at 120 characters.
+        got: String,
+    },
+}
