@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clip;
 use crate::reading::Trouble;
+use crate::text::pattern::regex;
 
 /// The class of a failure; it decides whether and how long to wait before a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -204,10 +205,6 @@ fn describe(line: &str, trouble: Trouble) -> Failure {
         resets: resets(line),
         retry_after_ms: retry_after_ms(line),
     }
-}
-
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the pattern is a constant and tested")
 }
 
 /// The whole line is a report of a worker CLI, with or without brackets, a mark or a prefix.

@@ -9,6 +9,7 @@ use regex::Regex;
 
 use super::{Meaning, Problem};
 use crate::reading::Trouble;
+use crate::text::pattern::regex;
 use crate::weather::{self, ExitKind};
 
 /// Says what an error means. What it says is more than how it is called: an empty account comes as a limit, a bad key as a
@@ -103,10 +104,6 @@ fn by_status(status: u16) -> Option<Trouble> {
 
 fn by_weather(message: &str) -> Option<Trouble> {
     weather::mentioned(message).filter(|trouble| weather::is_weather(weather::class_of(*trouble)))
-}
-
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the pattern is a constant and tested")
 }
 
 fn table(rows: &[(Trouble, &str)]) -> Vec<(Trouble, Regex)> {

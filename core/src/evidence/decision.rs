@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Bytes;
 
-/// What a check says.
+/// The decision of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
@@ -12,7 +12,7 @@ pub enum Decision {
     Complete,
     /// It is not.
     Incomplete,
-    /// A person must act before it can go on.
+    /// A person must act before the step continues.
     Blocked,
     /// An external job is still running; ask again later.
     Waiting,
@@ -32,7 +32,7 @@ impl Decision {
         }
     }
 
-    /// Returns the decision as people and workers are told it.
+    /// Returns the decision for screens and prompts.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::None => "incomplete, no readable verdict",
@@ -59,14 +59,14 @@ pub enum DecisionSource {
     None,
     /// The answer, in the form that the step asks for.
     Answer,
-    /// What validators found.
+    /// The results of validators.
     Validators,
     /// The answer of the closer.
     Closer,
 }
 
 impl DecisionSource {
-    /// Says whether somebody said it, in the decision file or in an answer.
+    /// Returns whether the decision was read from the decision file or an answer.
     pub fn is_said(self) -> bool {
         matches!(self, Self::FileJson | Self::FileText | Self::OutputJson | Self::Marker)
     }
@@ -87,7 +87,7 @@ impl DecisionSource {
     }
 }
 
-/// What was found where the verdict was to be written.
+/// The content of the decision file, or the reason why it was not read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionFile {
@@ -164,8 +164,8 @@ impl Refusal {
 pub enum CheckIdMatch {
     /// The same id, whatever its case, quotes, braces, hyphens or the text around it.
     Match,
-    /// Clearly not an id but what stands for one: a variable, a template, `N/A`. Accepted, because what is read is known to be
-    /// of this check.
+    /// Clearly not an id but what stands for one: a variable, a template, `N/A`. Accepted, because the
+    /// source is known to belong to the check.
     Placeholder,
     /// No id, or a blank one; also when no id was asked for. Accepted.
     Absent,
@@ -173,7 +173,7 @@ pub enum CheckIdMatch {
     Mismatch {
         /// The id that was asked for.
         expected: String,
-        /// What was there instead, cut at 120 characters.
+        /// The value that was read, cut at 120 characters.
         got: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What observations carry, as data: what a check says, and where that was read.
+//! Data that observations carry: decisions, their sources, and the bytes of the decision file.
 
 mod bytes;
 mod decision;

@@ -4,5 +4,6 @@
 pub(crate) mod decode;
 pub(crate) mod json;
 pub(crate) mod lines;
+pub(crate) mod pattern;
 pub(crate) mod plain;
 pub(crate) mod undress;

@@ -1,9 +1,10 @@
-//! A line without what decorates it, and a text without what is not said to anybody.
+//! Removes decoration from a line, and invisible characters, comments and thoughts from a text.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::text::pattern::regex;
 use crate::text::plain::strip_ansi;
 
 /// Takes off a line what decorates it: lists, check boxes, emphasis, quotes, brackets, rules, symbols at its ends, a tag around
@@ -44,11 +45,7 @@ fn is_dress(c: char) -> bool {
     DRESS.contains(c) || (!c.is_ascii() && SYMBOL.is_match(c.encode_utf8(&mut [0; 4])))
 }
 
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the pattern is a constant and tested")
-}
-
-/// Returns what a person would see of a text: no escapes of terminals, no characters without width.
+/// Returns a text without terminal escapes and invisible characters.
 pub(crate) fn visible(text: &str) -> String {
     let mut text = strip_ansi(text);
     text.retain(|c| {
@@ -57,7 +54,7 @@ pub(crate) fn visible(text: &str) -> String {
     text
 }
 
-/// Returns a text without what is not said to anybody: comments and thoughts. Lines keep their numbers.
+/// Returns a text without comments and thoughts. Lines keep their numbers.
 pub(crate) fn without_asides(text: &str) -> String {
     const ASIDES: [(&str, &str); 4] = [
         ("<!--", "-->"),

@@ -5,9 +5,10 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::text::lines::{Line, line_above};
+use crate::text::pattern::regex;
 use crate::text::undress::undress;
 
-/// What a line says.
+/// The class of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class<'a> {
     Blank,
@@ -15,18 +16,18 @@ pub(super) enum Class<'a> {
     Complete,
     /// With its reason, or nothing.
     Incomplete(&'a str),
-    /// It begins like a verdict and goes on.
+    /// It begins like a verdict and continues.
     Unclear,
 }
 
-/// What the lines of a text say together.
+/// The result for all lines of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said<'a> {
     Nothing,
     Complete,
     /// The line, and its reason, or nothing.
     Incomplete(Line<'a>, &'a str),
-    /// The line that has more in it than a verdict, or does not stand alone.
+    /// The line that has more in it than a verdict, or follows an unfinished line.
     Unclear(Line<'a>),
 }
 
@@ -89,10 +90,6 @@ static REASON: LazyLock<Regex> =
 
 static BEGINS_COMPLETE: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i)^(?:completed?|pass(?:ed)?)\b"));
 
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the pattern is a constant and tested")
-}
-
 /// Reads one line.
 fn classify(line: &str) -> Class<'_> {
     if line.trim_start().starts_with('{') {
@@ -128,8 +125,8 @@ fn classify(line: &str) -> Class<'_> {
     }
 }
 
-/// Tells whether what stands above a line has come to its end, so that the line stands alone: nothing, another verdict, a
-/// label, or a line that ends like a sentence or a heading.
+/// Returns whether the text above a line is finished: there is none, or it is a verdict, a label, or ends like a sentence or a
+/// heading.
 pub(super) fn is_closed_above(lines: &[Line<'_>], at: usize) -> bool {
     const ENDS: &[char] = &[
         '.', '!', '?', '。', '！', '？', ')', ']', '}', '`', '"', '\'', '>', '*', '_', '|', '~', '✓', '✔',

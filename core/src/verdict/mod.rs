@@ -192,7 +192,9 @@ impl Channel<'_> {
             let no_key = no_key.map(|_| Problem::NoDecisionKey(self.json, in_quotes(&text)));
             problems.extend(broken.or(no_key));
         }
-        if marker::read(&own, false) == Said::Nothing && marker::read(lines, false) != Said::Nothing {
+        let is_echo =
+            || marker::read(&own, false) == Said::Nothing && marker::read(lines, false) != Said::Nothing;
+        if repeated.repeats.contains(&true) && is_echo() {
             problems.push(Problem::EchoOfPrompt(last_line(lines)));
         }
         of_lines(&own, self, problems)
