@@ -9,8 +9,8 @@ use crate::duration::measured;
 use crate::event::{
     CheckFinished, DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome, WorkerFinished,
 };
+use crate::evidence::UNPARSED;
 use crate::evidence::{CheckIdMatch, Decision, Refusal};
-use crate::failure::UNPARSED;
 use crate::gate::{self, CommandResult};
 use crate::id::{CheckId, Millis, Timestamp};
 use crate::moment;

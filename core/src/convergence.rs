@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::event::StallCause;
-use crate::failure::Fingerprint;
+use crate::evidence::Fingerprint;
 use crate::id::{Digest, Stage};
 use crate::snapshot::Snapshot;
 use crate::workflow;
@@ -87,7 +87,7 @@ pub struct Signal<'a> {
     pub left_out: u64,
     /// The numbers that the failures tell: see [`amounts`](crate::gate::amounts).
     pub amounts: &'a [u64],
-    /// How many of the failures kept tests from being run at all: see [`Failure::is_early`](crate::failure::Failure::is_early).
+    /// How many of the failures kept tests from being run at all: see [`Failure::is_early`](crate::evidence::Failure::is_early).
     pub early: u64,
     /// How many tests passed, where commands count them.
     pub passed: u64,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::failure::{Confidence, Failure, FailureSet, Fingerprint, Tests};
+use crate::evidence::{Confidence, Failure, FailureSet, Fingerprint, Tests};
 use crate::gate::{self, CommandResult};
 use crate::plural::{count, first};
 use crate::prompt::{fenced, inert};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::duration::measured;
 use crate::event::Exit;
-use crate::failure::{
+use crate::evidence::{
     Confidence, Failure, FailureSet, Fingerprint, Listed, Source, TestName, Tests, UNPARSED,
     amounts as amounts_of, is_test_file, names_its_file,
 };
@@ -41,7 +41,7 @@ pub struct CommandResult {
     pub tail: String,
     /// The tool that its output was recognised as; empty for none.
     pub tool: String,
-    /// What failed each time; at most [`FAILURES_MAX`](crate::failure::FAILURES_MAX).
+    /// What failed each time; at most [`FAILURES_MAX`](crate::evidence::FAILURES_MAX).
     pub failures: Vec<Failure>,
     /// Failures beyond that.
     pub failures_left_out: u64,

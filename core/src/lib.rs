@@ -54,7 +54,7 @@ pub mod scope;
 pub mod snapshot;
 pub mod spending;
 pub mod template;
-pub(crate) mod text;
+pub mod text;
 mod unseen;
 pub mod verdict;
 pub mod view;

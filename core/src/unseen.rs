@@ -4,7 +4,7 @@
 //! Numbers stay the same where a test is swapped for another. So who named the tests has to go on with that, and
 //! of who never did it is told which tests are meant, and the files are asked for their names.
 
-use crate::failure::{Failure, Listed, TestName, names_its_file};
+use crate::evidence::{Failure, Listed, TestName, names_its_file};
 use crate::gate::{CommandResult, knows};
 
 /// Tools that name a test that failed only where they name those that passed as well.

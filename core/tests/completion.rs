@@ -13,7 +13,7 @@ use unstuck_core::event::{
     VerdictReached, WorkerFinished, WorkerStarted,
 };
 use unstuck_core::evidence::Decision;
-use unstuck_core::failure::{Failure, Fingerprint, What};
+use unstuck_core::evidence::{Failure, Fingerprint, What};
 use unstuck_core::id::{Blob, Digest, Millis};
 use unstuck_core::testing::{Script, World, script_worker, snapshot, step};
 use unstuck_core::validator::{Ended, Report, SuccessWhen, ValidatorOutcome, ValidatorResult, judge};

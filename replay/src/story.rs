@@ -7,7 +7,7 @@ use unstuck_core::event::{
     CheckFinished, Conclusion, Exit, Inquiry, Observation, Outcome, Purpose, RunOutcome, StallCause, StepEnd,
 };
 use unstuck_core::evidence::Decision;
-use unstuck_core::failure::{Failure, Tests};
+use unstuck_core::evidence::{Failure, Tests};
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::{Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use unstuck_core::money::Spent;

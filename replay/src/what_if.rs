@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use unstuck_core::completion::Phase;
 use unstuck_core::event::{CheckFinished, Exit, Inquiry, RunOutcome, RunStarted};
-use unstuck_core::failure::TestName;
+use unstuck_core::evidence::TestName;
 use unstuck_core::gate;
 use unstuck_core::id::{Iteration, Seq, StepId};
 use unstuck_core::prompt::{self, FromRegistry};

@@ -16,7 +16,7 @@ use unstuck_adapters::shell::wrapped;
 use unstuck_core::client::Client;
 use unstuck_core::client::launch::Wish;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose};
-use unstuck_core::failure::TestName;
+use unstuck_core::evidence::TestName;
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{CheckId, Digest, Millis, RunId};
 use unstuck_core::prompt::{self, FromRegistry};

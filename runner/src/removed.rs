@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use unstuck_adapters::blocking::blocking;
-use unstuck_core::failure::TestName;
+use unstuck_core::evidence::TestName;
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::{Baseline, CheckCommand};

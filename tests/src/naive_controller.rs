@@ -10,7 +10,7 @@ use unstuck_core::event::{
     StallCause, StepEnd, VerdictReached, WorkerFinished,
 };
 use unstuck_core::evidence::Decision;
-use unstuck_core::failure::{Failure, Fingerprint};
+use unstuck_core::evidence::{Failure, Fingerprint};
 use unstuck_core::gate::{CommandResult, amounts};
 use unstuck_core::id::{Digest, Stage};
 use unstuck_core::snapshot::Snapshot;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use unstuck_core::Effect;
 use unstuck_core::event::{Conclusion, Fact, Observation, StallCause, StepEnd};
-use unstuck_core::failure::Tests;
+use unstuck_core::evidence::Tests;
 use unstuck_core::id::{CheckId, Digest, Stage, StepId};
 use unstuck_core::testing::{Act, Script, World, finished, started, step};
 use unstuck_core::workflow::{CheckBy, CheckCommand, Convergence, Gate, Step, Workflow};

@@ -9,7 +9,7 @@ use crate::command_line;
 use crate::convergence::Stall;
 use crate::event::{Conclusion, Next, Purpose, StageRaised, StallCause, StepEnd, VerdictReached, WaitReason};
 use crate::evidence::Decision;
-use crate::failure::Failure;
+use crate::evidence::Failure;
 use crate::gate::CommandResult;
 use crate::id::{Attempt, Iteration, Millis, Seq};
 use crate::plural::{count, first};

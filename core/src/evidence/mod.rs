@@ -1,7 +1,22 @@
-//! Data that observations carry: decisions, their sources, and the bytes of the decision file.
+//! Data that observations carry: decisions, failures with their fingerprints, and how tests ended.
+//!
+//! Only the types are here. What reads them from an output is in other crates.
 
+mod amounts;
 mod bytes;
 mod decision;
+mod failure;
+mod failure_set;
+mod fingerprint;
+mod test_results;
 
+pub use amounts::amounts;
 pub use bytes::Bytes;
 pub use decision::{CheckIdMatch, Decision, DecisionFile, DecisionSource, Refusal};
+pub use failure::{
+    Confidence, FAILURES_MAX, Failure, Location, Source, UNPARSED, What, is_test_file, names_its_file,
+    shorten,
+};
+pub use failure_set::FailureSet;
+pub use fingerprint::{Fingerprint, VERSION};
+pub use test_results::{LISTED_MAX, Listed, Naming, TestName, Tests, last_component};

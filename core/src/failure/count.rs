@@ -7,37 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde::{Deserialize, Serialize};
 
 use super::counters::{self, Counter, Meaning};
 use super::format::{go_test, nextest, tap, without_time};
 use super::page::Page;
-
-/// How many tests a command tells of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tests {
-    /// Those that passed.
-    pub passed: u64,
-    /// Those that failed.
-    pub failed: u64,
-    /// Those that were not run.
-    pub skipped: u64,
-}
-
-impl Tests {
-    /// Returns how many were run.
-    pub fn ran(self) -> u64 {
-        self.passed.saturating_add(self.failed)
-    }
-
-    fn plus(self, other: Self) -> Self {
-        Self {
-            passed: self.passed.saturating_add(other.passed),
-            failed: self.failed.saturating_add(other.failed),
-            skipped: self.skipped.saturating_add(other.skipped),
-        }
-    }
-}
+use crate::evidence::Tests;
 
 /// What makes a line the summary of a tool, and where its numbers are. `total` has the failed ones in it. A tool
 /// may print several, one for each part of its work; they are added up. A number that a line has in several parts

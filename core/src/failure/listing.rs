@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Output;
@@ -17,9 +16,7 @@ use super::named;
 use super::normalise::Normaliser;
 use super::package::{Packages, Stream};
 use super::page::Page;
-
-/// So many tests that failed are kept.
-const LISTED_MAX: usize = 1000;
+use crate::evidence::{LISTED_MAX, Listed, Naming, TestName, last_component};
 
 /// What may be another in the name of a test each time that it is run: a temporary path, a time, a date, what was drawn by
 /// lot, what is said of a test of Rust. A number of few digits is the name of a case.
@@ -27,44 +24,6 @@ static VARIES: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"/tmp/\S+|\b[0-9]+(?:\.[0-9]+)? ?(?:ns|µs|us|ms|s|min)\b|[0-9A-Fa-f-]{6,}|[0-9]{4,}| - (?:should panic|compile(?: fail)?)$";
     Regex::new(pattern).expect("a pattern of ours")
 });
-
-/// A test of Go behind its package, before its cases.
-static GO_TEST: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?:^|\.)((?:Test|Example|Fuzz|Benchmark)\w*)(?:/|$)").expect("a pattern of ours")
-});
-
-/// A test as an output names it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct TestName {
-    /// The tool that names it.
-    pub tool: String,
-    /// The name.
-    pub name: String,
-}
-
-/// What the names of an output say of tests that failed, here or before, and of those that passed and are gone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
-    /// Those that failed.
-    pub failed: Vec<TestName>,
-    /// Of those that failed before the work began, the ones that were run.
-    pub ran: Vec<TestName>,
-    /// Of all that ended before the work began, the ones that were not run: they are named as skipped, or they are
-    /// not named by a tool that names what passed. Also a test that failed and that nobody names any more, where no file
-    /// has its name either.
-    pub gone: Vec<TestName>,
-    /// The tools that name tests at all.
-    pub naming: Vec<Naming>,
-}
-
-/// A tool that names tests.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Naming {
-    /// The tool.
-    pub tool: String,
-    /// How many tests that passed it names.
-    pub passed: u64,
-}
 
 /// How a test ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -246,34 +205,6 @@ impl<K: Ord> StandIns<K> {
     }
 }
 
-impl Listed {
-    /// Says whether all of those that failed before the work began were run. Who names none does not show that.
-    pub(crate) fn has_run_all(&self, failed: &[TestName]) -> bool {
-        !failed.is_empty() && failed.iter().all(|name| self.ran.contains(name))
-    }
-
-    /// Puts another observation of the same command beside this one. A test that passed before the work began, and is none of
-    /// those that `failed` then, is gone only if none of them has run it: one may have stopped at its first failure.
-    #[must_use]
-    pub fn and(&self, other: &Self, failed: &[TestName]) -> Self {
-        let union = |one: &[TestName], two: &[TestName]| -> Vec<TestName> {
-            one.iter().chain(two).collect::<BTreeSet<_>>().into_iter().take(LISTED_MAX).cloned().collect()
-        };
-        let ran = union(&self.ran, &other.ran);
-        let mut gone = union(&self.gone, &other.gone);
-        let in_both = |name: &TestName| self.gone.contains(name) && other.gone.contains(name);
-        gone.retain(|name| !ran.contains(name) && (failed.contains(name) || in_both(name)));
-        let mut naming = self.naming.clone();
-        naming.extend(other.naming.iter().filter(|it| self.names(&it.tool).is_none()).cloned());
-        Self { failed: union(&self.failed, &other.failed), ran, gone, naming }
-    }
-
-    /// Returns how many tests that passed a tool names; `None` where it names none at all.
-    pub(crate) fn names(&self, tool: &str) -> Option<u64> {
-        self.naming.iter().find(|it| it.tool == tool).map(|it| it.passed)
-    }
-}
-
 /// What takes in how a test ended: its tool, its name, and that.
 pub(super) type Tell<'t> = dyn FnMut(&str, &str, Ending) + 't;
 
@@ -298,46 +229,6 @@ fn is_none(name: &str) -> bool {
         || is_file.iter().any(|it| name.ends_with(it))
 }
 
-/// Returns what a test is called whatever file, module or group it is in, and with whatever parameters it is run.
-fn last_component(test: &TestName) -> &str {
-    // The binary stands before the name.
-    let behind_binary = || test.name.split_once(' ').filter(|_| test.tool == "cargo-nextest");
-    let name = behind_binary().map_or(&*test.name, |(_, name)| name);
-    let bare = [("[", "]"), ("(", ")")].iter().fold(name.trim_end(), |name, (open, close)| {
-        let parameters = name.find(open).filter(|at| *at > 0 && name.ends_with(close));
-        parameters.map_or(name, |at| name[..at].trim_end())
-    });
-    let parts = ["::", " > ", " › "].iter();
-    let inner = parts.fold(bare, |name, mark| name.rsplit(mark).next().unwrap_or(name));
-    // Neither the end of a sentence nor a number has components.
-    let begins_name = |at: &usize| inner[at + 1..].starts_with(|c: char| c.is_alphabetic() || c == '_');
-    let dot = inner.rmatch_indices('.').map(|(at, _)| at).find(begins_name);
-    dot.map_or(inner, |at| &inner[at + 1..])
-}
-
-impl TestName {
-    /// Returns what a file that has the test holds of its name: the last identifier, of a title of several words all of them.
-    /// `None` where the name does not say which of its parts that is.
-    pub fn word(&self) -> Option<&str> {
-        // Behind a package comes the test, and behind that its cases.
-        let of_go = || self.name.rsplit_once('/').map_or(&*self.name, |(_, last)| last);
-        let name = match self.tool.as_str() {
-            "go-test" => {
-                GO_TEST.captures(&self.name).and_then(|it| it.get(1)).map_or_else(of_go, |it| it.as_str())
-            }
-            _ => last_component(self).trim(),
-        };
-        if name.contains(char::is_whitespace) {
-            return Some(name);
-        }
-        let name = name.rsplit('#').next().unwrap_or(name);
-        let is_identifier = !name.is_empty()
-            && name.chars().all(|it| it.is_alphanumeric() || it == '_')
-            && !name.starts_with(|it: char| it.is_ascii_digit());
-        is_identifier.then_some(name)
-    }
-}
-
 /// Returns a name without all that may be another each time.
 fn without_what_varies(name: &str) -> String {
     let kept = |found: &Captures<'_>| {
@@ -346,28 +237,6 @@ fn without_what_varies(name: &str) -> String {
         if is_word { found.to_owned() } else { String::new() }
     };
     VARIES.replace_all(name, kept).into_owned()
-}
-
-/// Says whether a file holds tests, as the conventions of most languages go.
-pub(crate) fn is_test_file(file: &str) -> bool {
-    const FOLDERS: [&str; 6] = ["test", "tests", "spec", "specs", "__tests__", "t"];
-    const WORDS: [&str; 4] = ["test", "tests", "spec", "specs"];
-    let mut folders = file.split('/');
-    let name = folders.next_back().unwrap_or_default();
-    let Some((stem, extension)) = name.rsplit_once('.') else { return false };
-    // `test_a`, `a_test`, `a.spec`, `ATest`, `ATests`.
-    let is_named = stem.split(['_', '.', '-']).any(|word| WORDS.contains(&word));
-    let is_class = ["Test", "Tests", "Spec"].iter().any(|end| stem.ends_with(end));
-    is_named || is_class || extension == "bats" || folders.any(|it| FOLDERS.contains(&it))
-}
-
-/// Says whether what is named as a test is the file that it is in: as a path, or as the module of that path.
-pub(crate) fn names_its_file(test: &str, file: &str) -> bool {
-    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
-    let is_end = |whole: &str, mark: char| {
-        whole.strip_suffix(test).is_some_and(|before| before.is_empty() || before.ends_with(mark))
-    };
-    !test.is_empty() && (is_end(file, '/') || is_end(&stem.replace('/', "."), '.'))
 }
 
 /// What a line says of one test: `name` and `ending`, the latter without a group for one that cannot be read.
@@ -786,51 +655,6 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_of_a_test_the_last_part_of_its_name() {
-        for (tool, name, word) in [
-            ("pytest", "test_calc.py::T::test_sub[1-2]", Some("test_sub")),
-            ("unittest", "tests.test_calc.T.test_sub", Some("test_sub")),
-            ("unittest", "test_sub (tests.test_calc.T)", Some("test_sub")),
-            ("cargo-test", "mod::tests::adds", Some("adds")),
-            ("cargo-test", "a > mod::tests::adds", Some("adds")),
-            ("go-test", "example.org/m/p.TestSub/case", Some("TestSub")),
-            ("go-test", "TestSub/a.b", Some("TestSub")),
-            ("minitest", "T#test_b", Some("test_b")),
-            ("junit", "shop.CalcTest.adds()", Some("adds")),
-            ("phpunit", "CalcTest::testAdd", Some("testAdd")),
-            ("jest", "calc.test.js › sum › adds up to 2.5", Some("adds up to 2.5")),
-            ("tap", "adds two numbers", Some("adds two numbers")),
-            ("bazel", "//a/b:test", None),
-            ("xctest", "-[A testB]", None),
-            ("tap", "", None),
-        ] {
-            let name = TestName { tool: tool.to_owned(), name: name.to_owned() };
-            assert_eq!(name.word(), word, "{name:?}");
-        }
-    }
-
-    #[test]
-    fn a_test_may_be_called_as_its_file() {
-        for (test, file) in [
-            ("test_a.py", "test_a.py"),
-            ("calc.test.js", "src/calc.test.js"),
-            ("tests.test_calc", "tests/test_calc.py"),
-            ("test_calc", "tests/test_calc.py"),
-        ] {
-            assert!(names_its_file(test, file), "{test}");
-        }
-        for (test, file) in [
-            ("test_calc.py::test_sub", "test_calc.py"),
-            ("tests.test_calc.T.test_sub", "tests/test_calc.py"),
-            ("test_calc.test_sub", "test_calc.py"),
-            ("calc", "test_calc.py"),
-            ("", "test_calc.py"),
-        ] {
-            assert!(!names_its_file(test, file), "{test}");
-        }
-    }
-
-    #[test]
     fn a_package_without_tests_has_none_that_failed() {
         check(
             "--- FAIL: TestB (0.00s)\nFAIL\nFAIL\tm/p\t0.1s\nok  \tm\t0.1s",
@@ -842,19 +666,6 @@ mod tests {
                 ("\tm/p\t\tcoverage: 0.0% of statements", "unseen"),
             ],
         );
-    }
-
-    #[test]
-    fn a_file_of_tests_is_known_by_its_name() {
-        for file in [
-            "test_a.py", "p/a_test.go", "src/a.spec.ts", "ATest.java", "tests/it.rs", "t/a.t", "a.bats",
-            "spec/a.rb",
-        ] {
-            assert!(is_test_file(file), "{file}");
-        }
-        for file in ["src/a.py", "latest.py", "contest/a.go", "Makefile", "testing.md", ""] {
-            assert!(!is_test_file(file), "{file}");
-        }
     }
 
     #[test]

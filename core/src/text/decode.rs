@@ -2,7 +2,7 @@
 
 /// A text, and what was odd about its bytes.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Decoded {
+pub struct Decoded {
     pub(crate) text: String,
     /// It is no plain UTF-8: in what way.
     pub(crate) encoding: Option<&'static str>,
@@ -11,7 +11,7 @@ pub(crate) struct Decoded {
 }
 
 /// Decodes UTF-8 with or without a byte order mark, and UTF-16 with one.
-pub(crate) fn decode(bytes: &[u8]) -> Decoded {
+pub fn decode(bytes: &[u8]) -> Decoded {
     match bytes {
         [0xEF, 0xBB, 0xBF, rest @ ..] => utf8(rest, Some("begins with a byte order mark")),
         [0xFE, 0xFF, rest @ ..] => utf16(rest, u16::from_be_bytes),

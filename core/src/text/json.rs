@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Finds the outermost objects and lists of objects of a text, but for what is skipped. What nothing closes ends with the text.
 ///
 /// None of them is known to be JSON: strings are heeded, and nothing else.
-pub(crate) fn spans(text: &str, skipped: &[Range<usize>]) -> Vec<Range<usize>> {
+pub fn spans(text: &str, skipped: &[Range<usize>]) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();
     let mut skipped = skipped.iter().peekable();
@@ -46,14 +46,14 @@ fn opens(bytes: &[u8], at: usize) -> bool {
 }
 
 /// Finds the blocks of code; each ends at the next three backticks, whatever is in it.
-pub(crate) fn blocks(text: &str) -> Vec<Range<usize>> {
+pub fn blocks(text: &str) -> Vec<Range<usize>> {
     let marks: Vec<usize> = text.match_indices("```").map(|(at, _)| at).collect();
     marks.chunks_exact(2).map(|pair| pair[0]..pair[1] + 3).collect()
 }
 
 /// The members of an object as they are written, so that a key that occurs twice is seen.
 #[derive(Clone, Debug)]
-pub(crate) struct Members(pub(crate) Vec<(String, Value)>);
+pub struct Members(pub(crate) Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for Members {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

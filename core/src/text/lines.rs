@@ -2,20 +2,21 @@
 
 /// One line of a text, without its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Line<'a> {
+pub struct Line<'a> {
     /// Offset of the first byte in the text.
     pub(crate) start: usize,
     pub(crate) text: &'a str,
 }
 
 impl Line<'_> {
-    pub(crate) fn is_blank(&self) -> bool {
+    /// Says whether nothing but white space is in it.
+    pub fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
     }
 }
 
 /// Splits a text into lines, at `\n`, `\r\n` and a lone `\r`.
-pub(crate) fn lines(text: &str) -> Vec<Line<'_>> {
+pub fn lines(text: &str) -> Vec<Line<'_>> {
     let mut out = Vec::new();
     let mut start = 0;
     for (index, _) in text.match_indices(['\n', '\r']) {
@@ -29,12 +30,12 @@ pub(crate) fn lines(text: &str) -> Vec<Line<'_>> {
 }
 
 /// Index of the line that holds an offset.
-pub(crate) fn line_of(lines: &[Line<'_>], offset: usize) -> usize {
+pub fn line_of(lines: &[Line<'_>], offset: usize) -> usize {
     lines.partition_point(|line| line.start <= offset).saturating_sub(1)
 }
 
 /// Returns the last line before one that is not blank.
-pub(crate) fn line_above<'a>(lines: &[Line<'a>], at: usize) -> Option<Line<'a>> {
+pub fn line_above<'a>(lines: &[Line<'a>], at: usize) -> Option<Line<'a>> {
     lines[..at].iter().rev().find(|line| !line.is_blank()).copied()
 }
 

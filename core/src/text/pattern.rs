@@ -7,6 +7,6 @@ use regex::Regex;
 /// # Panics
 ///
 /// If the pattern is invalid. Every caller passes a constant that a test uses.
-pub(crate) fn regex(pattern: &str) -> Regex {
+pub fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a constant and tested")
 }

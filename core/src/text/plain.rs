@@ -3,7 +3,7 @@
 use crate::snapshot::on_one_line;
 
 /// Returns a line that a program printed as a sentence may quote it: nothing in it begins a new line or steers a terminal.
-pub(crate) fn quoted(line: &str) -> String {
+pub fn quoted(line: &str) -> String {
     on_one_line(&strip_ansi(line).replace('\t', " "))
 }
 
@@ -11,7 +11,7 @@ pub(crate) fn quoted(line: &str) -> String {
 ///
 /// An unfinished OSC sequence ends with its line: searching on to the end of the text would be
 /// quadratic for a text full of them, and would swallow a verdict.
-pub(crate) fn strip_ansi(text: &str) -> String {
+pub fn strip_ansi(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -77,7 +77,7 @@ fn is_line_end(c: char) -> bool {
 }
 
 /// Shortens a text that is quoted in a sentence.
-pub(crate) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     const CHARS_MAX: usize = 120;
     let flat: String = text.chars().take(CHARS_MAX).map(|c| if is_line_end(c) { ' ' } else { c }).collect();
     if text.chars().nth(CHARS_MAX).is_some() { format!("{flat}...") } else { flat }

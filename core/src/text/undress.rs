@@ -9,7 +9,7 @@ use crate::text::plain::strip_ansi;
 
 /// Takes off a line what decorates it: lists, check boxes, emphasis, quotes, brackets, rules, symbols at its ends, a tag around
 /// it, a final full stop.
-pub(crate) fn undress(line: &str) -> &str {
+pub fn undress(line: &str) -> &str {
     let mut text = line;
     loop {
         let before = text.len();
@@ -46,7 +46,7 @@ fn is_dress(c: char) -> bool {
 }
 
 /// Returns a text without terminal escapes and invisible characters.
-pub(crate) fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     let mut text = strip_ansi(text);
     text.retain(|c| {
         !matches!(c, '\0' | '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
@@ -55,7 +55,7 @@ pub(crate) fn visible(text: &str) -> String {
 }
 
 /// Returns a text without comments and thoughts. Lines keep their numbers.
-pub(crate) fn without_asides(text: &str) -> String {
+pub fn without_asides(text: &str) -> String {
     const ASIDES: [(&str, &str); 4] = [
         ("<!--", "-->"),
         ("<think>", "</think>"),

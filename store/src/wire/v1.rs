@@ -411,7 +411,7 @@ pub struct CommandResult {
     pub observations: u32,
 }
 
-/// [`unstuck_core::failure::Failure`].
+/// [`unstuck_core::evidence::Failure`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
     pub fingerprint: String,

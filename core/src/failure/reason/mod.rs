@@ -12,6 +12,7 @@ mod rust;
 
 use super::draft::Style;
 use super::work;
+pub(super) use crate::text::stack::{begins, is_frame, is_number};
 
 pub(super) use exception::exception;
 
@@ -98,42 +99,9 @@ pub(super) fn indentation(line: &str) -> usize {
     line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// Returns the first byte of a line that is no blank, which tells most lines apart. One beyond ASCII may begin a blank, too.
-pub(super) fn begins(line: &str) -> Option<u8> {
-    line.bytes().find(|byte| !byte.is_ascii_whitespace())
-}
-
-/// Says whether a line is one of a stack trace.
-pub(super) fn is_frame(line: &str) -> bool {
-    // Most lines begin otherwise, which is seen without trimming them.
-    if !matches!(begins(line), Some(b'a' | b'#' | b's' | b'g' | 0x80..)) {
-        return false;
-    }
-    let line = line.trim_start();
-    match line.as_bytes().first() {
-        Some(b'a') => line
-            .strip_prefix("at ")
-            .is_some_and(|place| place.ends_with([')', '>', ']']) || ends_in_number(place)),
-        Some(b'#') => {
-            line.starts_with("# ./")
-                || line.starts_with("# /")
-                || line[1..].starts_with(|c: char| c.is_ascii_digit())
-        }
-        Some(0xe2) => ["❯ ", "› "].iter().any(|mark| line.strip_prefix(mark).is_some_and(ends_in_position)),
-        Some(b's') => line == "stack backtrace:",
-        Some(b'g') => line.starts_with("goroutine ") && line.ends_with(':'),
-        _ => false,
-    }
-}
-
 /// Says whether a character may be a part of a word.
 pub(super) fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
-}
-
-/// Says whether a text is a number without a sign.
-pub(super) fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Says whether a text is a number that may have decimals, as a time in seconds is.
@@ -150,13 +118,4 @@ pub(super) fn leading_number(text: &str) -> Option<(&str, &str)> {
 /// Takes a number behind a colon off the end of a text.
 pub(super) fn numbered(text: &str) -> Option<(&str, &str)> {
     text.rsplit_once(':').filter(|(_, number)| is_number(number))
-}
-
-fn ends_in_number(text: &str) -> bool {
-    let last = text.trim_end().rsplit(':').next();
-    last.map(|last| last.strip_prefix("line ").unwrap_or(last)).is_some_and(is_number)
-}
-
-fn ends_in_position(text: &str) -> bool {
-    text.contains(':') && (ends_in_number(text) || text.ends_with(')'))
 }

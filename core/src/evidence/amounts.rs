@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::reason::is_frame;
+use crate::text::stack::is_frame;
 
 /// A message with more numbers than this tells no count.
 const NUMBERS_MAX: usize = 20;
@@ -11,7 +11,7 @@ const DIGITS_MAX: usize = 6;
 
 /// Returns the whole numbers that stand by themselves in a message, in their order; none where there are too many. A part of a word, of
 /// a time, of a place or of a version is none, nor is what stands in a stack trace.
-pub(crate) fn amounts(message: &str) -> Vec<u64> {
+pub fn amounts(message: &str) -> Vec<u64> {
     let told = message.lines().filter(|line| !is_frame(line) && !line.trim_start().starts_with("File \""));
     let all: Vec<u64> = told.flat_map(of_line).take(NUMBERS_MAX + 1).collect();
     if all.len() > NUMBERS_MAX { Vec::new() } else { all }
