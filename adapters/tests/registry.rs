@@ -13,8 +13,8 @@ use unstuck_adapters::prompt_template::{Variables, plain};
 use unstuck_adapters::registry::retry_prompt::{Declared, Failed, Request, RetryPrompt, retry_prompt};
 use unstuck_adapters::registry::{Registry, StepRef, Wanted, builtin, front_matter};
 use unstuck_adapters::workflow_file::{self, Loaded, Options, Rejected};
+use unstuck_core::completion::SuccessWhen;
 use unstuck_core::completion::{Completion, Form, OnFailed, Phase, Run};
-use unstuck_core::validator::SuccessWhen;
 use unstuck_core::workflow::{Capability, Worker, WorkerKind};
 
 #[path = "registry/hostile.rs"]

@@ -20,10 +20,11 @@ use unstuck_adapters::process::{self, Stop};
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::registry::builtin;
 use unstuck_adapters::validators::{self, Place};
+use unstuck_core::completion::params::ParamError;
 use unstuck_core::completion::{Checklist, Condition, Pattern, Phase, Run, Validator};
+use unstuck_core::completion::{Extractor, SuccessWhen};
+use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::Millis;
-use unstuck_core::validator::params::ParamError;
-use unstuck_core::validator::{Extractor, SuccessWhen, ValidatorOutcome, ValidatorResult};
 use unstuck_store::blobs::{BlobStore, MemoryBlobs};
 
 fn condition(name: &str, run: Run, success_when: Option<&str>, extract: &[(&str, &str)]) -> Condition {

@@ -4,8 +4,8 @@ use std::fmt;
 
 use unstuck_adapters::validators;
 use unstuck_core::completion::Condition;
+use unstuck_core::evidence::ValidatorResult;
 use unstuck_core::id::StepId;
-use unstuck_core::validator::ValidatorResult;
 use unstuck_core::workflow::{CheckBy, Step, Work, Worker, Workflow};
 
 /// A command whose program is not there.

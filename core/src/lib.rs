@@ -12,7 +12,6 @@
 pub mod completion;
 pub mod duration;
 pub mod id;
-pub mod validator;
 pub mod workflow;
 
 pub mod event;

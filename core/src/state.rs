@@ -12,6 +12,7 @@ use crate::event::{
     Call, Claimed, DecisionSource, Inquiry, Next, Purpose, RunOutcome, RunStarted, StepEnd, WaitReason,
 };
 use crate::evidence::Decision;
+use crate::evidence::ValidatorResult;
 use crate::gate::CommandResult;
 use crate::id::{Attempt, CheckId, Digest, Iteration, Millis, RunId, Seq, StepId, Timestamp};
 use crate::money::Ledger;
@@ -19,7 +20,6 @@ use crate::reading::Progress;
 use crate::rest::{Rests, Turn};
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
-use crate::validator::ValidatorResult;
 use crate::workflow::{Budget, Step, Worker, Workflow};
 
 /// Where a run stands. Begins as [`RunState::default`], an empty stream.

@@ -6,12 +6,12 @@ use unstuck_core::event::{
     Call, Conclusion, Event, Exit, Fact, Inquiry, Next, Observation, Outcome, Purpose, RunEnded,
     SnapshotMoment, StallCause, StepEnd, VerdictReached, WaitReason,
 };
+use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Iteration, StepId};
 use unstuck_core::money;
 use unstuck_core::plural::count;
 use unstuck_core::reading::{Progress, Reading};
-use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::workflow::Worker;
 
 /// Returns the kind of an event, as it is named in the log.

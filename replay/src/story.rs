@@ -8,11 +8,11 @@ use unstuck_core::event::{
 };
 use unstuck_core::evidence::Decision;
 use unstuck_core::evidence::{Failure, Tests};
+use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::{Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use unstuck_core::money::Spent;
 use unstuck_core::scope::Drift;
-use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::workflow::{CheckBy, Step};
 use unstuck_core::{Event, Fact, RunState};
 

@@ -17,13 +17,13 @@ use unstuck_core::client::Client;
 use unstuck_core::client::launch::Wish;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose};
 use unstuck_core::evidence::TestName;
+use unstuck_core::evidence::ValidatorResult;
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{CheckId, Digest, Millis, RunId};
 use unstuck_core::prompt::{self, FromRegistry};
 use unstuck_core::scope;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
-use unstuck_core::validator::ValidatorResult;
 use unstuck_core::workflow::{
     Check, CheckBy, CheckCommand, Session, Step, Subworkflow, Work, Worker, WorkerKind,
 };

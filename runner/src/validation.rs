@@ -16,9 +16,9 @@ use unstuck_adapters::validators::{self, OUTPUT_MAX, Place};
 use unstuck_core::RunState;
 use unstuck_core::completion::{Completion, Condition, Phase, Run};
 use unstuck_core::event::{Exit, Inquiry, Outcome};
+use unstuck_core::evidence::ValidatorResult;
 use unstuck_core::id::{Digest, Millis};
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::validator::ValidatorResult;
 use unstuck_core::workflow::Step;
 
 use crate::job::{Asked, Done};

@@ -10,19 +10,21 @@ use std::sync::{Arc, LazyLock};
 use unstuck_adapters::import::{self, Kind, Source, Wishes};
 use unstuck_adapters::prompt_template::{Names, Params, Parsed, Variables};
 use unstuck_adapters::registry::front_matter;
+use unstuck_adapters::validators::judge::{Ended, judge};
 use unstuck_adapters::workflow_file::{self, Options};
 use unstuck_adapters::{answer, clients, schema};
 use unstuck_core::Event;
 use unstuck_core::answer::Sources;
 use unstuck_core::client::{Client, Decoder};
 use unstuck_core::completion::Form;
+use unstuck_core::completion::SuccessWhen;
 use unstuck_core::event::Exit;
+use unstuck_core::evidence::ValidatorOutcome;
 use unstuck_core::evidence::{Bytes, Decision, DecisionFile};
 use unstuck_core::failure::{self, Output, Report};
 use unstuck_core::id::{Millis, Seq};
 use unstuck_core::porcelain::{self, Standing};
 use unstuck_core::reading::{CallEnd, Progress, Reading};
-use unstuck_core::validator::{self, SuccessWhen, ValidatorOutcome};
 use unstuck_core::verdict::{self, Evidence};
 use unstuck_core::workflow::Workflow;
 use unstuck_store::mirror::{self, MirrorReader};
@@ -196,8 +198,8 @@ pub fn success_when(data: &[u8]) {
     assert_eq!(serde_json::from_str::<SuccessWhen>(&json).ok(), Some(condition.clone()));
     let judged = |exit: Exit| {
         let (exit, stderr, recognised, limit) = (&exit, stdout, false, Millis(1000));
-        let ended = validator::Ended { exit, stdout, stderr, recognised, limit, output_max: 1000 };
-        validator::judge(&condition, &[0], &ended)
+        let ended = Ended { exit, stdout, stderr, recognised, limit, output_max: 1000 };
+        judge(&condition, &[0], &ended)
     };
     let passes = |exit: Exit| judged(exit) == ValidatorOutcome::Pass;
     for exit in

@@ -3,11 +3,11 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use unstuck_core::validator::checklist;
+use unstuck_core::text::check_boxes;
 
 use super::command;
 
-pub(super) use checklist::boxes;
+pub(super) use check_boxes::boxes;
 
 /// Returns the first heading of a text, else its first line.
 pub(super) fn title(text: &str) -> Option<&str> {

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde_json::Value;
+use unstuck_core::completion::check_pointer;
 use unstuck_core::completion::{Checklist, Pattern, Phase, Run, Validator};
-use unstuck_core::validator::checklist::check_pointer;
-use unstuck_core::validator::{Extractor, SuccessWhen};
+use unstuck_core::completion::{Extractor, SuccessWhen};
 
 use super::load::{TIMEOUT, near_or_list};
 use super::{Refused, load};

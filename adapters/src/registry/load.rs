@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::pattern::Word;
+use unstuck_core::completion::check_pointer;
+use unstuck_core::completion::params;
 use unstuck_core::completion::{
     AnswerFormat, Checklist, Condition, Form, Pattern, Phase, Run, StepPrompts, Template, Validator,
 };
+use unstuck_core::completion::{Extractor, SuccessWhen};
 use unstuck_core::id::Millis;
-use unstuck_core::validator::checklist::check_pointer;
-use unstuck_core::validator::params;
-use unstuck_core::validator::pattern::Word;
-use unstuck_core::validator::{Extractor, SuccessWhen};
 
 use super::answers::Answer;
 use super::json_form::{json_form, refuse};

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use unstuck_core::client::Client;
+use unstuck_core::completion::params::check_values;
 use unstuck_core::completion::{Closer, Completion, Condition, OnFailed, Pattern, Run, Template, Validator};
-use unstuck_core::validator::params::check_values;
 use unstuck_core::workflow::{Worker, WorkerKind};
 
 mod answers;
@@ -21,6 +21,7 @@ pub(crate) mod json;
 mod json_form;
 pub mod keys;
 mod load;
+pub mod pattern;
 mod read;
 pub mod retry_prompt;
 mod starter;

@@ -1,11 +1,17 @@
 //! Runs the validators of a step, one after the other, and reads what each found.
 //!
-//! What an exit code, an output or a file means is decided by `unstuck_core::validator`; here it is fetched.
+//! What an exit code, an output or a file means is decided without the world ([`judge`], [`extract`], [`told`]); here it is fetched.
 //! Every validator is run, also after one that failed, so that a worker learns of all problems at once. One that
 //! a signal or its time limit ended is run once more. The whole output is kept in blobs.
 
+pub mod checklist;
+pub mod custom;
+pub mod extract;
 mod hiding;
+pub mod judge;
+pub mod report;
 mod repository;
+pub mod told;
 mod unlooked;
 
 use std::collections::BTreeMap;
@@ -18,15 +24,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use unstuck_core::completion::params::{self, ParamError};
 use unstuck_core::completion::{Checklist, Condition, Run, Validator};
+use unstuck_core::completion::{Extractor, SuccessWhen};
 use unstuck_core::event::{Exit, Outcome};
+use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::failure;
 use unstuck_core::id::Millis;
-use unstuck_core::validator::params::{self, ParamError};
-use unstuck_core::validator::{
-    self, Ended, Extractor, Facts, Raw, Repository, SuccessWhen, Told, ValidatorOutcome, ValidatorResult,
-    checklist, custom,
-};
 use unstuck_store::Read;
 use unstuck_store::blobs::BlobStore;
 
@@ -41,7 +45,10 @@ use crate::redact::Redactor;
 use crate::registry::builtin::GIT_STATUS;
 use crate::shell::wrapped;
 
+use self::extract::{Facts, Raw, Repository};
 use self::hiding::Hiding;
+use self::judge::{Ended, judge};
+use self::told::Told;
 use self::unlooked::Looking;
 
 /// Most bytes that a validator may print: an endless one must not fill the disk.
@@ -436,7 +443,7 @@ fn judged(validator: &Validator, how: &Ended<'_>) -> (ValidatorOutcome, Option<c
         }
         _ => success_when,
     };
-    let ended = validator::judge(by_exit, &validator.exit_codes, how);
+    let ended = judge(by_exit, &validator.exit_codes, how);
     match said {
         Ok(None) => (ended, None),
         // What did not come to its end may have been cut off in its words.

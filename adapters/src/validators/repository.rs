@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::Output;
 
-use unstuck_core::validator::Repository;
+use super::Repository;
 
 use crate::git::git;
 

@@ -12,11 +12,11 @@ use crate::event::{
     CheckFinished, Claimed, DecisionSource, Exit, Failure, Inquiry, StepEnd, VerdictReached, WorkerFinished,
 };
 use crate::evidence::Decision;
+use crate::evidence::{ValidatorOutcome, ValidatorResult};
 use crate::gate;
 use crate::id::{Attempt, Iteration, Seq};
 use crate::plural::{count, first};
 use crate::state::{StepState, Verified};
-use crate::validator::{ValidatorOutcome, ValidatorResult};
 use crate::weather::{self, ErrorClass};
 use crate::workflow::{Check, CheckBy, Step};
 

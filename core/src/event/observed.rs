@@ -6,12 +6,12 @@ use super::outcome::Outcome;
 use crate::answer::AnswerSeen;
 use crate::diffstat::Diffstat;
 use crate::evidence::DecisionFile;
+use crate::evidence::ValidatorResult;
 use crate::gate::CommandResult;
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, RunId, Seq, StepId};
 use crate::reading::Progress;
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
-use crate::validator::ValidatorResult;
 use crate::workflow::{Budget, Worker, Workflow};
 
 /// What the world, or a person, answered. Recorded before anything acts on it.

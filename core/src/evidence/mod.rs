@@ -1,4 +1,5 @@
-//! Data that observations carry: decisions, failures with their fingerprints, and how tests ended.
+//! Data that observations carry: decisions, failures with their fingerprints, how tests ended, what a
+//! validator showed.
 //!
 //! Only the types are here. What reads them from an output is in other crates.
 
@@ -9,6 +10,7 @@ mod failure;
 mod failure_set;
 mod fingerprint;
 mod test_results;
+mod validator;
 
 pub use amounts::amounts;
 pub use bytes::Bytes;
@@ -20,3 +22,4 @@ pub use failure::{
 pub use failure_set::FailureSet;
 pub use fingerprint::{Fingerprint, VERSION};
 pub use test_results::{LISTED_MAX, Listed, Naming, TestName, Tests, last_component};
+pub use validator::{Report, Severity, ValidatorOutcome, ValidatorResult};

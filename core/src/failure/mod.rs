@@ -43,7 +43,7 @@ pub use crate::evidence::{
 };
 pub use count::count;
 pub use listing::{Listing, list};
-pub(crate) use normalise::percent_decoded;
+pub use normalise::percent_decoded;
 pub use record::{Class, Reading, Record, read};
 pub use unread::{UNREAD_REPORT, decoded};
 

@@ -393,7 +393,7 @@ fn squeeze(text: &str) -> String {
 }
 
 /// Decodes `%20` and the like, as they stand in the URL of a file.
-pub(crate) fn percent_decoded(url: &str) -> String {
+pub fn percent_decoded(url: &str) -> String {
     let mut parts = url.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
     for part in parts {

@@ -1,6 +1,7 @@
 //! Texts, whatever they say: bytes become [text](decode), text [lines], lines lose their [dress](undress) and their
 //! [escapes](plain), and [JSON](json) is found in them.
 
+pub mod check_boxes;
 pub mod decode;
 pub mod json;
 pub mod lines;

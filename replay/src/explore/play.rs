@@ -10,12 +10,12 @@ use unstuck_core::event::{
     WorkerStarted,
 };
 use unstuck_core::evidence::Refusal;
+use unstuck_core::evidence::{Report, ValidatorOutcome, ValidatorResult};
 use unstuck_core::failure;
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Blob, CheckId, Digest, Iteration, Millis, RunId, Timestamp};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
-use unstuck_core::validator::{Report, ValidatorOutcome, ValidatorResult};
 use unstuck_core::workflow::{CheckBy, CheckCommand, Step, Weather, Work, Workflow};
 use unstuck_core::{Due, Effect, Observation, RunState};
 

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use unstuck_core::event::{CheckFinished, Conclusion, Observation, VerdictReached};
 use unstuck_core::evidence::Decision;
+use unstuck_core::evidence::ValidatorOutcome;
 use unstuck_core::evidence::{Failure, TestName};
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::{Iteration, Seq, Stage, StepId};
-use unstuck_core::validator::ValidatorOutcome;
 use unstuck_core::{Event, Fact};
 
 /// Failures over iterations.

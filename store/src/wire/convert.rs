@@ -16,7 +16,6 @@ use unstuck_core::money;
 use unstuck_core::reading;
 use unstuck_core::scope;
 use unstuck_core::snapshot;
-use unstuck_core::validator;
 use unstuck_core::weather;
 use unstuck_core::workflow;
 
@@ -186,11 +185,11 @@ record! {
         step, iteration, attempt, check_id, outcome, decision_file, commands, drift, validators, snapshot, stamp, answer,
         unsettled_after, changed,
     }
-    v1::ValidatorResult = validator::ValidatorResult {
+    v1::ValidatorResult = evidence::ValidatorResult {
         validator, outcome, exit, duration, stdout, stderr, stdout_end, stderr_end, error, report, params, failures,
         unparsed, cached,
     }
-    v1::Report = validator::Report { summary, details, severity, suggested_action, root_cause, related_files }
+    v1::Report = evidence::Report { summary, details, severity, suggested_action, root_cause, related_files }
     v1::AnswerSeen = answer::AnswerSeen { value, from, refused, violations }
     v1::Refused = answer::Refused { from, line, reason }
     v1::Violation = answer::Violation { path, keyword, schema_path, message, allowed }
@@ -255,8 +254,8 @@ choice! {
     Source = domain::DecisionSource { ExitCode, FileJson, FileText, OutputJson, Marker, None, Answer, Validators, Closer }
     Inquiry = domain::Inquiry { Check, Preflight, Conditions, Closer }
     AnswerOrigin = answer::Origin { StructuredOutput, DecisionFile, Message(it) }
-    Severity = validator::Severity { Info, Warning, Error, Critical }
-    ValidatorOutcome = validator::ValidatorOutcome { Pass, Fail, CouldNotRun(it) }
+    Severity = evidence::Severity { Info, Warning, Error, Critical }
+    ValidatorOutcome = evidence::ValidatorOutcome { Pass, Fail, CouldNotRun(it) }
     FailureSource = failure::Source { Text, Report }
     Confidence = failure::Confidence { Low, Medium, High }
     StallCause = domain::StallCause { SameFailures, Cycle(it), PersistentFailure, NoReasons, NoChange, Growing, Diverging }

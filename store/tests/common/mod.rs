@@ -13,6 +13,7 @@ use unstuck_core::event::{
     WorkerStarted,
 };
 use unstuck_core::evidence::{Decision, Refusal};
+use unstuck_core::evidence::{Report, Severity, ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
 use unstuck_core::money::{Spent, Sum, Tokens};
 use unstuck_core::reading::{
@@ -20,7 +21,6 @@ use unstuck_core::reading::{
 };
 use unstuck_core::scope::Drift;
 use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
-use unstuck_core::validator::{Report, Severity, ValidatorOutcome, ValidatorResult};
 use unstuck_core::weather::ErrorClass;
 use unstuck_core::workflow::{
     BranchRules, Budget, Session, Step, Weather, Work, Worker, WorkerKind, Workflow,

@@ -12,7 +12,7 @@ use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::registry::{Registry, Wanted};
 use unstuck_adapters::validators::{self, Place};
 use unstuck_core::completion::{Completion, Condition, Run};
-use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
+use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_store::blobs::{BlobStore, MemoryBlobs};
 
 use super::registry::{pair, registry};

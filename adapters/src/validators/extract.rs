@@ -11,10 +11,10 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::Extractor;
-use crate::event::Exit;
-use crate::failure::{self, Class, Confidence, Output, Reading, Record};
-use crate::porcelain::{self, Entry};
+use unstuck_core::completion::Extractor;
+use unstuck_core::event::Exit;
+use unstuck_core::failure::{self, Class, Confidence, Output, Reading, Record};
+use unstuck_core::porcelain::{self, Entry};
 
 /// So many lines at the end stand for an output that nothing recognised.
 const TAIL_LINES: usize = 40;

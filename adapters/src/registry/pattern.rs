@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::success::{self, SuccessWhenError};
+use unstuck_core::completion::{SuccessWhenError, regex};
 
 /// A word, or a regular expression between slashes, that a pattern is picked by.
 #[derive(Clone, Debug)]
@@ -24,9 +24,7 @@ impl Word {
         let inner = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
         Ok(Self(match inner.filter(|inner| !inner.is_empty()) {
             // Case is ignored, as for words.
-            Some(inner) => {
-                Kind::Matches(success::regex(inner).and_then(|_| success::regex(&format!("(?i){inner}")))?)
-            }
+            Some(inner) => Kind::Matches(regex(inner).and_then(|_| regex(&format!("(?i){inner}")))?),
             None => Kind::Plain(text.to_lowercase()),
         }))
     }

@@ -1,6 +1,6 @@
 //! What a registry of Climpt asks of validators: its recorded cases, and what they leave open.
 //!
-//! The tables in `fixtures/registry` hold id, input and the answer that is right. Left out are a keyword that is a
+//! The tables in `fixtures/recorded_outputs` hold id, input and the answer that is right. Left out are a keyword that is a
 //! broken regular expression (`failure_pattern-003`: a load error here) and three outputs of formatters that were
 //! recorded without the stream which says something (`format_check-006`, `-009`, `-010`; see below for that stream).
 
@@ -9,20 +9,24 @@
 use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
+use proptest::prelude::*;
 use serde_json::{Value, json};
+use unstuck_adapters::registry::pattern::{self, Word};
+use unstuck_adapters::validators::extract::unformatted;
+use unstuck_adapters::validators::extract::{Facts, Raw, Repository, extract};
+use unstuck_adapters::validators::judge::{Ended, judge};
+use unstuck_adapters::validators::report::{self, Subject};
+use unstuck_adapters::validators::told::Told;
+use unstuck_adapters::validators::{checklist, custom};
+use unstuck_core::completion::params;
+use unstuck_core::completion::params::ParamError;
 use unstuck_core::completion::{Checklist, Condition, Pattern, Phase, Run, Validator};
+use unstuck_core::completion::{Extractor, SuccessWhen};
 use unstuck_core::event::Exit;
+use unstuck_core::evidence::{Report, ValidatorOutcome};
 use unstuck_core::failure::{Class, FailureSet};
 use unstuck_core::id::Millis;
 use unstuck_core::porcelain;
-use unstuck_core::validator::extract::unformatted;
-use unstuck_core::validator::params::ParamError;
-use unstuck_core::validator::pattern::{self, Word};
-use unstuck_core::validator::report::{Report, Subject};
-use unstuck_core::validator::{
-    Ended, Extractor, Facts, Raw, Repository, SuccessWhen, Told, ValidatorOutcome, checklist, custom,
-    extract, judge, params,
-};
 
 /// A recorded case.
 struct Row {
@@ -113,7 +117,7 @@ fn ended<'a>(exit: &'a Exit, stdout: &'a [u8], stderr: &'a [u8]) -> Ended<'a> {
 
 #[test]
 fn a_condition_is_met_as_recorded() {
-    for row in rows(include_str!("fixtures/registry/success_when.jsonl")) {
+    for row in rows(include_str!("fixtures/recorded_outputs/success_when.jsonl")) {
         let parsed = SuccessWhen::parse(row.input["condition"].as_str().unwrap());
         if row.expected["config_error"] == true {
             assert!(parsed.is_err(), "{}", row.id);
@@ -130,7 +134,7 @@ fn a_condition_is_met_as_recorded() {
 
 #[test]
 fn what_no_worker_can_mend_could_not_run() {
-    for row in rows(include_str!("fixtures/registry/recoverable.jsonl")) {
+    for row in rows(include_str!("fixtures/recorded_outputs/recoverable.jsonl")) {
         let stderr = row.input["stderr"].as_str().unwrap();
         let exit = exit_of(&row.input["exitCode"], stderr);
         let outcome = judge(&SuccessWhen::ExitCode(vec![0]), &[0], &ended(&exit, b"", stderr.as_bytes()));
@@ -142,18 +146,18 @@ fn what_no_worker_can_mend_could_not_run() {
 #[test]
 fn outputs_are_read_as_recorded() {
     let tables = [
-        include_str!("fixtures/registry/git_status.jsonl"),
-        include_str!("fixtures/registry/test_output.jsonl"),
-        include_str!("fixtures/registry/lint_errors.jsonl"),
-        include_str!("fixtures/registry/format_check.jsonl"),
-        include_str!("fixtures/registry/type_errors.jsonl"),
+        include_str!("fixtures/recorded_outputs/git_status.jsonl"),
+        include_str!("fixtures/recorded_outputs/test_output.jsonl"),
+        include_str!("fixtures/recorded_outputs/lint_errors.jsonl"),
+        include_str!("fixtures/recorded_outputs/format_check.jsonl"),
+        include_str!("fixtures/recorded_outputs/type_errors.jsonl"),
     ];
     for row in tables.into_iter().flat_map(rows) {
         let text = |name: &str| row.input[name].as_str().unwrap_or_default();
         let exit = Exit::Code(1);
         let raw = raw(&exit, text("stdout"), text("stderr"));
         let report = |subject| {
-            let report = Report::of(subject, &Facts::new(raw));
+            let report = report::of_command(subject, &Facts::new(raw));
             json!({ "summary": report.summary, "severity": report.severity, "relatedFiles": report.related_files, "suggestedAction": report.suggested_action, "raw": {} })
         };
         let got = match row.function.as_str() {
@@ -177,7 +181,7 @@ fn summary_of_format(raw: Raw<'_>) -> Value {
     let facts = Facts::new(raw);
     let files: Vec<String> = facts.records(&[Class::Format]).filter_map(|it| it.file.clone()).collect();
     if files.is_empty() {
-        Report::of(Subject::Format, &facts).summary.into()
+        report::of_command(Subject::Format, &facts).summary.into()
     } else {
         unformatted(&files).into()
     }
@@ -185,7 +189,7 @@ fn summary_of_format(raw: Raw<'_>) -> Value {
 
 #[test]
 fn params_are_extracted_as_recorded() {
-    for row in rows(include_str!("fixtures/registry/param_extractor.jsonl")) {
+    for row in rows(include_str!("fixtures/recorded_outputs/param_extractor.jsonl")) {
         let result = &row.input["result"];
         let exit = exit_of(&result["exitCode"], "");
         let raw = raw(&exit, result["stdout"].as_str().unwrap(), result["stderr"].as_str().unwrap());
@@ -194,7 +198,7 @@ fn params_are_extracted_as_recorded() {
             match (row.id.as_str(), extractor) {
                 ("param_extractor-003", extractor) => assert_eq!(extractor, None),
                 ("param_extractor-007", _) => {
-                    assert!(!Report::of(Subject::Lint, &Facts::new(raw)).summary.is_empty());
+                    assert!(!report::of_command(Subject::Lint, &Facts::new(raw)).summary.is_empty());
                 }
                 (id, extractor) => {
                     assert_eq!(extract(extractor.unwrap(), raw), row.expected[name], "{id}: {name}");
@@ -210,7 +214,7 @@ fn a_failure_without_a_pattern_gets_the_one_with_most_hits() {
         let texts = list.as_array().into_iter().flatten().map(|word| word.as_str().unwrap());
         texts.map(|word| Word::parse(word).unwrap()).collect()
     };
-    for row in rows(include_str!("fixtures/registry/failure_pattern.jsonl")) {
+    for row in rows(include_str!("fixtures/recorded_outputs/failure_pattern.jsonl")) {
         let got: Value = match row.function.as_str() {
             "scoreKeywords" => {
                 let corpus = row.input["corpus"].as_str().unwrap();
@@ -548,7 +552,7 @@ fn what_does_not_compile_is_no_lint_problem() {
     let told = |message: &str| {
         let exit = Exit::Code(101);
         let output = format!("{message}\n --> src/lib.rs:2:5\n  |\n2 |     x\n  |     ^\n\n");
-        Report::of(Subject::Lint, &Facts::new(raw(&exit, "", &output)).of_failed(true)).summary
+        report::of_command(Subject::Lint, &Facts::new(raw(&exit, "", &output)).of_failed(true)).summary
     };
     assert_eq!(told("error[E0308]: mismatched types"), "1 error in src/lib.rs");
     assert_eq!(told("error: unneeded `return` statement"), "1 lint problem in src/lib.rs");
@@ -1343,5 +1347,24 @@ fn whatever_a_validator_prints_that_fails_something_has_failed() {
         let facts = Facts::new(Raw { failed: true, ..raw(&exit, stdout, "") });
         let told = Told::of(&condition("v", "x", &[]), &ValidatorOutcome::Fail, &facts);
         assert_eq!(told.failures.len(), 1, "{code} {stdout:?}");
+    }
+}
+
+proptest! {
+    /// A code that the condition does not name is none of success, whatever the command printed.
+    #[test]
+    fn a_failing_command_satisfies_no_condition(
+        condition in prop::sample::select(vec!["empty", "exitCode:0", "exitCode:0,3", "contains:ok", "matches:ok|^$"]),
+        code in 1..=255_i32,
+        printed in "(ok|\\n| |0 failed|FAILED|error: x|[a-z]{0,5}){0,8}",
+        both in any::<bool>(),
+        recognised in any::<bool>(),
+    ) {
+        let condition = SuccessWhen::parse(condition).expect("a condition");
+        prop_assume!(!matches!(&condition, SuccessWhen::ExitCode(codes) if codes.contains(&code)));
+        let (exit, stdout) = (Exit::Code(code), printed.as_bytes());
+        let stderr = if both { stdout } else { b"" };
+        let ended = Ended { exit: &exit, stdout, stderr, recognised, limit: Millis(1000), output_max: 1000 };
+        prop_assert_ne!(judge(&condition, &[0], &ended), ValidatorOutcome::Pass);
     }
 }

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::ValidatorOutcome;
-use crate::failure;
+use unstuck_core::evidence::ValidatorOutcome;
+use unstuck_core::failure;
 
 /// What a program said of itself.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

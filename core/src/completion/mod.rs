@@ -4,6 +4,10 @@
 //! Plain data of the workflow: read, resolved and checked in `unstuck-adapters`, recorded with the start of a run,
 //! so that a replay knows the very prompts and schemas that the live run had.
 
+mod extractor;
+pub mod params;
+mod success_when;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -11,8 +15,9 @@ use serde_json::Value;
 
 use crate::id::{Iteration, Millis};
 use crate::json_text;
-use crate::validator::{Extractor, SuccessWhen};
 use crate::workflow::Worker;
+pub use extractor::Extractor;
+pub use success_when::{SuccessWhen, SuccessWhenError, regex};
 
 /// How the reason of a verdict begins that let failures pass which may be skipped.
 pub const WITH_SKIPPED: &str = "complete, with skipped failures: ";
@@ -300,4 +305,13 @@ pub struct Closer {
     /// Ids that its checklist must have.
     #[serde(default)]
     pub required: Vec<String>,
+}
+
+/// Returns a pointer without the sign that it begins with.
+///
+/// # Errors
+///
+/// It does not begin so.
+pub fn check_pointer(pointer: &str) -> Result<&str, &'static str> {
+    pointer.strip_prefix('/').ok_or("does not begin with `/`")
 }

@@ -1,19 +1,18 @@
-//! What a validator showed, as it is recorded.
+//! What is recorded of a validator beside how its process ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::checklist::{self, Item};
 use super::custom;
-use super::report::{Report, Subject};
-use super::{Extractor, Facts, ValidatorOutcome};
-use crate::clip;
-use crate::completion::{Condition, Run, Validator};
-use crate::event::Exit;
-use crate::failure::{self, Confidence, Failure, FailureSet, Output, UNPARSED, What};
-use crate::id::{Blob, Millis};
+use super::extract::Facts;
+use super::report::{self, Subject};
+use unstuck_core::clip;
+use unstuck_core::completion::{Condition, Extractor, Run, Validator};
+use unstuck_core::event::Exit;
+use unstuck_core::evidence::{Confidence, Failure, Report, UNPARSED, ValidatorOutcome, What};
+use unstuck_core::failure::{self, Output};
 
 /// The kind of the failure that stands for a validator that could not run.
 pub const COULD_NOT_RUN: &str = "could_not_run";
@@ -26,70 +25,6 @@ pub const OUTPUT_MAX: usize = 16 * 1024;
 
 /// Most items of a list that an event holds of one param.
 pub const ITEMS_MAX: usize = 1000;
-
-/// Most failures of one validator that a verdict names.
-pub const FINGERPRINTS_MAX: usize = 1000;
-
-/// What a validator showed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ValidatorResult {
-    /// Its name in the registry.
-    pub validator: String,
-    /// What it found.
-    pub outcome: ValidatorOutcome,
-    /// How its command ended; the last time, if it was run twice. 0 or 1 for files and checklists.
-    pub exit: Exit,
-    /// Wall time, of all times together.
-    pub duration: Millis,
-    /// All of its standard output.
-    pub stdout: Option<Blob>,
-    /// All of its standard error.
-    pub stderr: Option<Blob>,
-    /// Its standard output as a prompt shows it: of a long one the end, with a note; empty for one that passed.
-    pub stdout_end: String,
-    /// The same of its standard error.
-    pub stderr_end: String,
-    /// What it says of its failure: the part of the output that shows it; empty for one that passed.
-    pub error: String,
-    /// What a prompt says besides; empty for one that passed.
-    pub report: Report,
-    /// What was extracted, by the names of the registry.
-    pub params: BTreeMap<String, Value>,
-    /// What failed, each once; one of kind `could_not_run` where it could not run.
-    pub failures: Vec<Failure>,
-    /// It failed, and nothing was recognised in its output.
-    pub unparsed: bool,
-    /// It is that of an earlier check of the same workspace.
-    pub cached: bool,
-}
-
-impl ValidatorResult {
-    /// Returns the failures as a set.
-    pub fn set(&self) -> FailureSet {
-        FailureSet::new(self.failures.iter().map(|failure| failure.fingerprint.clone()))
-    }
-
-    /// Returns what the controller compares; at most 1,000 of them.
-    pub fn fingerprints(&self) -> Vec<String> {
-        let identities = self.failures.iter().map(|it| it.fingerprint.as_str().to_owned());
-        identities.take(FINGERPRINTS_MAX).collect()
-    }
-
-    /// Returns what is said of it in one sentence.
-    pub fn summary(&self) -> &str {
-        &self.report.summary
-    }
-
-    /// Returns it as that of an earlier check.
-    pub fn as_cached(&self) -> Self {
-        Self { cached: true, ..self.clone() }
-    }
-
-    /// Says whether the condition holds.
-    pub fn passed(&self) -> bool {
-        self.outcome == ValidatorOutcome::Pass
-    }
-}
 
 /// What is told of an outcome: everything that a result has beside how the process ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,8 +76,8 @@ impl Told {
                 None => end_of(&error_of(facts)),
             },
             report: match &silence {
-                Some(silence) if subject != Subject::Branch => Report::of_silence(silence),
-                _ => Report::of(subject, facts),
+                Some(silence) if subject != Subject::Branch => report::of_silence(silence),
+                _ => report::of_command(subject, facts),
             },
             params: params(validator, facts),
             failures: failures(condition, subject, facts, silence.as_deref()),
@@ -184,7 +119,7 @@ impl Told {
             reading.open.iter().map(|it| format!("- {} ({})", it.text, it.place)).collect();
         Self {
             error: std::iter::once(reading.error.clone()).chain(open).collect::<Vec<_>>().join("\n"),
-            report: Report::of_checklist(path, reading),
+            report: report::of_checklist(path, reading),
             params,
             failures: if failures.is_empty() { whole() } else { distinct(failures) },
             ..Self::default()
@@ -196,7 +131,7 @@ impl Told {
         let outcome = ValidatorOutcome::CouldNotRun(why.to_owned());
         Self {
             error: format!("validator {} could not run: {why}", validator.name),
-            report: Report::could_not_run(&validator.name, &outcome).unwrap_or_default(),
+            report: report::could_not_run(&validator.name, &outcome).unwrap_or_default(),
             failures: vec![Failure::named(&validator.name, COULD_NOT_RUN, What::Whole, why)],
             ..Self::default()
         }
@@ -303,7 +238,7 @@ fn failures(
                 &validator.name,
                 "not merged",
                 What::Whole,
-                &Report::of(subject, facts).summary,
+                &report::of_command(subject, facts).summary,
             )]
         }
         Subject::Files => facts.raw().missing.iter().map(|path| named("missing", path)).collect(),

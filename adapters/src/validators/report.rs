@@ -4,59 +4,13 @@
 //! What a validator is about is told by what is extracted from it, and where that tells nothing, by what was
 //! found in its output.
 
-use serde::{Deserialize, Serialize};
-
 use super::checklist;
 use super::extract::{ALL, Facts, distinct};
-use super::{Extractor, ValidatorOutcome};
-use crate::completion::{Run, Validator};
-use crate::failure::{self, Class, Record};
-use crate::plural::count;
-use crate::porcelain::{Entry, Standing};
-
-/// What a prompt says of a failed validator.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
-    /// One sentence.
-    pub summary: String,
-    /// One line for each failure.
-    pub details: Vec<String>,
-    /// How bad it is.
-    pub severity: Severity,
-    /// What mends it.
-    pub suggested_action: String,
-    /// What is behind it, as far as the output tells; empty if it does not.
-    pub root_cause: String,
-    /// The files that it is about.
-    pub related_files: Vec<String>,
-}
-
-/// How bad a failure is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Nothing is wrong.
-    Info,
-    /// It may be left so.
-    Warning,
-    /// It has to be mended.
-    #[default]
-    Error,
-    /// It stands in the way of everything else.
-    Critical,
-}
-
-impl Severity {
-    /// Returns the word that prompts have for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-            Self::Critical => "critical",
-        }
-    }
-}
+use unstuck_core::completion::{Extractor, Run, Validator};
+use unstuck_core::evidence::{Report, Severity, ValidatorOutcome};
+use unstuck_core::failure::{self, Class, Record};
+use unstuck_core::plural::count;
+use unstuck_core::porcelain::{Entry, Standing};
 
 /// What a validator is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,74 +82,72 @@ impl Subject {
     }
 }
 
-impl Report {
-    /// Reports on a command. `subject` is what it is about.
-    pub fn of(subject: Subject, facts: &Facts<'_>) -> Self {
-        let records: Vec<&Record> = facts.records(ALL).collect();
-        let files = || distinct(records.iter().filter_map(|record| record.file.clone()));
-        let common = Self {
-            details: records.iter().map(|record| line_of(record)).collect(),
-            root_cause: records.first().map(|record| line_of(record)).unwrap_or_default(),
-            related_files: files(),
-            ..Self::default()
-        };
-        let subject = subject.found(facts);
-        match subject {
-            // What says something and names no path is not about paths.
-            Subject::Changes if facts.entries.is_empty() && !facts.is_silent() => other(facts, common),
-            Subject::Changes => changes(&facts.entries),
-            Subject::Files => missing(facts.raw().missing),
-            Subject::Branch => branch(facts),
-            Subject::Tests => tests(facts, common),
-            Subject::Types => diagnostics(facts, common, "error"),
-            // What does not compile was not linted.
-            Subject::Lint if records.iter().any(|record| is_of_rustc(record)) => {
-                diagnostics(facts, common, "error")
-            }
-            Subject::Lint => diagnostics(facts, common, "lint problem"),
-            Subject::Format => format(facts, common),
-            Subject::Checklist | Subject::Other => other(facts, common),
+/// Reports on a command. `subject` is what it is about.
+pub fn of_command(subject: Subject, facts: &Facts<'_>) -> Report {
+    let records: Vec<&Record> = facts.records(ALL).collect();
+    let files = || distinct(records.iter().filter_map(|record| record.file.clone()));
+    let common = Report {
+        details: records.iter().map(|record| line_of(record)).collect(),
+        root_cause: records.first().map(|record| line_of(record)).unwrap_or_default(),
+        related_files: files(),
+        ..Report::default()
+    };
+    let subject = subject.found(facts);
+    match subject {
+        // What says something and names no path is not about paths.
+        Subject::Changes if facts.entries.is_empty() && !facts.is_silent() => other(facts, common),
+        Subject::Changes => changes(&facts.entries),
+        Subject::Files => missing(facts.raw().missing),
+        Subject::Branch => branch(facts),
+        Subject::Tests => tests(facts, common),
+        Subject::Types => diagnostics(facts, common, "error"),
+        // What does not compile was not linted.
+        Subject::Lint if records.iter().any(|record| is_of_rustc(record)) => {
+            diagnostics(facts, common, "error")
         }
+        Subject::Lint => diagnostics(facts, common, "lint problem"),
+        Subject::Format => format(facts, common),
+        Subject::Checklist | Subject::Other => other(facts, common),
     }
+}
 
-    /// Reports on a command that ended without a word: all there is to say is what was run, and how it ended.
-    pub fn of_silence(what: &str) -> Self {
-        Self {
-            summary: what.to_owned(),
-            details: vec![what.to_owned()],
-            suggested_action: "Find out what this command checks, and mend that".to_owned(),
-            ..Self::default()
-        }
+/// Reports on a command that ended without a word: all there is to say is what was run, and how it ended.
+pub fn of_silence(what: &str) -> Report {
+    Report {
+        summary: what.to_owned(),
+        details: vec![what.to_owned()],
+        suggested_action: "Find out what this command checks, and mend that".to_owned(),
+        ..Report::default()
     }
+}
 
-    /// Reports on a checklist.
-    pub fn of_checklist(path: &str, reading: &checklist::Reading) -> Self {
-        let details: Vec<String> = reading.open.iter().map(|item| item.text.clone()).collect();
-        let action = match details.is_empty() {
-            false => "Do the open items, and tick each only when it is done",
-            true => "Write the checklist with all of its items",
-        };
-        Self {
-            summary: reading.error.clone(),
-            root_cause: details.first().cloned().unwrap_or_default(),
-            details,
-            suggested_action: action.to_owned(),
-            related_files: vec![path.to_owned()],
-            ..Self::default()
-        }
+/// Reports on a checklist.
+pub fn of_checklist(path: &str, reading: &checklist::Reading) -> Report {
+    let details: Vec<String> = reading.open.iter().map(|item| item.text.clone()).collect();
+    let action = match details.is_empty() {
+        false => "Do the open items, and tick each only when it is done",
+        true => "Write the checklist with all of its items",
+    };
+    Report {
+        summary: reading.error.clone(),
+        root_cause: details.first().cloned().unwrap_or_default(),
+        details,
+        suggested_action: action.to_owned(),
+        related_files: vec![path.to_owned()],
+        ..Report::default()
     }
+}
 
-    /// Reports on a validator that could not be run, or adds nothing to one that was.
-    pub fn could_not_run(name: &str, outcome: &ValidatorOutcome) -> Option<Self> {
-        let ValidatorOutcome::CouldNotRun(why) = outcome else { return None };
-        Some(Self {
-            summary: format!("validator {name} could not run: {why}"),
-            severity: Severity::Critical,
-            suggested_action: "Mend the validator or its environment; no work of an agent does".to_owned(),
-            root_cause: why.clone(),
-            ..Self::default()
-        })
-    }
+/// Reports on a validator that could not be run, or adds nothing to one that was.
+pub fn could_not_run(name: &str, outcome: &ValidatorOutcome) -> Option<Report> {
+    let ValidatorOutcome::CouldNotRun(why) = outcome else { return None };
+    Some(Report {
+        summary: format!("validator {name} could not run: {why}"),
+        severity: Severity::Critical,
+        suggested_action: "Mend the validator or its environment; no work of an agent does".to_owned(),
+        root_cause: why.clone(),
+        ..Report::default()
+    })
 }
 
 /// Reports on what git says of paths.
@@ -381,10 +333,10 @@ fn other(facts: &Facts<'_>, common: Report) -> Report {
     let tail = facts.error_output();
     let last = tail.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let ended = match raw.exit {
-        crate::event::Exit::Code(0) => {
+        unstuck_core::event::Exit::Code(0) => {
             "the command printed what it should not, or not what it should".to_owned()
         }
-        crate::event::Exit::Code(code) => format!("the command exited with {code}"),
+        unstuck_core::event::Exit::Code(code) => format!("the command exited with {code}"),
         _ => "the command did not come to its end".to_owned(),
     };
     let cause = if common.root_cause.is_empty() { last.to_owned() } else { common.root_cause };
