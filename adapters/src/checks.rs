@@ -14,11 +14,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use unstuck_core::clip;
 use unstuck_core::event::{Exit, Outcome};
-use unstuck_core::failure::{
-    self, Confidence, Failure, Fingerprint, Listed, Listing, TestName, UNREAD_REPORT,
-};
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::Blob;
+use unstuck_failures::{Confidence, Failure, Fingerprint, Listed, Listing, TestName, UNREAD_REPORT};
 use unstuck_store::blobs::BlobStore;
 
 use crate::blocking::{Unfinished, blocking, within};
@@ -277,15 +275,15 @@ fn unread(why: &str) -> String {
 /// Returns the result of a command whose output no reader understands.
 fn unparsed(bare: CommandResult, outcome: &Outcome, cwd: &Path, before: Option<&Before>) -> CommandResult {
     let cwd = cwd.to_string_lossy();
-    let ends = failure::Output {
+    let ends = unstuck_failures::Output {
         command: &bare.run,
         cwd: &cwd,
         exit_code: code(&bare.exit),
         stdout: outcome.answer.as_bytes(),
         stderr: outcome.stderr_tail.as_bytes(),
-        ..failure::Output::default()
+        ..unstuck_failures::Output::default()
     };
-    let failures = failure::unparsed(&ends);
+    let failures = unstuck_failures::unparsed(&ends);
     let naming = before.map(|before| before.result.listed.naming.clone()).unwrap_or_default();
     CommandResult { failures, listed: Listed { naming, ..Listed::default() }, ..bare }
 }
@@ -304,12 +302,13 @@ fn name_unread(result: &mut CommandResult, names: &[String], reports: &[Vec<u8>]
         return notes;
     }
     for (name, bytes) in names.iter().zip(reports) {
-        let output = failure::Output {
+        let output = unstuck_failures::Output {
             exit_code: Some(0),
-            reports: vec![failure::Report { format: "", bytes }],
-            ..failure::Output::default()
+            reports: vec![unstuck_failures::Report { format: "", bytes }],
+            ..unstuck_failures::Output::default()
         };
-        for unread in failure::extract(&output).failures.iter().filter(|it| it.kind == UNREAD_REPORT) {
+        for unread in unstuck_failures::extract(&output).failures.iter().filter(|it| it.kind == UNREAD_REPORT)
+        {
             let said = unread.message.trim_start_matches("a report ");
             notes.push(format!("the report {name} {said}"));
             let own = result.failures.iter_mut().find(|it| it.fingerprint == unread.fingerprint);
@@ -356,15 +355,15 @@ fn read(
     let cwd = cwd.to_string_lossy();
     let exit_code = code(&bare.exit);
     let failed_before = before.map(|before| before.result.failed_tests());
-    let output = failure::Output {
+    let output = unstuck_failures::Output {
         command: &bare.run,
         exit_code,
         failed_before: failed_before.as_ref(),
         ..printed.output(&cwd)
     };
-    let failure::Shown { extraction, tests, listing } = failure::shown(&output);
+    let unstuck_failures::Shown { extraction, tests, listing } = unstuck_failures::shown(&output);
     let mut failures = extraction.failures;
-    let beyond = failure::shorten(&mut failures);
+    let beyond = unstuck_failures::shorten(&mut failures);
     CommandResult {
         tool: extraction.tool,
         failures,
@@ -445,7 +444,7 @@ fn start_of_last_lines(bytes: &[u8]) -> usize {
 /// Reads which tests an earlier output names; none of one that was not kept.
 fn listing_of(result: &CommandResult, cwd: &str, blobs: &dyn BlobStore) -> Listing {
     let printed = Printed::kept(result, blobs);
-    printed.map_or_else(|_| Listing::default(), |printed| failure::list(&printed.output(cwd)))
+    printed.map_or_else(|_| Listing::default(), |printed| unstuck_failures::list(&printed.output(cwd)))
 }
 
 /// What a command printed on both streams, and the reports that it wrote.
@@ -472,14 +471,15 @@ impl Printed<'_> {
         })
     }
 
-    fn output<'o>(&'o self, cwd: &'o str) -> failure::Output<'o> {
-        let reports = self.reports.iter().map(|bytes| failure::Report { format: "", bytes }).collect();
-        failure::Output {
+    fn output<'o>(&'o self, cwd: &'o str) -> unstuck_failures::Output<'o> {
+        let reports =
+            self.reports.iter().map(|bytes| unstuck_failures::Report { format: "", bytes }).collect();
+        unstuck_failures::Output {
             cwd,
             stdout: &self.stdout,
             stderr: &self.stderr,
             reports,
-            ..failure::Output::default()
+            ..unstuck_failures::Output::default()
         }
     }
 }
@@ -526,7 +526,7 @@ pub(crate) fn tail(outcome: &Outcome) -> String {
         (_, true) => outcome.answer.clone(),
         (false, false) => format!("{}\n{}", outcome.answer.trim_end(), outcome.stderr_tail),
     };
-    clip::tail(failure::plain(text.as_bytes()).trim_end(), CommandResult::TAIL_MAX).to_owned()
+    clip::tail(unstuck_failures::plain(text.as_bytes()).trim_end(), CommandResult::TAIL_MAX).to_owned()
 }
 
 /// Says whether a command that passed left tests out, as far as it counts or names them: some were skipped, or none was run.

@@ -8,7 +8,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use unstuck_core::failure;
 use unstuck_core::scope::Patterns;
 
 /// Most files and folders that are looked at.
@@ -57,7 +56,7 @@ impl<'a> Reports<'a> {
             }
             match fs::read(&path) {
                 // Comparing and redacting need text.
-                Ok(bytes) => reports.push((name, failure::decoded(&bytes).into_owned())),
+                Ok(bytes) => reports.push((name, unstuck_failures::decoded(&bytes).into_owned())),
                 Err(error) => notes.push(format!("the report {name} is not read: {error}")),
             }
         }

@@ -24,9 +24,9 @@ use unstuck_core::completion::{Checklist, Condition, Pattern, Phase, Run, Valida
 use unstuck_core::completion::{Extractor, SuccessWhen};
 use unstuck_core::event::Exit;
 use unstuck_core::evidence::{Report, ValidatorOutcome};
-use unstuck_core::failure::{Class, FailureSet};
 use unstuck_core::id::Millis;
-use unstuck_core::porcelain;
+use unstuck_failures::git_status;
+use unstuck_failures::{Class, FailureSet};
 
 /// A recorded case.
 struct Row {
@@ -453,12 +453,12 @@ fn what_is_recognised_was_not_denied() {
 
 /// Reads what git says of paths, and of the branch.
 fn check_status(output: &str, want: Expect) {
-    let entries = porcelain::parse(output.as_bytes());
+    let entries = git_status::parse(output.as_bytes());
     let told = entries.iter().map(|it| {
         let from = it.from.as_ref().map(|from| format!(" from {from:?}")).unwrap_or_default();
         format!("{:?}{from} {:?}\n", it.path, it.standing)
     });
-    let head = porcelain::head(output.as_bytes()).map(|head| format!("{head:?}\n")).unwrap_or_default();
+    let head = git_status::head(output.as_bytes()).map(|head| format!("{head:?}\n")).unwrap_or_default();
     want.assert_eq(&(head + &told.collect::<String>()));
 }
 
@@ -1124,7 +1124,7 @@ fn header_of_the_branch_is_not_a_change() {
         ("", false),
         (" M a\n", false),
     ] {
-        assert_eq!(porcelain::is_only_head(output.as_bytes()), is_only, "{output:?}");
+        assert_eq!(git_status::is_only_head(output.as_bytes()), is_only, "{output:?}");
     }
 }
 

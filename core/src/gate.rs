@@ -157,7 +157,7 @@ impl CommandResult {
 
     /// Says whether it has a result: it exited with 0, or it shows a test, a finding or a count. What could not do its work,
     /// such as without a network, shows none of them, whatever it printed.
-    fn has_result(&self) -> bool {
+    pub fn has_result(&self) -> bool {
         let is_finding = |it: &Failure| {
             it.test.is_some()
                 || self.confidence == Confidence::High && it.location.is_some() && it.kind != UNPARSED
@@ -199,7 +199,7 @@ impl CommandResult {
     /// Returns what failed each time before the work began, as `base` shows, and fails at times now: that it passed, too, says
     /// little. What was seen to fail only once was perhaps always so; and of what has no name nobody knows whether it is the
     /// same.
-    pub(crate) fn half_mended(&self, base: &Self) -> Vec<&Failure> {
+    pub fn half_mended(&self, base: &Self) -> Vec<&Failure> {
         if base.observations < 2 {
             return Vec::new();
         }
@@ -230,7 +230,7 @@ pub fn amounts(results: &[CommandResult]) -> Vec<u64> {
 }
 
 /// Says whether a failure is among others; a test is the same whatever it says.
-pub(crate) fn knows(failures: &[Failure], it: &Failure) -> bool {
+pub fn knows(failures: &[Failure], it: &Failure) -> bool {
     let is_it = |known: &Failure| {
         known.fingerprint == it.fingerprint
             || (it.test.is_some() && known.tool == it.tool && known.test == it.test)
@@ -240,22 +240,22 @@ pub(crate) fn knows(failures: &[Failure], it: &Failure) -> bool {
 
 /// What the gates of a check let through, and what not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Findings {
+pub struct Findings {
     /// For people and for the next prompt; empty if all is well.
-    pub(crate) reasons: Vec<String>,
+    pub reasons: Vec<String>,
     /// For the controller.
-    pub(crate) fingerprints: Vec<String>,
+    pub fingerprints: Vec<String>,
     /// What could not be looked at.
-    pub(crate) problems: Vec<String>,
+    pub problems: Vec<String>,
 }
 
 /// What a command showed before the work began.
 #[derive(Clone, Copy, Debug)]
-struct Prior<'a> {
+pub struct Prior<'a> {
     /// Nothing, if nobody looked.
-    base: Option<&'a CommandResult>,
+    pub base: Option<&'a CommandResult>,
     /// What the check asks of it.
-    mode: Baseline,
+    pub mode: Baseline,
 }
 
 impl Prior<'_> {
@@ -272,7 +272,7 @@ const LINE_MAX: usize = 120;
 
 /// Compares what the commands of a check showed with what their gates ask. `baseline` has the results of
 /// the same commands before the first iteration, if they were asked for, and `mode` says what for.
-pub(crate) fn findings(
+pub fn findings(
     commands: &[CheckCommand],
     results: &[CommandResult],
     baseline: Option<&[CommandResult]>,
@@ -323,11 +323,7 @@ fn untested(result: &CommandResult) -> String {
 
 /// Says why a baseline cannot be compared with, if a gate needs that. What fails without a word can pass later, which is
 /// all that a gate *pass* asks of it; of what was cut short nobody knows which tests there were.
-pub(crate) fn no_baseline(
-    commands: &[CheckCommand],
-    results: &[CommandResult],
-    mode: Baseline,
-) -> Option<String> {
+pub fn no_baseline(commands: &[CheckCommand], results: &[CommandResult], mode: Baseline) -> Option<String> {
     let why = |(command, result): (&CheckCommand, &CommandResult)| {
         let compares = command.gate == Gate::NoNewFailures;
         let cut = result.cut_short().filter(|_| compares || mode == Baseline::Gate);
@@ -363,7 +359,8 @@ fn way_out(exit: &Exit) -> &'static str {
 }
 
 impl Findings {
-    fn add(&mut self, gate: Gate, result: &CommandResult, prior: Prior<'_>) {
+    /// Adds what the gate of one command finds in what it showed.
+    pub fn add(&mut self, gate: Gate, result: &CommandResult, prior: Prior<'_>) {
         if let Some(reason) = timeout(&format!("`{}`", result.run), &result.exit, result.duration) {
             return self.note(reason, TIMEOUT.to_owned());
         }
@@ -657,10 +654,10 @@ fn lacks(result: &CommandResult, base: &CommandResult) -> Option<&'static str> {
 }
 
 /// What the controller knows a check by that did not come to its end.
-pub(crate) const TIMEOUT: &str = "timeout";
+pub const TIMEOUT: &str = "timeout";
 
 /// Says that something did not come to its end, if that is how it ended.
-pub(crate) fn timeout(what: &str, exit: &Exit, after: Millis) -> Option<String> {
+pub fn timeout(what: &str, exit: &Exit, after: Millis) -> Option<String> {
     ended(exit, after).map(|how| format!("timeout: {what} {how}"))
 }
 
@@ -676,7 +673,7 @@ fn ended(exit: &Exit, after: Millis) -> Option<String> {
 
 /// Returns what the controller knows failures by. Of output that nothing recognised every value counts, since
 /// the value may be all that moves; a command that says nothing gives no signal.
-pub(crate) fn identities(result: &CommandResult, failures: &[Failure]) -> Vec<String> {
+pub fn identities(result: &CommandResult, failures: &[Failure]) -> Vec<String> {
     if result.confidence > Confidence::Low {
         return failures.iter().map(|it| it.fingerprint.to_string()).collect();
     }
@@ -698,520 +695,5 @@ pub fn name(failure: &Failure) -> String {
             .map(str::trim)
             .rfind(|it| !it.is_empty())
             .map_or_else(|| failure.kind.clone(), |line| line.chars().take(120).collect()),
-    }
-}
-
-#[cfg(all(test, feature = "testing"))]
-mod tests {
-    use std::slice;
-
-    use super::*;
-    use crate::failure::{self, Output};
-    use crate::id::Digest;
-    use crate::testing::command_result;
-
-    fn before_the_work(base: &CommandResult) -> Prior<'_> {
-        Prior { base: Some(base), mode: Baseline::Gate }
-    }
-
-    /// Checks what each gate finds in what a command prints that printed `before` and failed: how its reason or
-    /// its problem begins, or nothing.
-    fn check(before: &str, after: &str, want: &str) {
-        let base = command_result("t", &Exit::Code(1), before);
-        let mut now = command_result("t", &Exit::Code(0), after);
-        let [was, output] =
-            [before, after].map(|said| Output { stdout: said.as_bytes(), ..Output::default() });
-        now.listed = failure::list(&output).since(&base.listed.failed, &failure::list(&was));
-        for gate in [Gate::Pass, Gate::NoNewFailures] {
-            let mut findings = Findings::default();
-            findings.add(gate, &now, before_the_work(&base));
-            let said = [findings.reasons, findings.problems].concat();
-            assert_eq!(said.len(), usize::from(!want.is_empty()), "{after}: {said:?}");
-            assert!(said.concat().starts_with(want), "{after}: {said:?}");
-        }
-    }
-
-    /// Checks what the gate *no new failures* finds in what a command prints that fails as before.
-    fn check_unread(before: &str, after: &str, want: &str) {
-        let base = command_result("t", &Exit::Code(1), before);
-        let now = command_result("t", &Exit::Code(1), after);
-        let mut findings = Findings::default();
-        findings.add(Gate::NoNewFailures, &now, before_the_work(&base));
-        let said = findings.reasons.concat();
-        assert!(said.starts_with(want) && said.is_empty() == want.is_empty(), "{after}: {said}");
-    }
-
-    #[test]
-    fn a_failure_that_is_counted_and_could_not_be_read_goes_through_no_gate() {
-        let mocha = |count: u32, listed: &str| format!("  1 passing\n  {count} failing\n\n{listed}");
-        let one = "  1) adds:\n     Error: x\n      at t.js:1:1\n";
-        check_unread(&mocha(1, one), &mocha(1, one), "");
-        check_unread(
-            &mocha(1, one),
-            &mocha(2, one),
-            "`t` is inconclusive, which passes no gate: it counts 2 failed",
-        );
-        // What nobody could read before the work began is no news.
-        check_unread(&mocha(2, one), &mocha(2, one), "");
-    }
-
-    #[test]
-    fn a_baseline_that_was_cut_calls_nothing_new_and_lets_nothing_through_that_it_does_not_know() {
-        const UNKNOWN: &str = "`t` is inconclusive, which passes no gate: it showed 5 failures before";
-        let tap = |names: &str| names.split(' ').map(|it| format!("not ok 1 - {it}\n")).collect::<String>();
-        for ((before, before_out), (after, after_out), want) in [
-            (("a b", 3), ("a b", 0), ""),
-            (("a b", 3), ("a b", 3), UNKNOWN),
-            (("a b", 3), ("a c", 0), UNKNOWN),
-            (("a b", 3), ("a c", 3), UNKNOWN),
-            (("a b", 3), ("a b", 4), "`t` shows more failures, 6, than the 5 before the work began"),
-            (("a b", 3), ("a b c d e f", 0), "`t` shows more failures, 6, than the 5 before the work began"),
-            // Where the baseline is whole, all else is new.
-            (("a b", 0), ("a c", 0), "`t` shows new failures: c"),
-            (("a b", 0), ("a c", 3), "`t` shows new failures: c"),
-        ] {
-            let result = |names: &str, left_out: u64| CommandResult {
-                failures_left_out: left_out,
-                ..command_result("t", &Exit::Code(1), &tap(names))
-            };
-            let (base, now) = (result(before, before_out), result(after, after_out));
-            let mut findings = Findings::default();
-            findings.add(Gate::NoNewFailures, &now, before_the_work(&base));
-            let said = findings.reasons.concat();
-            assert!(
-                said.starts_with(want) && said.is_empty() == want.is_empty(),
-                "{after} {after_out}: {said}"
-            );
-            assert_eq!(findings.fingerprints.is_empty(), want.is_empty(), "{after} {after_out}");
-        }
-    }
-
-    #[test]
-    fn failures_that_were_left_out_are_counted_with_those_that_are_not_named() {
-        let said = (1..=9).map(|at| format!("not ok {at} - t{at}\n")).collect::<String>();
-        let now = CommandResult { failures_left_out: 20, ..command_result("t", &Exit::Code(1), &said) };
-        let mut findings = Findings::default();
-        findings.add(Gate::Pass, &now, Prior { base: None, mode: Baseline::Off });
-        assert!(
-            findings.reasons.concat().contains("t8, and 21 more (exit code 1)"),
-            "{:?}",
-            findings.reasons
-        );
-    }
-
-    #[test]
-    fn an_exit_code_of_0_does_not_make_a_failure_of_the_summary_pass() {
-        let said =
-            "= short test summary info =\nFAILED t.py::test_b - assert 1 == 2\n1 failed, 1 passed in 0.01s";
-        let base = command_result("t", &Exit::Code(1), said);
-        let quiet = command_result("t", &Exit::Code(0), said);
-        for gate in [Gate::Pass, Gate::NoNewFailures] {
-            let found = |base: &CommandResult| {
-                let mut findings = Findings::default();
-                findings.add(gate, &quiet, before_the_work(base));
-                findings.reasons.concat()
-            };
-            let belied = "`t` exits with 0, but counts 1 failed test itself: t.py::test_b; mend";
-            assert!(found(&base).starts_with(belied));
-            // What always printed so shows nothing new; but that it passes is not known.
-            assert!(found(&quiet).starts_with(if gate == Gate::Pass { belied } else { "" }));
-            assert_eq!(found(&quiet).is_empty(), gate == Gate::NoNewFailures);
-        }
-    }
-
-    #[test]
-    fn what_is_counted_behind_a_pipe_and_not_named_lets_nothing_through() {
-        let tail = |failed: u32| {
-            let said = format!("{failed} failed, {} passed in 0.01s", 3 - failed);
-            command_result("t", &Exit::Code(0), &said)
-        };
-        for (gate, before, now, want) in [
-            (Gate::Pass, 1, 1, "`t` exits with 0, but counts 1 failed test itself; mend"),
-            (Gate::Pass, 1, 2, "`t` exits with 0, but counts 2 failed tests itself; mend"),
-            (Gate::Pass, 1, 0, ""),
-            (
-                Gate::NoNewFailures,
-                1,
-                1,
-                "`t` is inconclusive, which passes no gate: it counts 1 failed test,",
-            ),
-            (Gate::NoNewFailures, 1, 0, ""),
-        ] {
-            let mut findings = Findings::default();
-            findings.add(gate, &tail(now), before_the_work(&tail(before)));
-            let said = findings.reasons.concat();
-            assert!(
-                said.starts_with(want) && said.is_empty() == want.is_empty(),
-                "{gate:?} {before} {now}: {said}"
-            );
-        }
-        let asks = |gate| [CheckCommand { run: "t".to_owned(), gate, reports: Vec::new() }];
-        let why = no_baseline(&asks(Gate::NoNewFailures), &[tail(1)], Baseline::Gate).expect("none is named");
-        assert!(why.contains("it counts 1 failed test, and names none; use it with --check"), "{why}");
-        assert_eq!(no_baseline(&asks(Gate::Pass), &[tail(1)], Baseline::Gate), None);
-    }
-
-    #[test]
-    fn a_failing_test_that_may_be_skipped_is_not_mended() {
-        let before =
-            "= short test summary info =\nFAILED t.py::test_b - assert 1 == 2\n1 failed, 2 passed in 0.01s";
-        let skips =
-            "tests_removed: `t` skips 1 test, 0 before the work began, and does not name those that it runs";
-        check(before, "3 passed, 1 skipped in 0.01s", skips);
-        check(before, "3 passed, 1 xfailed in 0.01s", skips);
-        check(before, "3 passed, 1 deselected in 0.01s", skips);
-    }
-
-    #[test]
-    fn a_failure_that_takes_the_place_of_another_is_new_whatever_the_exit_code() {
-        let said = |test: &str| {
-            format!(
-                "= short test summary info =\nFAILED t.py::{test} - assert 1 == 2\n1 failed, 1 passed in 0.01s"
-            )
-        };
-        let result = |code: i32, test: &str| command_result("t", &Exit::Code(code), &said(test));
-        for (before, now) in [(0, 0), (1, 0), (0, 1)] {
-            let mut findings = Findings::default();
-            let base = result(before, "test_a");
-            findings.add(Gate::NoNewFailures, &result(now, "test_b"), before_the_work(&base));
-            assert_eq!(
-                findings.reasons,
-                [format!("`t` shows new failures: t.py::test_b (exit code {now})")],
-                "{before} {now}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_failing_test_is_not_mended_by_being_removed() {
-        const ONE_GONE: &str =
-            "tests_removed: `t` does not run a test that failed before the work began: b; put";
-        const ONE_SWAPPED: &str =
-            "tests_removed: `t` does not run a test that passed before the work began: a; put";
-        const BOTH_SWAPPED: &str =
-            "tests_removed: `t` does not run tests that passed or failed before the work began: b, a; put";
-        const FEWER: &str = "tests_removed: `t` ran 1 of the 2 tests that ran before the work began; put";
-        const NONE: &str = "tests_removed: `t` ran 0 of the 2 tests";
-        const SWAPPED: &str = "tests_unseen: `t` does not name the tests that pass, so it is not known whether those that \
-             failed before the work began were mended or swapped for others: T#test_b; let";
-        let cargo = "test a ... ok\ntest b ... FAILED\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored;";
-        let passed = "test result: ok. 2 passed; 0 failed; 0 ignored;";
-        check(cargo, &format!("test a ... ok\ntest b ... ok\n{passed}"), "");
-        // Renamed or mended, nobody can tell.
-        check(cargo, passed, "tests_unseen: `t` does not name its tests any more, as it did");
-        check(cargo, &format!("test a ... ok\ntest zzz ... ok\n{passed}"), ONE_GONE);
-        check(cargo, &format!("test a ... ok\ntest b ... ignored\ntest c ... ok\n{passed}"), ONE_GONE);
-        // One that passed is not swapped for another either.
-        check(cargo, &format!("test b ... ok\ntest c ... ok\n{passed}"), ONE_SWAPPED);
-        check(cargo, &format!("test c ... ok\ntest d ... ok\n{passed}"), BOTH_SWAPPED);
-        check(cargo, &format!("test m::a ... ok\ntest b ... ok\n{passed}"), "");
-        check(cargo, "test result: ok. 1 passed; 0 failed; 0 ignored;", FEWER);
-        check(cargo, "test result: ok. 0 passed; 0 failed; 0 ignored;", NONE);
-        let minitest = "  1) Failure:\nT#test_b [t.rb:3]:\nExpected: 1\n  Actual: 2\n\n2 runs, 2 assertions, 1 failures, 0 errors, 0 skips";
-        check(minitest, "2 runs, 1 assertions, 0 failures, 0 errors, 1 skips", FEWER);
-        check(minitest, "2 runs, 2 assertions, 0 failures, 0 errors, 0 skips", SWAPPED);
-        let go = "--- FAIL: TestB (0.00s)\n    a_test.go:3: got 3\nFAIL\nFAIL\tm/p\t0.003s\nFAIL";
-        check(go, "ok  \tm/p\t0.002s", "tests_unseen: `t` says neither");
-        check("a.c:3:1: error: no semicolon", "", "");
-        // What kept all tests from being run may have gone with some of them.
-        check("a.c:3:1: error: no semicolon", passed, "tests_unseen: `t` came to no test before");
-        check(
-            go,
-            "?   \tm/p\t[no test files]",
-            "tests_removed: `t` does not run a test that failed before the work began: m/p.TestB;",
-        );
-    }
-
-    /// Returns what `t` showed in two runs of its test `a`.
-    fn twice(passed: [bool; 2]) -> CommandResult {
-        let run = |passed: bool| {
-            let said = if passed { "ok 1 - a" } else { "not ok 1 - a" };
-            command_result("t", &Exit::Code(i32::from(!passed)), said)
-        };
-        let [before, now] = passed.map(run);
-        let flaky = if passed == [false, true] { before.failures } else { Vec::new() };
-        CommandResult { flaky, observations: 2, ..now }
-    }
-
-    #[test]
-    fn what_failed_each_time_is_not_mended_by_passing_at_times() {
-        const REASON: &str =
-            "`t` passes at one time and fails at another (run 2 times) in what failed each time before";
-        const NOTE: &str =
-            "flaky: `t` passes at one time and fails at another (run 2 times) in what was steady before";
-        let [red, flaky, green] = [[false, false], [false, true], [true, true]].map(twice);
-        let once = CommandResult { observations: 1, ..red.clone() };
-        for (base, gate, mode, [reason, note]) in [
-            (&red, Gate::Pass, Baseline::Gate, [REASON, ""]),
-            (&red, Gate::Pass, Baseline::Report, ["", NOTE]),
-            (&red, Gate::NoNewFailures, Baseline::Gate, ["", NOTE]),
-            (&green, Gate::Pass, Baseline::Gate, ["", NOTE]),
-            (&green, Gate::NoNewFailures, Baseline::Gate, ["", NOTE]),
-            // It was perhaps always so.
-            (&flaky, Gate::Pass, Baseline::Gate, ["", ""]),
-            (&once, Gate::Pass, Baseline::Gate, ["", ""]),
-        ] {
-            let mut findings = Findings::default();
-            findings.add(gate, &flaky, Prior { base: Some(base), mode });
-            let [reasons, problems] = [findings.reasons, findings.problems].map(|said| said.concat());
-            for (said, want) in [(&reasons, reason), (&problems, note)] {
-                assert!(said.starts_with(want), "{gate:?} {mode:?}: {said}");
-                assert_eq!(said.is_empty(), want.is_empty(), "{gate:?} {mode:?}: {said}");
-                assert!(said.is_empty() || said.contains("began: a"), "{said}");
-            }
-            // The controller knows it as it was.
-            let known = red.failures.iter().map(|it| it.fingerprint.to_string());
-            let is_known = findings.fingerprints == known.collect::<Vec<_>>();
-            assert_eq!(is_known, !reason.is_empty(), "{:?}", findings.fingerprints);
-        }
-        // What has no name is perhaps something else.
-        let [mut base, mut now] = [1, 0].map(|code| command_result("t", &Exit::Code(code), ""));
-        (base.observations, now.observations) = (2, 2);
-        now.flaky.clone_from(&base.failures);
-        let mut findings = Findings::default();
-        findings.add(Gate::Pass, &now, before_the_work(&base));
-        assert!(findings.reasons.is_empty() && findings.problems.concat().starts_with(NOTE), "{findings:?}");
-    }
-
-    #[test]
-    fn what_was_cut_short_is_no_baseline_and_what_fails_without_a_word_is_one_for_who_has_to_pass() {
-        let said = "not ok 1 - a\ntest result: FAILED. 1 passed; 130 failed; 0 ignored;";
-        for (exit, said, [pass, shown, compared]) in [
-            (
-                Exit::TimedOut,
-                "",
-                ["it had not ended after 0.0 s and was ended; give", "", "it had not ended"],
-            ),
-            (Exit::Idle, "", ["it did nothing any more after 0.0 s", "", "it did nothing any more"]),
-            (
-                Exit::Signal(9),
-                "",
-                ["it was ended by signal 9; mend it, or begin", "", "it was ended by signal 9; mend it"],
-            ),
-            (Exit::Code(137), "", ["it was ended by signal 9; mend", "", "it was ended by signal 9; mend"]),
-            // It exits with the number of what failed.
-            (Exit::Code(130), said, ["", "", ""]),
-            (Exit::Code(131), said, ["it was ended by signal 3", "", "it was ended by signal 3"]),
-            (
-                Exit::Code(3),
-                "",
-                [
-                    "",
-                    "",
-                    "it fails with exit code 3, and nothing in its output says what; use it with --check",
-                ],
-            ),
-            (Exit::Code(1), "not ok 1 - a", ["", "", ""]),
-            (Exit::Code(0), "", ["", "", ""]),
-        ] {
-            let result = [command_result("t", &exit, said)];
-            for (gate, mode, want) in [
-                (Gate::Pass, Baseline::Gate, pass),
-                (Gate::Pass, Baseline::Report, shown),
-                (Gate::NoNewFailures, Baseline::Gate, compared),
-                (Gate::NoNewFailures, Baseline::Report, compared),
-            ] {
-                let command = CheckCommand { run: "t".to_owned(), gate, reports: Vec::new() };
-                let why = no_baseline(&[command], &result, mode).unwrap_or_default();
-                let why = why.strip_prefix("`t` has no baseline to compare with: ").unwrap_or(&why);
-                assert!(why.starts_with(want), "{exit:?} {gate:?} {mode:?}: {why}");
-                assert_eq!(why.is_empty(), want.is_empty(), "{exit:?} {gate:?} {mode:?}: {why}");
-                assert_eq!(why.contains("--baseline off"), gate == Gate::Pass && !want.is_empty(), "{why}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_command_that_failed_without_a_result_is_no_baseline_and_passes_no_gate() {
-        let asks = [CheckCommand { run: "t".to_owned(), gate: Gate::NoNewFailures, reports: Vec::new() }];
-        let base = command_result("t", &Exit::Code(1), "not ok 1 - a");
-        for said in [
-            "curl: (6) Could not resolve host: registry.example.test",
-            "fatal: unable to access 'https://example.test/r.git/': Could not resolve host: example.test",
-            "error: No space left on device (os error 28)",
-            "npm error code ENOTFOUND",
-            "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
-            "error: failed to get `serde` as a dependency of package `a v0.1.0`",
-        ] {
-            let result = command_result("t", &Exit::Code(1), said);
-            let why = no_baseline(&asks, slice::from_ref(&result), Baseline::Gate);
-            assert!(why.as_ref().is_some_and(|why| why.contains("with --check")), "{said}: {why:?}");
-            let mut findings = Findings::default();
-            findings.add(Gate::NoNewFailures, &result, before_the_work(&base));
-            assert!(!findings.reasons.is_empty(), "{said}");
-        }
-        for (code, said) in [
-            (1, "not ok 1 - a"),
-            (1, "a.c:3:1: error: no semicolon"),
-            (1, "1 failed, 2 passed in 0.1s\nFAILED t.py::a"),
-            (0, ""),
-        ] {
-            let result = command_result("t", &Exit::Code(code), said);
-            assert!(result.has_result(), "{said}");
-        }
-    }
-
-    #[test]
-    fn a_test_that_nobody_names_and_no_file_has_was_removed() {
-        let said = |failed: &str| format!("{failed}\n1 failed, 1 passed in 0.1s");
-        let base = command_result(
-            "t",
-            &Exit::Code(1),
-            &said("= short test summary info =\nFAILED t.py::test_b - assert 0"),
-        );
-        let command = |gate| [CheckCommand { run: "t".to_owned(), gate, reports: Vec::new() }];
-        let now = command_result("t", &Exit::Code(0), "2 passed in 0.1s");
-        let unnamed: Vec<TestName> = base.test_names().collect();
-        for (gate, mode, now, asked) in [
-            (Gate::Pass, Baseline::Gate, &now, unnamed.len()),
-            (Gate::NoNewFailures, Baseline::Report, &now, 1),
-            (Gate::Pass, Baseline::Report, &now, 0),
-            // What does not go through is not looked at.
-            (Gate::Pass, Baseline::Gate, &base, 0),
-            (Gate::NoNewFailures, Baseline::Gate, &base, 0),
-        ] {
-            let [now, base] = [now, &base].map(slice::from_ref);
-            let names = to_look_up(&command(gate), now, base, mode).concat();
-            assert_eq!(names.len(), asked, "{gate:?} {mode:?}");
-        }
-        let mut gone = now;
-        gone.listed.gone = unnamed;
-        let mut findings = Findings::default();
-        findings.add(Gate::Pass, &gone, before_the_work(&base));
-        assert_eq!(
-            findings.reasons,
-            [
-                "tests_removed: `t` does not run a test that failed before the work began: t.py::test_b, and no file has such \
-              a name any more; put back what was removed or renamed, and mend it"
-            ]
-        );
-    }
-
-    #[test]
-    fn a_report_that_was_written_is_written_again() {
-        let report = Blob { digest: Digest::of(b"<testsuites/>"), size: 13 };
-        let [mut base, mut now] = ["", ""].map(|said| command_result("t", &Exit::Code(0), said));
-        base.reports = vec![report];
-        for (reports, is_missed) in [(Vec::new(), true), (vec![report], false)] {
-            now.reports = reports;
-            let mut findings = Findings::default();
-            findings.add(Gate::Pass, &now, before_the_work(&base));
-            let reasons = findings.reasons.concat();
-            assert_eq!(
-                reasons.starts_with("tests_unseen: `t` writes no report any more"),
-                is_missed,
-                "{reasons}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_test_may_be_moved_to_a_file_of_another_name() {
-        for (before, after) in [
-            (
-                "test_calc.py::test_a PASSED [ 50%]\ntest_calc.py::test_b FAILED [100%]\n=== FAILURES ===\n____ test_b ____\n\n    def test_b():\n>       assert 0\nE       assert 0\n\ntest_calc.py:4: AssertionError\n= short test summary info =\nFAILED test_calc.py::test_b - assert 0\n1 failed, 1 passed in 0.1s",
-                "test_sums.py::test_a PASSED [ 50%]\ntest_sums.py::test_b PASSED [100%]\n2 passed in 0.1s",
-            ),
-            (
-                "test_a (tests.test_calc.T.test_a) ... ok\ntest_b (tests.test_calc.T.test_b) ... FAIL\n\n======================================================================\nFAIL: test_b (tests.test_calc.T.test_b)\n----------------------------------------------------------------------\nTraceback (most recent call last):\n  File \"/w/tests/test_calc.py\", line 9, in test_b\nAssertionError: 5 != 1\n\n----------------------------------------------------------------------\nRan 2 tests in 0.1s\n\nFAILED (failures=1)",
-                "test_a (tests.test_sums.T.test_a) ... ok\ntest_b (tests.test_sums.T.test_b) ... ok\n\nRan 2 tests in 0.1s\n\nOK",
-            ),
-        ] {
-            let base = command_result("t", &Exit::Code(1), before);
-            assert_eq!(base.unloaded(), [], "{:?}", base.failures);
-            check(before, after, "");
-        }
-    }
-
-    #[test]
-    fn who_runs_no_test_shows_little() {
-        let command = CheckCommand { run: "t".to_owned(), gate: Gate::Pass, reports: Vec::new() };
-        for (said, want) in [
-            ("test result: ok. 0 passed; 0 failed; 0 ignored;", "no_tests: `t` ran no test: that"),
-            (
-                "test result: ok. 0 passed; 0 failed; 3 ignored;",
-                "no_tests: `t` ran no test, and skipped 3: that",
-            ),
-            (
-                "test result: ok. 0 passed; 0 failed; 0 ignored;\ntest result: ok. 1 passed; 0 failed; 0 ignored;",
-                "",
-            ),
-            ("all fine", ""),
-        ] {
-            let now = [command_result("t", &Exit::Code(0), said)];
-            let findings = findings(slice::from_ref(&command), &now, None, Baseline::Off);
-            let problems = findings.problems.concat();
-            assert!(
-                problems.starts_with(want) && problems.is_empty() == want.is_empty(),
-                "{said}: {problems}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_file_of_tests_that_cannot_be_loaded_is_known() {
-        for (said, want) in [
-            ("tests/it.rs:3:1: error: no semicolon\nsrc/a.rs:3:1: error: no semicolon", &["tests/it.rs"][..]),
-            (
-                "==== ERRORS ====\n____ ERROR collecting test_a.py ____\n  File \"/w/test_a.py\", line 1\n    def test_a(:\n               ^\nE   SyntaxError: invalid syntax\n=== short test summary info ===\nERROR test_a.py\n1 error in 0.1s",
-                &["test_a.py"],
-            ),
-            (
-                "= short test summary info =\nFAILED test_a.py::test_b - assert 1 == 2\n1 failed, 1 passed in 0.01s",
-                &[],
-            ),
-        ] {
-            let result = command_result("t", &Exit::Code(1), said);
-            let files: Vec<String> = result.unloaded().into_iter().map(|it| it.name).collect();
-            assert_eq!(files, want, "{said}: {:?}", result.failures);
-        }
-    }
-
-    #[test]
-    fn go_in_a_pipe_is_not_believed() {
-        let failed = "--- FAIL: TestB (0.00s)\n    a_test.go:3: got 3\nFAIL\nFAIL\tm/p\t0.003s\nFAIL";
-        let [base, now] = [failed, failed].map(|said| command_result("t", &Exit::Code(0), said));
-        let mut findings = Findings::default();
-        findings.add(Gate::Pass, &now, before_the_work(&base));
-        let said = findings.reasons.concat();
-        assert!(
-            said.starts_with("`t` exits with 0, but tells of 1 failure itself: m/p.TestB; mend"),
-            "{said}"
-        );
-    }
-
-    #[test]
-    fn who_counts_no_more_has_not_removed_a_test_for_sure() {
-        const UNCOUNTED: &str = "tests_unseen: `t` does not say any more how many tests it ran (2 before); let it say so (no `-q`";
-        let maven = "[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0";
-        check(maven, "", UNCOUNTED);
-        check(maven, "\nBUILD SUCCESSFUL in 2s\n", UNCOUNTED);
-        // Where it names what failed before, numbers are not needed.
-        let cargo = "test a ... ok\ntest b ... FAILED\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored;";
-        check(cargo, "test a ... ok\ntest b ... ok\n", "");
-        check(cargo, "test a ... ok\ntest c ... ok\n", "tests_removed: `t` does not run a test that failed");
-        check(cargo, "", UNCOUNTED);
-    }
-
-    #[test]
-    fn a_baseline_that_is_only_to_be_shown_asks_for_no_test() {
-        let base = command_result("t", &Exit::Code(1), "1 failed, 3 passed in 0.1s");
-        for (gate, mode, is_asked) in [
-            (Gate::Pass, Baseline::Gate, true),
-            (Gate::Pass, Baseline::Report, false),
-            (Gate::NoNewFailures, Baseline::Report, true),
-        ] {
-            for now in ["3 passed in 0.1s", ""] {
-                let mut findings = Findings::default();
-                let now = command_result("t", &Exit::Code(0), now);
-                findings.add(gate, &now, Prior { base: Some(&base), mode });
-                assert_eq!(
-                    !findings.reasons.is_empty(),
-                    is_asked,
-                    "{gate:?} {mode:?} {:?}",
-                    findings.reasons
-                );
-            }
-        }
     }
 }

@@ -7,7 +7,7 @@
 //! environment or a random number.
 //!
 //! Suggested reading order: [`workflow`], [`event`], [`state`], `evolve`, [`decide`],
-//! [`convergence`], [`verdict`], [`gate`], [`failure`].
+//! [`convergence`], [`verdict`], [`gate`].
 
 pub mod completion;
 pub mod duration;
@@ -35,7 +35,6 @@ mod evolve;
 pub mod rest;
 pub mod state;
 
-pub mod failure;
 mod findings;
 pub mod gate;
 pub mod interpolate;
@@ -45,7 +44,6 @@ pub mod moment;
 pub mod money;
 pub mod nearest;
 pub mod plural;
-pub mod porcelain;
 pub mod prompt;
 pub mod question;
 pub mod reading;
@@ -54,7 +52,7 @@ pub mod snapshot;
 pub mod spending;
 pub mod template;
 pub mod text;
-mod unseen;
+pub mod unseen;
 pub mod verdict;
 pub mod view;
 pub mod weather;

@@ -14,7 +14,7 @@ const NAME_ALL: [&str; 5] = ["cargo-test", "junit", "pytest", "tap", "unittest"]
 const NAME_AT_TIMES: [&str; 3] = ["gradle", "jest", "vitest"];
 
 /// Returns the tools that named their tests before the work began and do so no more.
-pub(crate) fn silent<'a>(base: &'a CommandResult, now: &CommandResult) -> Vec<&'a str> {
+pub fn silent<'a>(base: &'a CommandResult, now: &CommandResult) -> Vec<&'a str> {
     let tools = base.listed.naming.iter().map(|it| it.tool.as_str());
     let is_meant = |tool: &&str| {
         !NAME_AT_TIMES.contains(tool) && named_all(base, tool) && !names_still(&now.listed, tool)
@@ -43,12 +43,12 @@ fn names_still(listed: &Listed, tool: &str) -> bool {
 }
 
 /// Says whether reports were written before the work began, and none is now.
-pub(crate) fn reports_vanished(base: &CommandResult, now: &CommandResult) -> bool {
+pub fn reports_vanished(base: &CommandResult, now: &CommandResult) -> bool {
     !base.reports.is_empty() && now.reports.is_empty()
 }
 
 /// Returns the tests that failed before the work began, fail no more, and are not named.
-pub(crate) fn unnamed<'a>(base: &'a CommandResult, now: &CommandResult) -> Vec<&'a Failure> {
+pub fn unnamed<'a>(base: &'a CommandResult, now: &CommandResult) -> Vec<&'a Failure> {
     let failing = now.set();
     // What fails at times was seen.
     let is_seen = |it: &Failure| failing.contains(&it.fingerprint) || knows(&now.flaky, it);
@@ -69,40 +69,4 @@ fn is_named(test: &TestName, now: &CommandResult) -> bool {
     let is_it =
         |it: &TestName| it.tool == test.tool || it.word().is_some_and(|word| test.word() == Some(word));
     ran.iter().any(is_it) || (!ran.is_empty() && !now.reports.is_empty())
-}
-
-#[cfg(all(test, feature = "testing"))]
-mod tests {
-    use super::*;
-    use crate::event::Exit;
-    use crate::testing::command_result;
-
-    #[test]
-    fn who_named_the_tests_has_to_go_on_with_that() {
-        let pytest = "t.py::test_a PASSED [ 50%]\nt.py::test_b FAILED [100%]\n1 failed, 1 passed in 0.1s";
-        let one = "t.py::test_b FAILED [100%]\n1 failed in 0.1s";
-        let quiet = "..  [100%]\n2 passed in 0.1s";
-        let vitest =
-            " ✓ a.test.js > top 0ms\n × a.test.js > adds 7ms\n\n      Tests  1 failed | 1 passed (2)";
-        let go = "--- FAIL: TestB (0.00s)\nFAIL\tm/p\t0.003s\nFAIL";
-        // One test prints what looks like the names of others.
-        let printed = "ok 1 - nested\n1..1\nFAILED t.py::test_b - assert 0\n1 failed, 7 passed in 0.1s";
-        for (before, now, silent_now) in [
-            (pytest, quiet, &["pytest"][..]),
-            (pytest, "t.py::test_a PASSED [ 50%]\n2 passed in 0.1s", &[]),
-            (pytest, "t.py::test_a SKIPPED [100%]\n1 skipped in 0.1s", &[]),
-            (one, "1 passed in 0.1s", &["pytest"]),
-            (quiet, quiet, &[]),
-            (
-                vitest,
-                " ✓ a.test.js (2 tests) 3ms\n ✓ b.test.js (1 test) 3ms\n\n      Tests  3 passed (3)",
-                &[],
-            ),
-            (go, "ok  \tm/p\t0.003s", &[]),
-            (printed, "8 passed in 0.1s", &[]),
-        ] {
-            let [base, now] = [before, now].map(|said| command_result("t", &Exit::Code(0), said));
-            assert_eq!(silent(&base, &now), silent_now, "{before}: {:?}", base.listed);
-        }
-    }
 }

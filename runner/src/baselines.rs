@@ -13,7 +13,6 @@ use unstuck_adapters::checks::Suite;
 use unstuck_adapters::redact::Redactor;
 use unstuck_core::Event;
 use unstuck_core::event::{CheckFinished, Exit, Fact, Observation, Outcome};
-use unstuck_core::failure;
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Blob, Digest, Iteration, Millis, RunId, Seq, StepId};
 use unstuck_store::blobs::BlobStore;
@@ -126,7 +125,8 @@ pub(crate) fn of(world: &Machine, suite: &Suite) -> Option<Digest> {
     }
     let commands: Vec<_> = suite.commands.iter().map(|it| (&it.run, &it.reports)).collect();
     let commit = now.repository.as_ref().map(|it| &it.commit);
-    let of = (failure::VERSION, &world.workspace, now.work, commit, commands, suite.observations);
+    let of =
+        (unstuck_core::evidence::VERSION, &world.workspace, now.work, commit, commands, suite.observations);
     Some(Digest::of(&serde_json::to_vec(&of).ok()?))
 }
 

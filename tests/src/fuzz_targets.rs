@@ -21,12 +21,12 @@ use unstuck_core::completion::SuccessWhen;
 use unstuck_core::event::Exit;
 use unstuck_core::evidence::ValidatorOutcome;
 use unstuck_core::evidence::{Bytes, Decision, DecisionFile};
-use unstuck_core::failure::{self, Output, Report};
 use unstuck_core::id::{Millis, Seq};
-use unstuck_core::porcelain::{self, Standing};
 use unstuck_core::reading::{CallEnd, Progress, Reading};
 use unstuck_core::verdict::{self, Evidence};
 use unstuck_core::workflow::Workflow;
+use unstuck_failures::git_status::{self, Standing};
+use unstuck_failures::{Output, Report};
 use unstuck_store::mirror::{self, MirrorReader};
 use unstuck_store::wire::{self, EventType, SchemaVersion};
 
@@ -101,16 +101,16 @@ pub fn failures(data: &[u8]) {
         Output { stdout: &data[..half], reports: report(&data[half..]), exit_code: None, ..plain.clone() },
     ];
     for output in &outputs {
-        let extraction = failure::extract(output);
-        assert_eq!(extraction, failure::extract(output), "the same output gives the same failures");
+        let extraction = unstuck_failures::extract(output);
+        assert_eq!(extraction, unstuck_failures::extract(output), "the same output gives the same failures");
         assert!(!extraction.failures.is_empty() || output.exit_code.is_none(), "what failed is never empty");
-        assert!(extraction.failures.len() <= failure::FAILURES_MAX);
+        assert!(extraction.failures.len() <= unstuck_failures::FAILURES_MAX);
         for failure in &extraction.failures {
             assert!(failure.message.len() < 5000, "a message is bounded");
         }
         assert!(extraction.set().len() <= extraction.failures.len());
     }
-    let passed = failure::shown(&Output { exit_code: Some(0), stdout: data, ..plain });
+    let passed = unstuck_failures::shown(&Output { exit_code: Some(0), stdout: data, ..plain });
     // A counter of its summary that is not zero may say so.
     let counts = data.iter().any(|byte| (b'1'..=b'9').contains(byte));
     let says_go = data.windows(5).any(|it| it == b"FAIL\t");
@@ -167,11 +167,11 @@ fn check_output(client: &Arc<Client>, output: &[u8]) {
 /// Whatever git printed: its paths are read, the same twice; and a name that git quotes, or ends with NUL, is
 /// that name again.
 pub fn porcelain(data: &[u8]) {
-    let entries = porcelain::parse(data);
-    assert_eq!(entries, porcelain::parse(data), "the same output gives the same entries");
+    let entries = git_status::parse(data);
+    assert_eq!(entries, git_status::parse(data), "the same output gives the same entries");
     assert!(entries.len() <= data.len().div_ceil(3), "every entry has its own bytes");
     assert!(entries.iter().all(|entry| !entry.path.contains('\0')));
-    let _total = porcelain::head(data);
+    let _total = git_status::head(data);
 
     let name = String::from_utf8_lossy(data).replace('\0', "");
     if name.is_empty() {
@@ -179,7 +179,7 @@ pub fn porcelain(data: &[u8]) {
     }
     let escaped: String = name.bytes().map(|byte| format!("\\{byte:03o}")).collect();
     for output in [format!("?? \"{escaped}\"\n"), format!("?? {name}\0"), format!("? {name}\0")] {
-        let entries = porcelain::parse(output.as_bytes());
+        let entries = git_status::parse(output.as_bytes());
         let read = entries.iter().map(|entry| (entry.path.as_str(), entry.standing));
         assert_eq!(read.collect::<Vec<_>>(), [(name.as_str(), Standing::Untracked)], "{output:?}");
     }

@@ -178,18 +178,22 @@ fn each_rule_notices_what_it_is_about() {
 
 // ---- rules ----
 
+/// What the top of the program may use.
+const ALL: &[&str] = &[
+    "unstuck-core", "unstuck-store", "unstuck-failures", "unstuck-adapters", "unstuck-runner",
+    "unstuck-replay",
+];
+
 /// Which of our crates each crate may use.
 const ARROWS: &[(&str, &[&str])] = &[
     ("unstuck-core", &[]),
     ("unstuck-store", &["unstuck-core"]),
-    ("unstuck-adapters", &["unstuck-core", "unstuck-store"]),
+    ("unstuck-failures", &["unstuck-core"]),
+    ("unstuck-adapters", &["unstuck-core", "unstuck-store", "unstuck-failures"]),
     ("unstuck-runner", &["unstuck-core", "unstuck-store", "unstuck-adapters"]),
-    ("unstuck-replay", &["unstuck-core", "unstuck-store"]),
-    ("unstuck", &["unstuck-core", "unstuck-store", "unstuck-adapters", "unstuck-runner", "unstuck-replay"]),
-    (
-        "unstuck-tests",
-        &["unstuck-core", "unstuck-store", "unstuck-adapters", "unstuck-runner", "unstuck-replay"],
-    ),
+    ("unstuck-replay", &["unstuck-core", "unstuck-store", "unstuck-failures"]),
+    ("unstuck", ALL),
+    ("unstuck-tests", ALL),
 ];
 
 fn arrows(files: &[File]) -> Vec<Finding> {
@@ -563,9 +567,10 @@ fn lost_errors(files: &[File]) -> Vec<Finding> {
 /// What a crate may have at most: lines without tests, files in its largest circle, lines of its longest file. A value may
 /// only fall.
 const BOUNDS: &[(&str, usize, usize, usize)] = &[
-    ("core", 35_460, 45, 910),
+    ("core", 18_190, 8, 910),
     ("store", 9_770, 3, 860),
-    ("adapters", 36_040, 23, 1_080),
+    ("adapters/failures", 17_370, 42, 670),
+    ("adapters", 36_030, 23, 1_080),
     ("runner", 6_300, 17, 800),
     ("replay", 4_280, 2, 700),
     ("cli", 14_460, 64, 670),

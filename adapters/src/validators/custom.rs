@@ -13,7 +13,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use unstuck_core::evidence::ValidatorOutcome;
-use unstuck_core::failure;
 
 /// What a program said of itself.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -43,7 +42,7 @@ enum Word {
 ///
 /// There is such an object, but it breaks the contract or is not whole; the text says how.
 pub fn read(stdout: &[u8]) -> Option<Result<Said, String>> {
-    let text = failure::plain(stdout);
+    let text = unstuck_failures::plain(stdout);
     let (mut said, mut start, mut cut) = (None, 0, false);
     while let Some(begun) = begin(&text[start..]).map(|at| start + at) {
         let mut values = serde_json::Deserializer::from_str(&text[begun..]).into_iter::<Value>();

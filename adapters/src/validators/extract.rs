@@ -1,6 +1,6 @@
 //! What an extractor returns: lists and texts for a prompt, read from what a validator left behind.
 //!
-//! The grammar of tools is [`failure`]'s, that of git [`porcelain`]'s; here the same facts take the shapes that
+//! [`unstuck_failures`] knows the grammar of tools and of `git status`; here the same facts take the shapes that
 //! prompts ask for. A validator that failed never leaves a list of records empty without a word: what nothing
 //! recognised is one record with `unparsed: true`.
 
@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 
 use unstuck_core::completion::Extractor;
 use unstuck_core::event::Exit;
-use unstuck_core::failure::{self, Class, Confidence, Output, Reading, Record};
-use unstuck_core::porcelain::{self, Entry};
+use unstuck_failures::git_status::{self, Entry};
+use unstuck_failures::{Class, Confidence, Output, Reading, Record};
 
 /// So many lines at the end stand for an output that nothing recognised.
 const TAIL_LINES: usize = 40;
@@ -131,14 +131,14 @@ impl<'a> Facts<'a> {
             stderr: raw.stderr,
             ..Output::default()
         };
-        let mut entries = porcelain::parse(raw.stdout);
+        let mut entries = git_status::parse(raw.stdout);
         if !raw.below_root.is_empty() {
             let place = Place::of(&raw);
             for path in entries.iter_mut().flat_map(|it| [Some(&mut it.path), it.from.as_mut()]).flatten() {
                 *path = place.below_folder(path);
             }
         }
-        Self { raw, reading: failure::read(&output), entries }
+        Self { raw, reading: unstuck_failures::read(&output), entries }
     }
 
     /// Says whether the validator failed, which is known only when its output was read.
@@ -223,7 +223,7 @@ impl<'a> Facts<'a> {
 
     /// Returns the end of what was printed: of standard error, where that says something.
     fn tail(&self) -> String {
-        let streams = [self.raw.stdout, self.raw.stderr].map(failure::plain);
+        let streams = [self.raw.stdout, self.raw.stderr].map(unstuck_failures::plain);
         let lines: Vec<&str> = streams.iter().flat_map(|text| text.trim().lines()).collect();
         lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
     }
@@ -243,7 +243,7 @@ impl<'a> Facts<'a> {
         let told: Vec<String> = [self.raw.stdout, self.raw.stderr]
             .into_iter()
             .filter(|stream| self.tells(stream))
-            .map(|stream| failure::plain(stream).trim_matches(['\n', ' ']).to_owned())
+            .map(|stream| unstuck_failures::plain(stream).trim_matches(['\n', ' ']).to_owned())
             .collect();
         let text = told.join("\n");
         if text.len() <= BYTES_MAX {
@@ -259,7 +259,8 @@ impl<'a> Facts<'a> {
 
     /// Says whether the tool that told of the failures tells of them on this stream.
     fn tells(&self, stream: &[u8]) -> bool {
-        let alone = failure::read(&Output { stdout: stream, cwd: self.raw.cwd, ..Output::default() });
+        let alone =
+            unstuck_failures::read(&Output { stdout: stream, cwd: self.raw.cwd, ..Output::default() });
         let tools = self.reading.records.iter().map(|record| &record.tool);
         let mut all: Vec<&String> = tools.collect();
         all.dedup();
@@ -283,11 +284,11 @@ impl<'a> Facts<'a> {
         });
         // What leads to a place is no part of its file.
         const WORDS: [&str; 5] = [" => ", " > ", " at ", " in ", "("];
-        let streams = [self.raw.stdout, self.raw.stderr].map(failure::plain);
+        let streams = [self.raw.stdout, self.raw.stderr].map(unstuck_failures::plain);
         let root = format!("{}/", self.raw.cwd.trim_end_matches('/'));
         let places = streams.iter().flat_map(|text| PLACE.captures_iter(text));
         let file = |place: regex::Captures<'_>| match place.name("url") {
-            Some(_) => failure::percent_decoded(&place["file"]),
+            Some(_) => unstuck_failures::percent_decoded(&place["file"]),
             None => place["file"].to_owned(),
         };
         let files = places.map(file).map(|file| file.trim_start_matches(&root).to_owned());
@@ -297,7 +298,7 @@ impl<'a> Facts<'a> {
     /// Returns the difference that a formatter printed, else which files it named.
     fn diff(&self) -> String {
         let formatted = || self.records(&[Class::Format]);
-        let streams = [self.raw.stdout, self.raw.stderr].map(failure::plain);
+        let streams = [self.raw.stdout, self.raw.stderr].map(unstuck_failures::plain);
         // Of rustfmt: a file is one record, and each of its differences begins so.
         let rustfmt = streams.iter().find_map(|text| Some((text, text.find("Diff in ")?)));
         if let Some((text, at)) = rustfmt.filter(|(_, at)| *at == 0 || formatted().next().is_some()) {
@@ -318,8 +319,8 @@ impl<'a> Facts<'a> {
     }
 
     fn branch(&self) -> String {
-        let head = porcelain::head(self.raw.stdout).and_then(|head| head.branch);
-        let text = failure::plain(self.raw.stdout);
+        let head = git_status::head(self.raw.stdout).and_then(|head| head.branch);
+        let text = unstuck_failures::plain(self.raw.stdout);
         // `git branch` marks the current one; `git branch --show-current` prints nothing else.
         let marked = text.lines().find_map(|line| line.strip_prefix("* "));
         let alone = Some(text.trim()).filter(|word| !word.is_empty() && !word.contains(char::is_whitespace));
@@ -329,7 +330,7 @@ impl<'a> Facts<'a> {
     }
 
     fn remote(&self) -> String {
-        let told = porcelain::head(self.raw.stdout).filter(|head| head.branch.is_some());
+        let told = git_status::head(self.raw.stdout).filter(|head| head.branch.is_some());
         let known = self.raw.repository;
         let (upstream, ahead, behind) = match (&told, known) {
             (Some(head), _) if head.is_gone => {
@@ -352,7 +353,7 @@ impl<'a> Facts<'a> {
     fn unmerged(&self) -> String {
         static COMMIT: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"^[0-9a-f]{7,40} \S").expect("well formed"));
-        let text = failure::plain(self.raw.stdout);
+        let text = unstuck_failures::plain(self.raw.stdout);
         let listed: Vec<&str> = text.lines().filter(|line| COMMIT.is_match(line)).collect();
         match (listed.is_empty(), self.raw.repository) {
             (true, Some(repository)) => repository.unmerged.join("\n"),

@@ -4,9 +4,8 @@ use unstuck_core::completion::{SuccessWhen, regex};
 use unstuck_core::duration::spoken;
 use unstuck_core::event::Exit;
 use unstuck_core::evidence::ValidatorOutcome;
-use unstuck_core::failure;
 use unstuck_core::id::Millis;
-use unstuck_core::porcelain;
+use unstuck_failures::git_status;
 
 /// How a command ended, and within which bounds.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +38,7 @@ pub fn judge(success_when: &SuccessWhen, exit_codes: &[i32], ended: &Ended<'_>) 
         SuccessWhen::Empty if !ran => could_not(format!("it exited with {code}{}", last_words(stderr))),
         // `git status -b` prints its header in a clean checkout, too.
         SuccessWhen::Empty => {
-            told(failure::plain(stdout).trim().is_empty() || porcelain::is_only_head(stdout))
+            told(unstuck_failures::plain(stdout).trim().is_empty() || git_status::is_only_head(stdout))
         }
         SuccessWhen::ExitCode(codes) if codes.contains(&code) => ValidatorOutcome::Pass,
         // Codes that a shell makes of a signal mean that only where nobody says what failed.
@@ -53,9 +52,9 @@ pub fn judge(success_when: &SuccessWhen, exit_codes: &[i32], ended: &Ended<'_>) 
         SuccessWhen::ExitCode(_) if no_such => could_not(no_program(code, stderr)),
         SuccessWhen::ExitCode(_) => ValidatorOutcome::Fail,
         _ if !ran && no_such => could_not(no_program(code, stderr)),
-        SuccessWhen::Contains(text) => told(ran && has_whole(&failure::plain(stdout), text)),
+        SuccessWhen::Contains(text) => told(ran && has_whole(&unstuck_failures::plain(stdout), text)),
         SuccessWhen::Matches(pattern) => match regex(pattern) {
-            Ok(regex) => told(ran && regex.is_match(&failure::plain(stdout))),
+            Ok(regex) => told(ran && regex.is_match(&unstuck_failures::plain(stdout))),
             Err(error) => could_not(error.to_string()),
         },
     }
@@ -70,7 +69,7 @@ fn code_of(ended: &Ended<'_>) -> Result<i32, String> {
     let Ended { exit, stdout, stderr, recognised, limit, output_max } = *ended;
     let why = match exit {
         // Something behind it has made another code of it: `lint || exit 1`.
-        Exit::Code(1..126) if let Some(name) = failure::missing_command(stdout, stderr) => {
+        Exit::Code(1..126) if let Some(name) = unstuck_failures::missing_command(stdout, stderr) => {
             format!("there is no such command: {name}")
         }
         Exit::Code(1) if !recognised && is_denied(stderr) => {
@@ -91,7 +90,7 @@ fn code_of(ended: &Ended<'_>) -> Result<i32, String> {
 }
 
 fn is_denied(stderr: &[u8]) -> bool {
-    let text = failure::plain(stderr);
+    let text = unstuck_failures::plain(stderr);
     text.contains("EACCES") || text.to_lowercase().contains("permission denied")
 }
 
@@ -103,7 +102,7 @@ fn no_program(code: i32, stderr: &[u8]) -> String {
 /// Returns the last line of what was said, to go behind a reason.
 fn last_words(stderr: &[u8]) -> String {
     const CHARS_MAX: usize = 200;
-    let text = failure::plain(stderr);
+    let text = unstuck_failures::plain(stderr);
     let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
     line.map_or_else(String::new, |line| format!(": {}", line.chars().take(CHARS_MAX).collect::<String>()))
 }

@@ -1,6 +1,6 @@
 //! Runs the validators of a step, one after the other, and reads what each found.
 //!
-//! What an exit code, an output or a file means is decided without the world ([`judge`], [`extract`], [`told`]); here it is fetched.
+//! What an exit code, an output or a file means is decided without the world ([`mod@judge`], [`mod@extract`], [`told`]); here it is fetched.
 //! Every validator is run, also after one that failed, so that a worker learns of all problems at once. One that
 //! a signal or its time limit ended is run once more. The whole output is kept in blobs.
 
@@ -29,7 +29,6 @@ use unstuck_core::completion::{Checklist, Condition, Run, Validator};
 use unstuck_core::completion::{Extractor, SuccessWhen};
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
-use unstuck_core::failure;
 use unstuck_core::id::Millis;
 use unstuck_store::Read;
 use unstuck_store::blobs::BlobStore;
@@ -401,8 +400,8 @@ impl Reading {
         if let Some(said) = said {
             told = told.and_said(condition, &found, said);
         }
-        told.failures.truncate(failure::FAILURES_MAX);
-        failure::shorten(&mut told.failures);
+        told.failures.truncate(unstuck_failures::FAILURES_MAX);
+        unstuck_failures::shorten(&mut told.failures);
         ValidatorResult {
             exit: outcome.exit.clone(),
             stdout: outcome.stdout,

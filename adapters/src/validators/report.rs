@@ -8,9 +8,9 @@ use super::checklist;
 use super::extract::{ALL, Facts, distinct};
 use unstuck_core::completion::{Extractor, Run, Validator};
 use unstuck_core::evidence::{Report, Severity, ValidatorOutcome};
-use unstuck_core::failure::{self, Class, Record};
 use unstuck_core::plural::count;
-use unstuck_core::porcelain::{Entry, Standing};
+use unstuck_failures::git_status::{Entry, Standing};
+use unstuck_failures::{Class, Record};
 
 /// What a validator is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -253,7 +253,7 @@ fn branch(facts: &Facts<'_>) -> Report {
 
 fn tests(facts: &Facts<'_>, common: Report) -> Report {
     let failed = facts.records(&[Class::Test]).count();
-    let counted = failure::count(facts.raw().stdout, facts.raw().stderr);
+    let counted = unstuck_failures::count(facts.raw().stdout, facts.raw().stderr);
     if failed == 0 && !common.details.is_empty() {
         // What does not build has no tests.
         let report = diagnostics(facts, common, "error");

@@ -12,7 +12,7 @@ use unstuck_core::clip;
 use unstuck_core::completion::{Condition, Extractor, Run, Validator};
 use unstuck_core::event::Exit;
 use unstuck_core::evidence::{Confidence, Failure, Report, UNPARSED, ValidatorOutcome, What};
-use unstuck_core::failure::{self, Output};
+use unstuck_failures::Output;
 
 /// The kind of the failure that stands for a validator that could not run.
 pub const COULD_NOT_RUN: &str = "could_not_run";
@@ -29,19 +29,19 @@ pub const ITEMS_MAX: usize = 1000;
 /// What is told of an outcome: everything that a result has beside how the process ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// See [`ValidatorResult::stdout_end`].
+    /// As the field of `ValidatorResult`.
     pub stdout: String,
-    /// See [`ValidatorResult::stderr_end`].
+    /// As the field of `ValidatorResult`.
     pub stderr: String,
-    /// See [`ValidatorResult::error`].
+    /// As the field of `ValidatorResult`.
     pub error: String,
-    /// See [`ValidatorResult::report`].
+    /// As the field of `ValidatorResult`.
     pub report: Report,
-    /// See [`ValidatorResult::params`].
+    /// As the field of `ValidatorResult`.
     pub params: BTreeMap<String, Value>,
-    /// See [`ValidatorResult::failures`].
+    /// As the field of `ValidatorResult`.
     pub failures: Vec<Failure>,
-    /// See [`ValidatorResult::unparsed`].
+    /// As the field of `ValidatorResult`.
     pub unparsed: bool,
 }
 
@@ -91,7 +91,7 @@ impl Told {
         self.params.extend(said.params.into_iter().map(|(name, it)| (name, bounded(it))));
         if *outcome == ValidatorOutcome::Fail && !said.error.is_empty() {
             let output = Output { stderr: said.error.as_bytes(), exit_code: Some(1), ..Output::default() };
-            let read = failure::extract(&output);
+            let read = unstuck_failures::extract(&output);
             self.failures = match read.confidence {
                 Confidence::Low => of_question(condition, read.failures),
                 _ => read.failures,
@@ -189,7 +189,7 @@ fn error_of(facts: &Facts<'_>) -> String {
     let raw = facts.raw();
     let text = |bytes: &[u8]| {
         let is_text = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
-        failure::plain(bytes).chars().filter(is_text).collect::<String>()
+        unstuck_failures::plain(bytes).chars().filter(is_text).collect::<String>()
     };
     if text(raw.stderr).trim().is_empty() { text(raw.stdout) } else { text(raw.stderr) }
 }
@@ -197,7 +197,7 @@ fn error_of(facts: &Facts<'_>) -> String {
 /// Says of a command that it ended without a word; `None` where there is one, or no command.
 fn silence(validator: &Validator, facts: &Facts<'_>) -> Option<String> {
     let raw = facts.raw();
-    let is_blank = |bytes: &[u8]| failure::plain(bytes).trim().is_empty();
+    let is_blank = |bytes: &[u8]| unstuck_failures::plain(bytes).trim().is_empty();
     let Exit::Code(code) = raw.exit else { return None };
     if matches!(validator.run, Run::Files(_)) || !is_blank(raw.stdout) || !is_blank(raw.stderr) {
         return None;

@@ -50,16 +50,15 @@
 //! # }
 //! ```
 
+mod check_output;
 #[cfg(feature = "proptest")]
 mod strategies;
 mod world;
 
+pub use check_output::command_result;
 #[cfg(feature = "proptest")]
 pub use strategies::{events, histories, scripts, scripts_of, workflows};
-pub use world::{
-    Act, History, Script, World, command_result, finished, run_started, script_worker, snapshot, started,
-    step,
-};
+pub use world::{Act, History, Script, World, finished, run_started, script_worker, snapshot, started, step};
 
 use crate::{Event, RunState};
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::check_output::{command_result, compare};
 use crate::decide::Rejection;
 use crate::effect::{Due, Effect};
 use crate::event::{
@@ -9,7 +10,6 @@ use crate::event::{
     RunInterrupted, RunResumed, RunStarted, WorkerFinished, WorkerStarted,
 };
 use crate::evidence::Refusal;
-use crate::failure;
 use crate::gate::CommandResult;
 use crate::id::{Blob, CheckId, Digest, Millis, RunId, StepId, Timestamp};
 use crate::reading::Reading;
@@ -188,12 +188,8 @@ impl World {
         let check_id = in_flight.check_id.clone();
         let mut event = finished(due, is_check, act, check_id.as_ref());
         if let (Observation::CheckFinished(event), Some(baseline)) = (&mut event, &at.baseline) {
-            let list = |result: &CommandResult| {
-                let stdout = result.tail.as_bytes();
-                failure::list(&failure::Output { stdout, ..failure::Output::default() })
-            };
             for (result, base) in event.commands.iter_mut().zip(&**baseline) {
-                result.listed = list(result).since(&base.listed.failed, &list(base));
+                compare(result, base);
             }
         }
         self.give(event).expect("what is in flight may finish");
@@ -377,34 +373,6 @@ fn observation(
         diffstat: None,
         answer: None,
     })
-}
-
-/// Returns what a command of a check showed that ended so and printed this.
-pub fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
-    let exit_code = match exit {
-        Exit::Code(code) => Some(*code),
-        _ => None,
-    };
-    let output =
-        failure::Output { command: run, exit_code, stdout: said.as_bytes(), ..failure::Output::default() };
-    let failure::Shown { extraction, tests, listing } = failure::shown(&output);
-    CommandResult {
-        run: run.to_owned(),
-        exit: exit.clone(),
-        duration: Millis(0),
-        stdout: None,
-        stderr: None,
-        reports: Vec::new(),
-        tail: said.to_owned(),
-        tool: extraction.tool,
-        failures: extraction.failures,
-        failures_left_out: 0,
-        flaky: Vec::new(),
-        confidence: extraction.confidence,
-        tests,
-        listed: listing.listed(&[], &failure::Listing::default()),
-        observations: 1,
-    }
 }
 
 /// Returns a snapshot of a workspace with one file; another number is another content.

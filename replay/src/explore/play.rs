@@ -11,7 +11,6 @@ use unstuck_core::event::{
 };
 use unstuck_core::evidence::Refusal;
 use unstuck_core::evidence::{Report, ValidatorOutcome, ValidatorResult};
-use unstuck_core::failure;
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Blob, CheckId, Digest, Iteration, Millis, RunId, Timestamp};
 use unstuck_core::snapshot::Snapshot;
@@ -312,13 +311,13 @@ impl Player {
             set.iter().map(|number| format!("not ok {number} - test {number}")).collect();
         let said = lines.join("\n");
         let exit_code = i32::from(!set.is_empty());
-        let output = failure::Output {
+        let output = unstuck_failures::Output {
             command: "check",
             exit_code: Some(exit_code),
             stdout: said.as_bytes(),
-            ..failure::Output::default()
+            ..unstuck_failures::Output::default()
         };
-        let extraction = failure::extract(&output);
+        let extraction = unstuck_failures::extract(&output);
         let result = CommandResult {
             run: "check".to_owned(),
             exit: Exit::Code(exit_code),
@@ -333,7 +332,7 @@ impl Player {
             flaky: Vec::new(),
             confidence: extraction.confidence,
             tests: None,
-            listed: failure::Listed::default(),
+            listed: unstuck_failures::Listed::default(),
             observations: 1,
         };
         self.shown.insert(set.clone(), result.clone());

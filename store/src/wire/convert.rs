@@ -9,7 +9,7 @@ use unstuck_core::answer;
 use unstuck_core::diffstat;
 use unstuck_core::event as domain;
 use unstuck_core::evidence;
-use unstuck_core::failure::{self, Fingerprint};
+use unstuck_core::evidence::Fingerprint;
 use unstuck_core::gate;
 use unstuck_core::id::{self, Attempt, CheckId, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use unstuck_core::money;
@@ -197,12 +197,12 @@ record! {
         run, exit, duration, stdout, stderr, reports, tail, tool, failures, failures_left_out, flaky, confidence, tests,
         listed, observations,
     }
-    v1::Failed = failure::Failure { fingerprint, exact, tool, test, location, kind, message, source, places }
-    v1::Location = failure::Location { file, line }
-    v1::Tests = failure::Tests { passed, failed, skipped }
-    v1::Listed = failure::Listed { failed, ran, gone, naming }
-    v1::Naming = failure::Naming { tool, passed }
-    v1::TestName = failure::TestName { tool, name }
+    v1::Failed = evidence::Failure { fingerprint, exact, tool, test, location, kind, message, source, places }
+    v1::Location = evidence::Location { file, line }
+    v1::Tests = evidence::Tests { passed, failed, skipped }
+    v1::Listed = evidence::Listed { failed, ran, gone, naming }
+    v1::Naming = evidence::Naming { tool, passed }
+    v1::TestName = evidence::TestName { tool, name }
     v1::CheckLost = domain::Lost { step, iteration, attempt, processes_ended }
     v1::LogRepaired = domain::LogRepaired { what }
     v1::Suspended = domain::Suspended { length }
@@ -256,8 +256,8 @@ choice! {
     AnswerOrigin = answer::Origin { StructuredOutput, DecisionFile, Message(it) }
     Severity = evidence::Severity { Info, Warning, Error, Critical }
     ValidatorOutcome = evidence::ValidatorOutcome { Pass, Fail, CouldNotRun(it) }
-    FailureSource = failure::Source { Text, Report }
-    Confidence = failure::Confidence { Low, Medium, High }
+    FailureSource = evidence::Source { Text, Report }
+    Confidence = evidence::Confidence { Low, Medium, High }
     StallCause = domain::StallCause { SameFailures, Cycle(it), PersistentFailure, NoReasons, NoChange, Growing, Diverging }
     StepEnd = domain::StepEnd {
         Complete, Incomplete, Skipped(it), Blocked(it), IterationsExhausted, Stuck(it), Undecidable(it),

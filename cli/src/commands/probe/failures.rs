@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use unstuck_adapters::workflow_file::nearest;
-use unstuck_core::failure::registry::{self, Format};
-use unstuck_core::failure::{Confidence, Extraction, Failure, Output, Report, Source, count, extract_as};
+use unstuck_failures::registry::{self, Format};
+use unstuck_failures::{Confidence, Extraction, Failure, Output, Report, Source, count, extract_as};
 
 use crate::error::{Error, Result};
 use crate::{exit, text};

@@ -1,0 +1,34 @@
+//! ansible-lint: `rule[part]: message` above its place.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, diagnostic};
+
+static SAID: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<rule>[a-z][a-z\d-]*(?:\[[^\]]+\])?): (?P<what>\S.*)$").expect("well formed")
+});
+
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<file>[^\s:]+):(?P<line>\d+)(?::(?P<column>\d+))?(?: (?P<item>\S.*))?$")
+        .expect("well formed")
+});
+
+/// Reads every message that a place stands below.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for lines in sheet.lines.windows(2) {
+        let Some(said) = SAID.captures(lines[0]) else { continue };
+        let Some(place) = PLACE.captures(lines[1]).filter(|it| diagnostic::is_path(&it["file"])) else {
+            continue;
+        };
+        let number = |name: &str| place.name(name).and_then(|number| number.as_str().parse().ok());
+        let item = place.name("item").map_or("", |item| item.as_str());
+        let what = said["what"].trim_end_matches(" (warning)");
+        let draft =
+            Draft::diagnostic("ansible-lint", &place["file"], number("line"), what).kind(&said["rule"]);
+        let draft = draft.about(format!("{what} {item}").trim()).shown_at(number("column"), "");
+        found.push(draft.message(&lines.join("\n")));
+    }
+}

@@ -1,0 +1,160 @@
+//! ava.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, until};
+
+const TOOL: &str = "ava";
+
+/// Reads the blocks behind the line `─` of each run, of the tests that the list before it marks.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    // The rule and the marks begin with the same byte.
+    let drawn: Vec<(usize, &str)> = sheet.beginning(&[DRAWN]).collect();
+    let rules = drawn.iter().filter(|(_, line)| line.trim_ascii() == RULE);
+    let rules: Vec<usize> = rules.map(|(at, _)| *at).collect();
+    let within = |from: usize, to: usize| {
+        let at = |of: usize| drawn.partition_point(|(at, _)| *at < of);
+        &drawn[at(from)..at(to)]
+    };
+    let (mut start, mut next) = (0, 0);
+    while let Some(&rule) = rules.get(next) {
+        let end = rules.get(next + 1).copied();
+        let below = rule + 1..end.unwrap_or(sheet.lines.len());
+        // Where the list goes on below it, a test has printed the line.
+        if end.is_some() && within(below.start, below.end).iter().any(|(_, line)| is_listed(line)) {
+            next += 1;
+            continue;
+        }
+        run(sheet, start..rule, within(start, rule), &sheet.lines[below.clone()], found);
+        start = below.end + 1;
+        next += 2;
+    }
+}
+
+/// Reads the list of one run, of which some lines may begin with a mark, and the blocks below it.
+fn run(
+    sheet: &Sheet<'_>,
+    list: Range<usize>,
+    drawn: &[(usize, &str)],
+    lines: &[&str],
+    found: &mut Found<'_>,
+) {
+    static SOURCE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\s*\d+:(?: |$)").expect("well formed"));
+    let marked: BTreeSet<&str> = drawn.iter().filter_map(|(_, line)| failed(line)).collect();
+    let mut at = 0;
+    while at < lines.len() {
+        let Some(name) = title(lines[at], &marked) else {
+            at += 1;
+            continue;
+        };
+        let len = lines[at + 1..].iter().position(|line| title(line, &marked).is_some());
+        let end = at + 1 + len.unwrap_or(lines.len() - at - 1);
+        // The place comes first, with some source around it, cut at the width of the terminal.
+        let place = lines[at + 1..end].iter().map(|line| line.trim()).find(|line| !line.is_empty());
+        let place = place.filter(|line| !line.contains(' ')).and_then(|line| line.rsplit_once(':'));
+        let is_place =
+            |line: &str| place.is_some_and(|(file, number)| line.trim() == format!("{file}:{number}"));
+        let block: Vec<&str> = lines[at + 1..end]
+            .iter()
+            .copied()
+            .filter(|line| !SOURCE.is_match(line) && !is_place(line))
+            .map(|line| line.strip_prefix("  ").unwrap_or(line))
+            .collect();
+        let draft = Draft::test(TOOL, name, &block);
+        let draft = place.map_or(draft.clone(), |(file, number)| draft.at(file, number.parse().ok()));
+        found.push(draft.headed(name));
+        at = end;
+    }
+    let mut told = uncaught(sheet, list.clone(), found);
+    files(drawn, &mut told, found);
+    for (_, line) in sheet.marked_within(list).filter(|(_, line)| line.contains(" uncaught exception")) {
+        found.push(Draft::process(TOOL, "uncaught", &[line]));
+    }
+}
+
+/// Says whether a line is of the list of tests: `  ✔ name`, `  ✘ [fail]: name`.
+fn is_listed(line: &str) -> bool {
+    line.strip_prefix("  ").is_some_and(|line| line.starts_with("✔ ") || failed(line).is_some())
+}
+
+/// Reads what is said of a file as a whole: its process has ended before its tests did, or there are no tests in it. `told` are
+/// those of which is said why.
+fn files(drawn: &[(usize, &str)], told: &mut BTreeSet<String>, found: &mut Found<'_>) {
+    static SAID: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^  [✘✖] (?:Exiting due to (?P<call>process\.exit)\(\) when running (?P<file1>.+)|(?P<file2>.+) exited (?:with a non-zero (?P<code>exit code: \d+)|due to (?P<signal>SIG\w+))|(?P<none>No tests found) in (?P<file3>.+?)(?:, make sure .*)?)$").expect("well formed")
+    });
+    let marked = drawn.iter().map(|(_, line)| *line).filter(|line| is_marked(line));
+    for (line, said) in marked.filter_map(|line| Some((line, SAID.captures(line)?))) {
+        let text =
+            |names: &[&str]| names.iter().find_map(|name| said.name(name)).map_or("", |it| it.as_str());
+        let file = text(&["file1", "file2", "file3"]);
+        if told.insert(file.to_owned()) {
+            let kind = text(&["call", "code", "signal", "none"]).replace(':', "").to_lowercase();
+            found.push(Draft::process(TOOL, &kind, &[]).at(file, None).message(line.trim()).told_by(line));
+        }
+    }
+}
+
+/// Reads what no test caught, by the file that it was in: a file that cannot be loaded, mostly. Returns the files.
+fn uncaught(sheet: &Sheet<'_>, list: Range<usize>, found: &mut Found<'_>) -> BTreeSet<String> {
+    let lines = &sheet.lines[..list.end];
+    let mut files = BTreeSet::new();
+    let file = |line: &str| {
+        let line = line.strip_prefix("  ")?;
+        ["Uncaught exception in ", "Unhandled rejection in "]
+            .iter()
+            .find_map(|head| Some(line.strip_prefix(head)?.to_owned()))
+    };
+    for (at, line) in sheet.marked_within(list) {
+        let Some(file) = file(line) else { continue };
+        let block = until(lines, at + 1, is_marked);
+        let source = |line: &&str| {
+            line.trim_start().split_once(':').is_some_and(|(number, _)| number.parse::<u32>().is_ok())
+        };
+        let place = format!("{file}:");
+        let said = |line: &str| !line.is_empty() && !line.starts_with(&place) && !line.starts_with('›');
+        let block: Vec<&str> = block
+            .iter()
+            .copied()
+            .filter(|line| !source(line))
+            .map(str::trim)
+            .filter(|line| said(line))
+            .collect();
+        found.push(Draft::process(TOOL, "uncaught", &block).at(&file, None));
+        files.insert(file);
+    }
+    files
+}
+
+/// Before what failed; behind it how, in brackets: `[fail]`, `[unexpected pass]`.
+const MARKS: [&str; 2] = ["✘ ", "✖ "];
+
+/// Above and below the blocks.
+const RULE: &str = "─";
+
+/// The first byte of all of these.
+const DRAWN: u8 = RULE.as_bytes()[0];
+
+fn is_marked(line: &str) -> bool {
+    MARKS.iter().any(|mark| line.trim_start().starts_with(mark))
+}
+
+/// Returns the name behind the mark of a failed test.
+fn failed(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let (_, name) =
+        MARKS.iter().find_map(|mark| line.strip_prefix(mark)?.strip_prefix('['))?.split_once("]: ")?;
+    Some(name)
+}
+
+/// Returns the name in a line that is the title of a marked test; a short reason may follow in the mark.
+fn title<'a>(line: &'a str, marked: &BTreeSet<&str>) -> Option<&'a str> {
+    let name = line.strip_prefix("  ").filter(|name| !name.starts_with(' ') && !name.is_empty())?;
+    let next = marked.range(name..).next()?;
+    next.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')).then_some(name)
+}

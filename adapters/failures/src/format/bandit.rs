@@ -1,0 +1,20 @@
+//! bandit: `>> Issue: [rule:name] message`, and the place below.
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, until};
+
+/// Reads every issue.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for (at, line) in sheet.marked() {
+        let told = line.trim_start().strip_prefix(">> Issue: [").and_then(|told| told.split_once("] "));
+        let Some((rule, message)) = told else { continue };
+        let code = rule.split(':').next().unwrap_or(rule);
+        let block = until(sheet.lines, at + 1, |line| line.starts_with("-----") || line.is_empty());
+        let place = block.iter().find_map(|line| line.trim_start().strip_prefix("Location: "));
+        let mut place = place.unwrap_or_default().split(':');
+        let file = place.next().unwrap_or_default();
+        let mut number = || place.next().and_then(|number| number.trim().parse().ok());
+        let draft = Draft::diagnostic("lint", file, number(), message).kind(code).shown_at(number(), rule);
+        found.push(draft.message(line.trim()));
+    }
+}

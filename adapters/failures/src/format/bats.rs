@@ -1,0 +1,27 @@
+//! bats on a terminal: `✗ name` and the place below, indented.
+
+use super::super::draft::Found;
+use super::{Sheet, tap, until, without_time};
+
+/// Reads every test that failed.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let is_timed = is_timed(sheet.lines);
+    for (at, line) in sheet.marked() {
+        let Some(name) = line.strip_prefix(" ✗ ") else { continue };
+        let name = name.rsplit_once(" [").filter(|_| is_timed).map_or(name, |(name, _)| name);
+        let block = until(sheet.lines, at + 1, |line| !line.starts_with("   "));
+        let block: Vec<&str> = block.iter().map(|line| line.trim_start()).collect();
+        if block.first().is_some_and(|line| line.starts_with('(')) {
+            let draft = tap::of_bats(without_time(name), &block);
+            found.push(draft.headed(name));
+        }
+    }
+}
+
+/// Says whether each test has behind its name how many milliseconds it took: `✓ accepts a plan [12]`, with `--timing`.
+fn is_timed(lines: &[&str]) -> bool {
+    let mut ended = lines.iter().filter(|line| line.starts_with(" ✗ ") || line.starts_with(" ✓ ")).peekable();
+    let time =
+        |line: &str| line.strip_suffix(']').and_then(|line| line.rsplit_once(" [")?.1.parse::<u32>().ok());
+    ended.peek().is_some() && ended.all(|line| time(line.trim_end()).is_some())
+}

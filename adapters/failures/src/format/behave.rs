@@ -1,0 +1,43 @@
+//! behave: scenarios that failed, or that an error ended.
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::indentation;
+use super::{Sheet, until};
+
+/// Reads the lists at the end.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    // Above may stand a report that says all of it.
+    let reported = found.told_tests();
+    for heading in ["Failing scenarios:", "Errored scenarios:"] {
+        if let Some((start, _)) = sheet.marked().rfind(|(_, line)| line.trim_end() == heading) {
+            list(sheet, start, &reported, found);
+        }
+    }
+}
+
+/// Reads a list; what a step said stands below it, further in than the steps.
+fn list(sheet: &Sheet<'_>, start: usize, reported: &dyn Fn(&str, &str) -> bool, found: &mut Found<'_>) {
+    const STEPS: usize = 4;
+    // What is called before a scenario and fails leaves no step that says why.
+    let hook = sheet.with("HOOK-ERROR in ").next().map(|(_, line)| line.trim());
+    for line in until(sheet.lines, start + 1, |line| !line.starts_with("  ")) {
+        let Some((place, name)) = line.trim().split_once("  ") else { continue };
+        let Some((file, number)) = place.rsplit_once(':').filter(|(file, _)| !reported(name, file)) else {
+            continue;
+        };
+        let begins = format!("# {place}");
+        let begin = sheet.with(&begins).find(|(at, line)| *at < start && line.ends_with(&begins));
+        let steps = begin.map_or(&[][..], |(at, _)| until(sheet.lines, at + 1, str::is_empty));
+        let block: Vec<&str> = steps.iter().copied().filter(|line| indentation(line) > STEPS).collect();
+        let margin = block.first().map_or(0, |line| indentation(line));
+        let block: Vec<&str> =
+            block.iter().map(|line| line.get(margin..).unwrap_or_else(|| line.trim_start())).collect();
+        let mut block: Vec<&str> =
+            block.iter().map(|line| line.strip_prefix("ASSERT FAILED: ").unwrap_or(line)).collect();
+        if block.is_empty() {
+            block.extend(hook);
+        }
+        let draft = Draft::test("behave", name, &block).within(file).at(file, number.parse().ok());
+        found.push(draft.headed(line.trim()));
+    }
+}

@@ -1,0 +1,70 @@
+//! biome: a place and a rule with a line behind them, and the message below.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, until};
+
+static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<file>\S.*?)(?::(?P<line>\d+):(?P<column>\d+))? (?P<rule>[a-z]\w*(?:/[\w/]+)?)(?: +[A-Z]+)* +━━+$")
+        .expect("well formed")
+});
+
+/// How much a problem weighs; the first two are of errors.
+const MARKS: [&str; 6] = ["× ", "✖ ", "! ", "⚠ ", "i ", "ℹ "];
+
+/// What follows from other problems of the file.
+const DERIVED: [&str; 3] =
+    ["Format with errors is disabled", "The file contains diagnostics", "Code formatting aborted"];
+
+/// Reads every problem; what is no error only where there is none.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    found.push_errors(sheet.marked().filter_map(|(at, line)| problem(sheet.lines, at, line)).collect());
+    for (at, line) in sheet.marked().filter(|(_, line)| line.starts_with("reporter/")) {
+        summary(line, until(sheet.lines, at + 1, |line| line.ends_with('━')), found);
+    }
+}
+
+/// Reads the summary, which names the files that have problems, without the problems.
+fn summary(head: &str, block: &[&str], found: &mut Found<'_>) {
+    static FILE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^  - (?P<file>\S.*?)(?: \((?P<count>\d+ (?:error|warning|info)s?(?:, .*)?)\))?$")
+            .expect("well formed")
+    });
+    let kind = head["reporter/".len()..].split(' ').next().unwrap_or_default();
+    for line in block {
+        let Some(file) = FILE.captures(line) else { continue };
+        let counts_errors = file.name("count").is_none_or(|count| count.as_str().contains("error"));
+        let draft = match kind {
+            "format" => Draft::unformatted("biome", &file["file"], None, line.trim()),
+            _ => Draft::diagnostic("biome", &file["file"], None, kind).kind(kind).message(line.trim()),
+        };
+        if counts_errors {
+            found.push(draft.told_by(line));
+        }
+    }
+}
+
+/// Reads one problem; the last of all, which has no file, only says that there were some.
+fn problem(lines: &[&str], at: usize, line: &str) -> Option<Draft> {
+    let head = HEAD.captures(line)?;
+    let block = until(lines, at + 1, |line| line.ends_with('━'));
+    let marked =
+        |line: &&str| MARKS.iter().any(|mark| line.strip_prefix("  ").is_some_and(|it| it.starts_with(mark)));
+    let said = block.iter().copied().find(marked)?;
+    let (mark, what) = said.trim_start().split_once(' ')?;
+    let is_note = matches!(mark, "i" | "ℹ");
+    if DERIVED.iter().any(|it| what.starts_with(it)) || (is_note && &head["rule"] != "format") {
+        return None;
+    }
+    let number = |name: &str| head.name(name).and_then(|it| it.as_str().parse().ok());
+    let message = format!("{line}\n{}", block.join("\n"));
+    let draft = match &head["rule"] {
+        "format" => Draft::unformatted("biome", &head["file"], None, &message),
+        rule => Draft::diagnostic("biome", &head["file"], number("line"), what).kind(rule),
+    };
+    let weighs = matches!(mark, "×" | "✖") || &head["rule"] == "format";
+    Some(draft.shown_at(number("column"), "").warning(!weighs).message(message.trim_end()))
+}

@@ -1,0 +1,81 @@
+//! Boost.Test: a place, what is wrong, and the name of the test in quotes; what a test threw has no place but its last checkpoint.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found, Style};
+use super::{Sheet, until};
+
+static FAILED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r#"^\**(?P<file>.+?)\((?P<line>\d+)\): (?:fatal )?error:? in "(?P<name>[^"]+)": (?P<what>.*)$"#,
+    )
+    .expect("well formed")
+});
+static CHECKPOINT: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^(?P<file>.+?)\((?P<line>\d+)\): last checkpoint: ").expect("well formed"));
+
+/// Reads what failed first in each test. Told which test runs, no other can fail.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let entered = sheet.with("): Entering test case \"");
+    let cases: Vec<(usize, &str)> = entered
+        .filter_map(|(at, line)| Some((at, line.split_once(" case \"")?.1.trim_end_matches('"'))))
+        .collect();
+    let mut told = BTreeSet::new();
+    for (at, line) in sheet.marked() {
+        let Some(failed) = FAILED.captures(line) else { continue };
+        let name = failed.name("name").map_or("", |name| name.as_str());
+        let entered =
+            cases.partition_point(|(case, _)| *case < at).checked_sub(1).map_or("", |last| cases[last].1);
+        if !cases.is_empty() && !is_last_part(entered, name) {
+            found.printed(&lines[at..=at]);
+            continue;
+        }
+        let context = until(lines, at + 1, |line| !line.starts_with("    ") && line != CONTEXT);
+        let behind = at + 1 + context.len();
+        let checkpoint = lines.get(behind).and_then(|line| CHECKPOINT.captures(line));
+        found.printed(&lines[at..behind + usize::from(checkpoint.is_some())]);
+        if !told.insert(name) {
+            continue;
+        }
+        let message = format!("{line}\n{}", context.join("\n"));
+        let draft = Draft::test("boost-test", name, &[]).told_by(line).message(message.trim_end());
+        let draft = because(draft, &failed["what"]);
+        let place = if &failed["file"] == NOWHERE { checkpoint.as_ref() } else { Some(&failed) };
+        found.push(match place {
+            Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
+            None => draft,
+        });
+    }
+    for (at, _) in PASSES.iter().filter(|_| !told.is_empty()).flat_map(|passes| sheet.with(passes)) {
+        found.printed(&lines[at..=at]);
+    }
+}
+
+/// What it says in passing, behind a place.
+const PASSES: [&str; 4] = ["): Entering test ", "): Leaving test ", "): Test case \"", "): Test suite \""];
+
+/// Stands for the place of what a test threw.
+const NOWHERE: &str = "unknown location";
+/// Above what a test said about the state in which it failed.
+const CONTEXT: &str = "Failure occurred in a following context:";
+
+fn is_last_part(case: &str, name: &str) -> bool {
+    name.strip_suffix(case).is_some_and(|outer| outer.is_empty() || outer.ends_with('/'))
+}
+
+/// Takes apart what an assertion says, which is source text and values behind it, or an exception and its message.
+fn because(draft: Draft, what: &str) -> Draft {
+    if let Some((stated, values)) = what.split_once(" has failed") {
+        let draft = draft.kind("expectation").about(stated);
+        return Draft { style: Style::Diagnostic, values: values.to_owned(), ..draft };
+    }
+    let thrown = what.split_once(": ").filter(|(kind, _)| !kind.contains(' '));
+    match thrown {
+        Some((kind, said)) => Draft { style: Style::Values, ..draft.kind(kind).about(said) },
+        None => Draft { style: Style::Diagnostic, ..draft.kind("expectation").about(what) },
+    }
+}

@@ -1,0 +1,69 @@
+//! bun test.
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, until, without_time};
+
+const TOOL: &str = "bun";
+
+/// How the line of a test that failed begins: in a file, and on a terminal.
+const FAILED: [&str; 2] = ["(fail) ", "✗ "];
+
+/// How the line of another test begins.
+const OTHERS: [&str; 7] = ["(pass) ", "(skip) ", "(todo) ", "(cancelled) ", "✓ ", "» ", "✎ "];
+
+/// What failed in no test.
+const OUTSIDE: &str = "# Unhandled error between tests";
+
+/// Reads every test that failed, below the name of its file.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    // A test may print such a line as well, but without the time that it took.
+    let is_timed = |line: &str| without_time(line).len() < line.trim_end().len();
+    let timed = sheet.marked().any(|(_, line)| failed(line).is_some() && is_timed(line));
+    let (mut file, mut begin) = ("", 0);
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(name) = named_file(line) {
+            (file, begin) = (name, at + 1);
+        } else if *line == OUTSIDE {
+            let block = until(lines, at + 2, |line| line.starts_with("-----"));
+            found.push(Draft::process(TOOL, "uncaught", &said(block)).at(file, None));
+            begin = at + 2 + block.len();
+        } else if failed(line).is_some() || OTHERS.iter().any(|other| line.starts_with(other)) {
+            let name = failed(line).filter(|_| !file.is_empty() && (!timed || is_timed(line)));
+            if let Some(name) = name {
+                let below = until(lines, at + 1, |line| !line.starts_with("  ^ "));
+                let block = said(&[&lines[begin..at], below].concat());
+                let draft = Draft::test(TOOL, without_time(name), &block).within(file);
+                let line_of_file =
+                    draft.line.filter(|_| draft.file.as_deref().is_some_and(|it| it.ends_with(file)));
+                found.push(draft.at(file, line_of_file).headed(line));
+            }
+            begin = at + 1;
+        }
+    }
+}
+
+/// Returns the name of a test that failed, and the time behind it.
+fn failed(line: &str) -> Option<&str> {
+    FAILED.iter().find_map(|mark| line.strip_prefix(mark))
+}
+
+/// Returns the file that a line names: `src/a.test.ts:`.
+fn named_file(line: &str) -> Option<&str> {
+    let name = line.strip_suffix(':').filter(|name| !name.contains([' ', '\t']))?;
+    [".ts", ".tsx", ".js", ".jsx", ".mts", ".mjs", ".cts", ".cjs"]
+        .iter()
+        .any(|end| name.ends_with(end))
+        .then_some(name)
+}
+
+/// Leaves out the source: its lines have a number and a bar before them, and the last of them a caret below.
+fn said<'a>(block: &[&'a str]) -> Vec<&'a str> {
+    let is_source = |line: &str| {
+        let number =
+            line.trim_start().split_once(" | ").is_some_and(|(number, _)| number.parse::<u32>().is_ok());
+        number || line.trim() == "^"
+    };
+    let lines = block.iter().filter(|line| !is_source(line));
+    lines.map(|line| line.strip_prefix("  ^ ").unwrap_or(line)).collect()
+}

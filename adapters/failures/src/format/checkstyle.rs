@@ -1,0 +1,57 @@
+//! Checkstyle XML, which linters of many languages write; and that of cppcheck, where the place is told within each problem.
+
+use quick_xml::Reader;
+use quick_xml::events::Event;
+
+use super::super::draft::{Draft, Found};
+use super::Sheet;
+use super::junit::attribute;
+
+/// Reads every problem; what is no error only where nothing is one.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let Some(start) = ["<checkstyle", "<cppcheck"].iter().find_map(|root| sheet.text.find(root)) else {
+        return;
+    };
+    let mut reader = Reader::from_str(&sheet.text[start..]);
+    reader.config_mut().check_end_names = false;
+    let (mut file, mut drafts) = (String::new(), Vec::new());
+    // Only the first place of a problem is its own.
+    let mut is_placed = true;
+    while let Ok(event) = reader.read_event() {
+        match event {
+            Event::Start(tag) | Event::Empty(tag) => match tag.name().as_ref() {
+                "file" => file = attribute(&tag, "name"),
+                "error" if tag.try_get_attribute("msg").is_ok_and(|it| it.is_some()) => {
+                    let severity = attribute(&tag, "severity");
+                    let draft = Draft::diagnostic("diagnostics", "", None, &attribute(&tag, "msg"));
+                    let draft = draft.kind(&attribute(&tag, "id")).warning(severity != "error");
+                    is_placed = severity == "information";
+                    drafts.extend(Some(draft).filter(|_| !is_placed));
+                }
+                "location" if !is_placed => {
+                    is_placed = true;
+                    if let Some(draft) = drafts.pop() {
+                        let number = |name: &str| attribute(&tag, name).parse().ok();
+                        let draft = draft.at(&attribute(&tag, "file"), number("line"));
+                        drafts.push(draft.shown_at(number("column"), ""));
+                    }
+                }
+                "error" => {
+                    let number = |name: &str| attribute(&tag, name).parse().ok();
+                    let source = attribute(&tag, "source");
+                    let rule = source.rsplit_once(".rules.").map_or(&*source, |(_, rule)| rule);
+                    let message = attribute(&tag, "message");
+                    let draft = Draft::diagnostic("diagnostics", &file, number("line"), message.trim());
+                    let draft = draft.kind(rule).shown_at(number("column"), "");
+                    drafts.push(draft.warning(attribute(&tag, "severity") != "error"));
+                }
+                _ => {}
+            },
+            Event::Eof => break,
+            _ => {}
+        }
+    }
+    let is_shell = |draft: &Draft| draft.kind.contains("SC");
+    let errors = drafts.iter().any(|draft| !draft.is_warning);
+    drafts.into_iter().filter(|it| !errors || !it.is_warning || is_shell(it)).for_each(|it| found.push(it));
+}

@@ -1,0 +1,28 @@
+//! CMake: `CMake Error at file:line (command):`, and what it says indented below.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, until};
+
+static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^CMake Error(?: \(dev\))?(?: (?:at|in) (?P<file>\S+?)(?::(?P<line>\d+))?(?: \((?P<command>\S+)\))?)?:(?: (?P<what>.*))?$")
+        .expect("well formed")
+});
+
+/// Reads every error; two blank lines end what is said of one.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for (at, line) in sheet.marked() {
+        let Some(head) = HEAD.captures(line) else { continue };
+        let block = until(sheet.lines, at + 1, |line| !line.is_empty() && !line.starts_with(' '));
+        let stated = block.split(|line| line.is_empty()).find(|lines| !lines.is_empty()).unwrap_or_default();
+        let stated: Vec<&str> = stated.iter().map(|line| line.trim()).collect();
+        let text = |name: &str| head.name(name).map_or("", |it| it.as_str());
+        let what = [text("what"), &stated.join(" ")].concat();
+        let message = format!("{line}\n{}", block.join("\n"));
+        let draft = Draft::diagnostic("cmake", text("file"), text("line").parse().ok(), what.trim());
+        found.push(draft.kind(text("command")).message(message.trim_end()));
+    }
+}

@@ -1,0 +1,45 @@
+//! Criterion (C): `[FAIL] suite::test: (0.00s)`, and above it what failed, each line behind `[----]`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found, Style};
+use super::{Sheet, look_back};
+
+static PLACE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^(?P<file>\S+?):(?P<line>\d+): (?P<what>.*)$").expect("well formed"));
+
+/// Before what a test says.
+const SAID: &str = "[----] ";
+
+/// Reads every test that failed; the first assertion says why.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    if sheet.marked.is_empty() {
+        return;
+    }
+    for (at, line) in sheet.starting(b"[") {
+        let ended = line.strip_prefix("[FAIL] ").and_then(|told| told.rsplit_once(": "));
+        let Some((name, how)) = ended.filter(|(name, _)| name.contains("::")) else { continue };
+        let above = look_back(&lines[..at]).take_while(|line| line.starts_with(SAID)).count();
+        let said: Vec<&str> = lines[at - above..at].iter().map(|line| line[SAID.len()..].trim()).collect();
+        let place = said.first().and_then(|line| PLACE.captures(line));
+        let first = said.iter().skip(1).take_while(|line| !PLACE.is_match(line));
+        let why: Vec<&str> = first.copied().filter(|line| !line.is_empty()).collect();
+        let kind = match how {
+            _ if how.starts_with('(') => "assertion".to_owned(),
+            how => how.trim_end_matches(['!', ' ']).to_lowercase(),
+        };
+        // Older versions say why behind the place.
+        let stated = place.as_ref().map_or("", |place| place.name("what").map_or("", |what| what.as_str()));
+        let about = if why.is_empty() { stated.to_owned() } else { why.join(" ") };
+        let message = format!("{name}\n{}", said.join("\n"));
+        let draft = Draft::test("criterion", name, &[]).told_by(line).kind(&kind).about(&about);
+        let draft = Draft { style: Style::Values, ..draft.message(message.trim_end()) };
+        found.push(match &place {
+            Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
+            None => draft,
+        });
+    }
+}

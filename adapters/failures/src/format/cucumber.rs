@@ -1,0 +1,106 @@
+//! Cucumber: for JavaScript, a numbered list of scenarios, each with its steps; for all languages, and behave, a JSON report.
+
+use serde_json::Value;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, list, number, numbered, text, until};
+
+/// Reads the list; an item is headed `Scenario: name # file:line`, and the step that failed is marked.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let Some((start, _)) = sheet.with("Failures:").filter(|(_, line)| *line == "Failures:").last() else {
+        return;
+    };
+    for item in numbered::items(sheet.lines, start + 1, |line| line == "Warnings:" || counts(line)) {
+        let Some((name, place)) = item.head.strip_prefix("Scenario: ").and_then(|it| it.rsplit_once(" # "))
+        else {
+            continue;
+        };
+        let (file, number) = place.rsplit_once(':').unwrap_or((place, ""));
+        let steps = item.body.iter().position(|line| step(line).is_some()).unwrap_or_default();
+        let (head, below) =
+            item.body[steps..].split_first().map_or(("", &[][..]), |(head, rest)| (*head, rest));
+        let block = until(below, 0, |line| line.trim_start().starts_with("- ") && line.contains(" # "));
+        let draft = scenario(name, step(head).unwrap_or_default(), block).within(file);
+        let message = format!("{}\n{}\n{}", item.head, head.trim(), draft.message);
+        found.push(draft.at(file, number.parse().ok()).message(&message));
+    }
+}
+
+/// Makes a draft of a scenario, from the step that did not pass and what that said.
+fn scenario(name: &str, step: &str, block: &[&str]) -> Draft {
+    let draft = Draft::test("cucumber", name, block);
+    let draft = if draft.about.is_empty() { draft.about(step) } else { draft };
+    // A hook is not the step that it stands before.
+    match ["Before", "After"].iter().find(|hook| step.starts_with(*hook)) {
+        Some(hook) => {
+            let kind = format!("{hook} {}", draft.kind);
+            draft.kind(kind.trim())
+        }
+        None => draft,
+    }
+}
+
+/// Reads a document of the report: a list of features. What fails in the steps before each scenario fails in the one that they
+/// stand before.
+pub(super) fn report(document: &Value, found: &mut Found<'_>) {
+    let mut pending = Vec::new();
+    let before = found.len();
+    for feature in list(document) {
+        let mut background = None;
+        for element in list(&feature["elements"]) {
+            let all = [&element["before"], &element["steps"], &element["after"]].into_iter().flat_map(list);
+            let ended = |words: &[&str]| all.clone().find(|step| has_ended(&step["result"], words));
+            let failed = ended(&["failed", "error", "undefined", "ambiguous"]);
+            if element["type"] == "background" {
+                background = failed;
+            } else if let Some(step) = background.take().or(failed) {
+                found.push(of_report(feature, element, step));
+            } else {
+                pending.extend(ended(&["pending"]).map(|step| of_report(feature, element, step)));
+            }
+        }
+    }
+    // Only where that is strict does it fail.
+    if found.len() == before {
+        pending.into_iter().for_each(|draft| found.push(draft));
+    }
+}
+
+/// Makes a draft of a scenario with a step that failed.
+fn of_report(feature: &Value, element: &Value, step: &Value) -> Draft {
+    // behave tells place after place as `file:line`, and what was said line after line.
+    let (file, line) = match text(&element["location"]).rsplit_once(':') {
+        Some((file, line)) => (file, line.parse().ok()),
+        None => (text(&feature["uri"]), number(&element["line"])),
+    };
+    let tool = if element["location"].is_string() { "behave" } else { "cucumber" };
+    let error = &step["result"]["error_message"];
+    let said = match list(error) {
+        [] => text(error).lines().collect(),
+        lines => lines.iter().map(text).collect::<Vec<_>>(),
+    };
+    let block: Vec<&str> =
+        said.iter().map(|line| line.strip_prefix("ASSERT FAILED: ").unwrap_or(line)).collect();
+    let named = format!("{} {}", text(&step["keyword"]).trim(), text(&step["name"]));
+    let draft = scenario(text(&element["name"]), named.trim(), &block);
+    let message = format!("{named}\n{}", draft.message);
+    Draft { tool, ..draft }.within(file).at(file, line).message(message.trim())
+}
+
+/// Says whether a step ended in one of these ways.
+fn has_ended(result: &Value, words: &[&str]) -> bool {
+    words.iter().any(|word| word.eq_ignore_ascii_case(text(&result["status"])))
+}
+
+/// Returns what a step says that did not pass, without the place of its code.
+fn step(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let step = ["✖ ", "? ", "✘ "].iter().find_map(|mark| line.strip_prefix(mark))?;
+    Some(step.rsplit_once(" # ").map_or(step, |(step, _)| step))
+}
+
+/// Says whether a line counts scenarios: `4 scenarios (2 failed, 2 passed)`.
+fn counts(line: &str) -> bool {
+    let counted = line.split_once(" scenario").map(|(count, _)| count);
+    counted.is_some_and(|count| count.parse::<u32>().is_ok())
+}

@@ -1,0 +1,34 @@
+//! dart analyze and flutter analyze: `error - a.dart:3:5 - message - rule`, `error • message • a.dart:3:5 • rule`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::Sheet;
+
+static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
+    let place = |n: u32| format!(r"(?P<file{n}>[^\s:][^:]*):(?P<line{n}>\d+):(?P<column{n}>\d+)");
+    let pattern = format!(
+        r"^ *(?P<level>error|warning|info) (?:- {} - (?P<what1>.+) - (?P<rule1>\w+)|• (?P<what2>.+?) +• {} • (?P<rule2>\w+))\s*$",
+        place(1),
+        place(2),
+    );
+    Regex::new(&pattern).expect("well formed")
+});
+
+/// Reads the errors; what weighs less only where there are none.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    found.push_errors(sheet.marked().filter_map(|(_, line)| problem(line)).collect());
+}
+
+fn problem(line: &str) -> Option<Draft> {
+    let problem = PROBLEM.captures(line)?;
+    let text = |name: &str| {
+        let either = [1, 2].into_iter().find_map(|n| problem.name(&format!("{name}{n}")));
+        either.map_or("", |it| it.as_str())
+    };
+    let draft = Draft::diagnostic("dart-analyze", text("file"), text("line").parse().ok(), text("what"));
+    let draft = draft.kind(text("rule")).shown_at(text("column").parse().ok(), "");
+    Some(draft.warning(&problem["level"] != "error").message(line.trim()))
+}

@@ -1,0 +1,114 @@
+//! The common shape of diagnostics: `file:line:col: severity: message [rule]`.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::Sheet;
+use super::diagnostic::{Diagnostic, parse_at};
+
+/// Reads the diagnostics: the errors, or where none is marked as one, everything that is not a remark; and
+/// what the linker does not find.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = 0..sheet.lines.len();
+    let found_at: Vec<(usize, Diagnostic<'_>)> =
+        lines.filter_map(|at| Some((at, parse_at(sheet.lines, at)?))).collect();
+    let diagnostics = || found_at.iter().map(|(_, it)| it);
+    let links = LINKED.is_match(sheet.text);
+    let errors = links || diagnostics().any(Diagnostic::is_error);
+    let mut headers = BTreeSet::new();
+    for (at, it) in found_at.iter().filter(|(_, it)| !it.is_remark()) {
+        let derived =
+            ["(Each undeclared", "each undeclared", "In function", "+0x", "required from", "required by"];
+        if derived.iter().any(|head| it.message.starts_with(head))
+            || is_linker(&it.message)
+            || is_function(&it.message)
+            || is_trace(&it.message)
+            || (errors && it.is_warning())
+        {
+            continue;
+        }
+        // A header that is missing is missed in every file that includes it.
+        if it.severity == "fatal error"
+            && it.message.ends_with("No such file or directory")
+            && !headers.insert((&it.message, it.file))
+        {
+            continue;
+        }
+        let draft = it.draft();
+        let about = format!("{} {}", it.message, symbol(&sheet.lines[at + 1..]));
+        found.push(if it.message == "cannot find symbol" { draft.about(&about) } else { draft });
+    }
+    if links {
+        // In an object it is said by whoever wrote that.
+        for (at, line) in sheet.matching(&LINKED).filter(|(_, line)| !line.starts_with('{')) {
+            linker(line, &sheet.lines[at + 1..], found);
+        }
+    }
+    modules(sheet, found);
+}
+
+/// Says whether a line only tells in which function something is, as a frame of Elixir does: `A.f/1`.
+fn is_function(message: &str) -> bool {
+    let named = message.rsplit_once('/').filter(|(name, _)| name.contains('.') && !name.contains(' '));
+    named.is_some_and(|(_, arity)| !arity.is_empty() && arity.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Says whether a line is one of a stack, `0x1252d12 in f`, or tells what make is about to do.
+fn is_trace(message: &str) -> bool {
+    let is_of_make = message.strip_prefix("update target '").is_some_and(|rest| rest.contains("' due to"))
+        || message.strip_prefix("target '").is_some_and(|rest| rest.ends_with("' does not exist"));
+    is_of_make || (message.starts_with("0x") && message.contains(" in "))
+}
+
+/// javac tells which symbol it is below the source text.
+fn symbol<'a>(below: &[&'a str]) -> &'a str {
+    const LINES: usize = 4;
+    below
+        .iter()
+        .take(LINES)
+        .find_map(|line| line.trim_start().strip_prefix("symbol:"))
+        .unwrap_or_default()
+        .trim()
+}
+
+/// What linkers say, in one search.
+static LINKED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new("undefined reference to|multiple definition of|undefined symbol: |duplicate symbol|cannot find -l|unable to find library -l").expect("well formed")
+});
+
+fn is_linker(line: &str) -> bool {
+    LINKED.is_match(line)
+}
+
+/// Reads what the linker complains of: the symbol, and the source file where it is named, which lld says below.
+fn linker(line: &str, below: &[&str], found: &mut Found<'_>) {
+    static SYMBOL: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?P<what>undefined reference to|multiple definition of|undefined symbol:|duplicate symbol:?|cannot find|unable to find library) ?[`'‘]?(?P<name>[^\s'’;:]+(?:::[^\s'’;:]+)*)").expect("well formed")
+    });
+    static SOURCE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?:^|[\s/(])(?P<file>[\w./+-]+\.(?:c|cc|cpp|cxx|C|m|mm|rs|f90|s|S|h|hpp))[:(]")
+            .expect("well formed")
+    });
+    let Some(symbol) = SYMBOL.captures(line) else { return };
+    let places = below.iter().take_while(|line| line.starts_with(">>> "));
+    let mut named = [line].into_iter().chain(places.copied()).filter_map(|line| SOURCE.captures(line));
+    let file = named.next().map_or_else(String::new, |it| it["file"].to_owned());
+    let what = format!("{} {}", symbol["what"].trim_end_matches(':'), &symbol["name"]);
+    found.push(Draft::diagnostic("diagnostics", &file, None, &what).kind("link").message(line));
+}
+
+/// Reads what go says of a module that is not required: it has no position, or one without a severity.
+fn modules(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for (_, line) in sheet.starting(b"g").filter(|(_, line)| line.starts_with("go: ")) {
+        let what = line["go: ".len()..].trim();
+        if !["downloading ", "finding ", "found ", "added ", "upgraded "]
+            .iter()
+            .any(|head| what.starts_with(head))
+        {
+            found.push(Draft::diagnostic("diagnostics", "go.mod", None, what).message(line));
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! xo, tsd and others with the reporter `eslint-formatter-pretty`: the place of the first problem as a headline, and each problem
+//! below it behind a mark.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::numbered;
+use super::Sheet;
+
+static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^  (?P<mark>[✖×⚠‼])\s+(?P<line>\d+):(?P<column>\d+)\s\s+(?P<what>\S.*?)(?:\s\s+(?P<rule>[\w@][\w@/-]*))?\s*$")
+        .expect("well formed")
+});
+
+/// Reads the errors; the warnings only when there is nothing else that failed.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let (mut drafts, mut head, mut read) = (Vec::new(), None::<(&str, &str)>, 0);
+    for (at, line) in sheet.marked() {
+        let named = sheet.lines[read..at].iter().rev().find_map(|line| Some((*line, file(line)?)));
+        head = named.or(head);
+        read = at;
+        let (Some((_, file)), Some(problem)) = (head, PROBLEM.captures(line)) else { continue };
+        let text = |name: &str| problem.name(name).map_or("", |it| it.as_str());
+        let draft = Draft::diagnostic("eslint", file, text("line").parse().ok(), text("what"));
+        let first = named.map_or(line, |(head, _)| head);
+        let draft =
+            draft.kind(text("rule")).shown_at(text("column").parse().ok(), "").told_by(first).up_to(line);
+        drafts.push(draft.warning(matches!(text("mark"), "⚠" | "‼")).message(line.trim()));
+    }
+    found.push_errors(drafts);
+}
+
+/// Returns the file of a headline, `  src/a.js:3:5`.
+fn file(line: &str) -> Option<&str> {
+    let (place, _) = numbered(line.strip_prefix("  ")?.trim_end())?;
+    let (file, _) = numbered(place)?;
+    file.starts_with(|c: char| !c.is_whitespace()).then_some(file)
+}

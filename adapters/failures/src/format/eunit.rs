@@ -1,0 +1,47 @@
+//! EUnit (Erlang): `module: this_test...*failed*`, and below it a stack and what was raised.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found, Style};
+use super::{Sheet, until};
+
+static FAILED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"^ *(?:(?P<module>[a-z][\w@]*):(?:\d+:)? )?(?P<name>\S.*?)\.\.\.(?:\[[\d.]+ m?s\] )?\*failed\*$",
+    )
+    .expect("well formed")
+});
+
+static PLACE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\((?P<file>[\w@./-]+\.erl), line (?P<line>\d+)\)").expect("well formed"));
+
+static RAISED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^\*\*(?P<class>\w+):\{?'?(?P<kind>\w+)").expect("well formed"));
+
+static EXPRESSION: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"\{expression,\s*"(?P<code>(?:[^"\\]|\\.)*)""#).expect("well formed"));
+
+/// Reads what stands below each test that failed.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for (at, line) in sheet.marked() {
+        let Some(failed) = FAILED.captures(line) else { continue };
+        let block = until(sheet.lines, at + 1, |line| line.is_empty() || line.ends_with("...*failed*"));
+        let raised = block.iter().find_map(|line| RAISED.captures(line));
+        // What is raised without an assertion is printed on lines of its own.
+        let Some(raised) = raised else { continue };
+        let place = block.iter().find_map(|line| PLACE.captures(line));
+        let text = block.join("\n");
+        // The code is source text, and says which assertion it is.
+        let code = EXPRESSION.captures(&text).map_or_else(String::new, |it| it["code"].to_owned());
+        let module = failed.name("module").map_or("", |module| module.as_str());
+        let name = [module, &failed["name"]].iter().filter(|it| !it.is_empty()).copied().collect::<Vec<_>>();
+        let draft = Draft::test("eunit", &name.join(":"), block).kind(&raised["kind"]);
+        let draft = Draft { style: Style::Diagnostic, ..draft }.about(&code).headed(line.trim());
+        found.push(match place {
+            Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
+            None => draft,
+        });
+    }
+}

@@ -1,0 +1,307 @@
+//! go test: `--- FAIL: Name (0.00s)`, packages that do not build, binaries that die.
+
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::super::draft::{Draft, Found};
+use super::super::listing::{Ending, Tell};
+use super::super::page::{Cut, Page};
+use super::super::reason::{begins, indentation};
+use super::go_lines::{End, ends, heads};
+use super::{Sheet, diagnostic, gotestsum, places, until, without_time};
+
+pub(super) const TOOL: &str = "go-test";
+
+/// Reads the failures of each package, whose line comes after them.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let mut start = 0;
+    // gotestsum lists below which tests failed.
+    let listed = LazyCell::new(|| gotestsum::packages(sheet));
+    let is_listed = |package| gotestsum::ends(package).chain([package]).any(|end| listed.contains(end));
+    for end in ends(sheet.own) {
+        for (at, line) in places(b"#", &sheet.firsts[start..end.at]).map(|at| (start + at, lines[start + at]))
+        {
+            if let Some(package) = line.strip_prefix("# ") {
+                built(package, &lines[at + 1..], found);
+            }
+        }
+        if let Some(result) = end.result {
+            let failed = heads(sheet.own.part(start..end.at));
+            if !failed.is_empty() || !is_listed(end.package) {
+                told(end.package, result, &lines[start..end.at], &failed, found);
+            }
+        }
+        found.printed(printed(sheet, start..end.at));
+        start = end.at + 1;
+    }
+    for at in places(b"#", &sheet.firsts[start..]) {
+        if let Some(package) = lines[start + at].strip_prefix("# ") {
+            built(package, &lines[start + at + 1..], found);
+        }
+    }
+}
+
+/// Returns what the tests of a package printed. Without `-v` that stands above their names too, where also the command
+/// before may have printed, but not once another package has ended.
+fn printed<'s>(sheet: &Sheet<'s>, own: Range<usize>) -> &'s [&'s str] {
+    let follows = own.start > 0;
+    let mut begun = places(b"=-", &sheet.begins[own.clone()]).map(|at| own.start + at);
+    let mark = begun.find(|at| sheet.lines[*at].starts_with("=== ") || failed(sheet.lines[*at]).is_some());
+    mark.map_or(&[], |mark| &sheet.lines[if follows { own.start } else { mark }..own.end])
+}
+
+/// Reads the diagnostics of a package that does not build.
+fn built(package: &str, lines: &[&str], found: &mut Found<'_>) {
+    if !package.starts_with(|c: char| c.is_alphanumeric()) {
+        return;
+    }
+    for diagnostic in lines.iter().map_while(|line| diagnostic::parse(line)) {
+        found.push(diagnostic.draft());
+    }
+}
+
+/// Reads what a package printed.
+pub(super) fn package(package: &str, result: &str, lines: &[&str], found: &mut Found<'_>) {
+    let was_run = was_run(lines);
+    let heads = lines.iter().enumerate().filter_map(|(at, line)| Some((at, failed(line)?)));
+    let heads: Vec<(usize, &str)> = heads.filter(|(_, name)| was_run(name)).collect();
+    told(package, result, lines, &heads, found);
+}
+
+/// Reads what stands between the line of one package and that of the next; on the `heads` it tells of failed tests.
+fn told(package: &str, result: &str, lines: &[&str], heads: &[(usize, &str)], found: &mut Found<'_>) {
+    let before = found.len();
+    let parents: BTreeSet<&str> =
+        heads.iter().flat_map(|(_, name)| name.match_indices('/').map(|(at, _)| &name[..at])).collect();
+    let logged = LazyCell::new(|| logged(lines));
+    for (at, name) in heads {
+        let block = block(lines, *at, |name| logged.get(name).cloned().unwrap_or_default());
+        // A parent fails because one below it does, unless it says something of its own.
+        let own = block.iter().any(|line| !line.trim().is_empty());
+        if !parents.contains(name) || own {
+            let name = if package.is_empty() { (*name).to_owned() } else { format!("{package}.{name}") };
+            found.push(Draft::test(TOOL, &name, &block).message(&format!(
+                "{}\n{}",
+                lines[*at].trim(),
+                block.join("\n")
+            )));
+        }
+    }
+    let verdict = result.split_once(['\t', ' ']).map_or("", |(_, verdict)| verdict.trim());
+    // `[build failed]` has its diagnostics above; so has `[setup failed]`, but for a missing module.
+    if found.len() == before && !verdict.starts_with("[build failed") && !verdict.starts_with("[setup failed")
+    {
+        died(package, lines, result, found);
+    }
+}
+
+/// A test binary that left in the middle names no test.
+pub(super) fn died(package: &str, lines: &[&str], result: &str, found: &mut Found<'_>) {
+    let panic =
+        lines.iter().rposition(|line| line.starts_with("panic: ") || line.starts_with("fatal error: "));
+    let status =
+        lines.iter().rev().find(|line| line.starts_with("exit status ") || line.starts_with("signal: "));
+    let running = panic.map(|at| running(package, &lines[at..])).unwrap_or_default();
+    if let Some(at) = panic.filter(|_| !running.is_empty()) {
+        for test in running {
+            let draft = Draft::test(TOOL, &format!("{package}.{test}"), &lines[at..]);
+            found.push(draft.at(package, None));
+        }
+        return;
+    }
+    let draft = match (panic, status) {
+        (Some(at), _) => Draft::process(TOOL, "", &lines[at..]),
+        (None, Some(status)) => {
+            Draft::process(TOOL, status.split(" (").next().unwrap_or_default(), &[]).message(status)
+        }
+        (None, None) => Draft::process(TOOL, "package failed", &[]).message(result),
+    };
+    let file = draft.file.clone().unwrap_or_else(|| package.to_owned());
+    let line = draft.line;
+    found.push(draft.at(&file, line));
+}
+
+/// Returns the tests that ran into the time limit, of which a panic tells: it lists them, and in older versions
+/// their stacks are all there is.
+fn running<'a>(package: &str, lines: &[&'a str]) -> Vec<&'a str> {
+    if !lines[0].contains("test timed out after") {
+        return Vec::new();
+    }
+    if lines.get(1) == Some(&"running tests:") {
+        let names =
+            until(lines, 2, |line| !line.starts_with('\t')).iter().map(|line| without_time(line.trim()));
+        let names: Vec<&str> = names.collect();
+        // Whoever runs a subtest waits for it.
+        let waits =
+            |name: &str| names.iter().any(|it| it.strip_prefix(name).is_some_and(|it| it.starts_with('/')));
+        return names.iter().copied().filter(|name| !waits(name)).collect();
+    }
+    // Below a test is the runner; below `TestMain` is the program.
+    let own = lines
+        .windows(3)
+        .filter(|frame| frame[1].contains("_test.go:") && frame[2].starts_with("testing.tRunner("));
+    let named = own.filter_map(|frame| frame[0].strip_prefix(package)?.strip_prefix('.'));
+    let named = named.map(|name| name.split(['.', '(']).next().unwrap_or_default());
+    let tests: BTreeSet<&str> = named.filter(|name| name.starts_with("Test")).collect();
+    tests.into_iter().collect()
+}
+
+/// Returns whether a test of this name was run, where `-v` tells so: a test may print what looks like the end of another.
+pub(crate) fn was_run<'a>(lines: &[&'a str]) -> impl Fn(&str) -> bool + use<'a> {
+    let begun = lines.iter().filter_map(|line| line.strip_prefix("=== RUN")).map(str::trim);
+    let begun: BTreeSet<&str> = begun.collect();
+    move |name| begun.is_empty() || begun.contains(name)
+}
+
+/// Returns the packages that say that they have no tests, or ran none.
+pub(crate) fn empty<'a>(lines: &[&'a str]) -> impl Iterator<Item = &'a str> {
+    let said = |line: &'a str| {
+        let without = line.strip_prefix("?   \t").and_then(|rest| rest.strip_suffix("\t[no test files]"));
+        let ran_none = || line.strip_prefix("ok  \t")?.strip_suffix("[no tests to run]")?.split('\t').next();
+        without.or_else(ran_none)
+    };
+    lines.iter().filter_map(move |line| said(line)).collect::<Vec<_>>().into_iter()
+}
+
+/// Says whether a test, by its full name, is of this package and not of one below it.
+pub(crate) fn is_in(test: &str, package: &str) -> bool {
+    let name = test.strip_prefix(package).and_then(|rest| rest.strip_prefix('.'));
+    name.is_some_and(|name| {
+        ["Test", "Example", "Fuzz", "Benchmark"].iter().any(|begin| name.starts_with(begin))
+    })
+}
+
+/// Says whether the last word about a package is that it failed. It is the tool's own: an exit code is lost in a pipe.
+pub(crate) fn fails(pages: &[Page<'_>; 2]) -> bool {
+    packages(pages).values().any(|fails| *fails)
+}
+
+/// Returns the packages of which the last word is that they passed, whatever was said before: they were tried again.
+pub(crate) fn mended(pages: &[Page<'_>; 2]) -> Vec<String> {
+    let passed = packages(pages).into_iter().filter(|(_, fails)| !fails);
+    passed.map(|(package, _)| package).collect()
+}
+
+fn packages(pages: &[Page<'_>; 2]) -> BTreeMap<String, bool> {
+    let mut packages = BTreeMap::new();
+    for page in pages {
+        let cut = page.cut();
+        packages
+            .extend(ends(cut.own()).into_iter().map(|end| (end.package.to_owned(), end.result.is_some())));
+    }
+    packages
+}
+
+/// Returns the name on a line `--- FAIL: Name (0.00s)`, or `--- FAIL: BenchmarkName-8`.
+fn failed(line: &str) -> Option<&str> {
+    ended(line).filter(|(_, ending)| *ending == Ending::Failed).map(|(name, _)| name)
+}
+
+/// Returns the name on a line like `--- PASS: Name (0.00s)`, and how the test ended.
+pub(super) fn ended(line: &str) -> Option<(&str, Ending)> {
+    if begins(line) != Some(b'-') {
+        return None;
+    }
+    let (word, name) = line.trim_start_matches(' ').strip_prefix("--- ")?.split_once(": ")?;
+    let ending = match word {
+        "PASS" => Ending::Passed,
+        "FAIL" => Ending::Failed,
+        "SKIP" => Ending::Excused,
+        _ => return None,
+    };
+    let bare = without_time(name);
+    let ended = (bare.len() < name.len()).then_some((bare, ending));
+    ended.or_else(|| Some((benchmark(name)?, ending)))
+}
+
+/// Returns the name of a benchmark, behind which no time stands, but perhaps of how many processors.
+fn benchmark(name: &str) -> Option<&str> {
+    let name = name.trim_end();
+    let is_one = name.starts_with("Benchmark") && !name.contains(char::is_whitespace);
+    let behind = name.rsplit_once('-').filter(|(_, count)| count.bytes().all(|byte| byte.is_ascii_digit()));
+    is_one.then(|| behind.map_or(name, |(name, _)| name))
+}
+
+/// Tells how the tests ended that are named, under the names of their packages, whose lines come after them. Of one that was
+/// begun, the end may stand behind what it printed.
+pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
+    let mut named: BTreeMap<&str, Ending> = BTreeMap::new();
+    let was_run = was_run(lines);
+    let cut = Cut::new(lines.to_vec());
+    let mut ends = ends(cut.own()).into_iter().peekable();
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(End { package, .. }) = ends.next_if(|end| end.at == at) {
+            for (name, ending) in std::mem::take(&mut named) {
+                tell(TOOL, &format!("{package}.{name}"), ending);
+            }
+        }
+        if let Some(name) = line.strip_prefix("=== RUN") {
+            named.entry(name.trim()).or_insert(Ending::Ran);
+        }
+        named.extend(ended(line).filter(|(name, _)| was_run(name)));
+    }
+    named.into_iter().for_each(|(name, ending)| tell(TOOL, name, ending));
+}
+
+/// Returns what was logged under a head. With `-v` it stands above: after the test was run.
+fn block<'a>(lines: &[&'a str], head: usize, logged: impl FnOnce(&str) -> Vec<&'a str>) -> Vec<&'a str> {
+    let depth = indentation(lines[head]);
+    let is_mark = |line: &str| {
+        ["--- ", "=== ", "FAIL", "PASS", "ok  \t", "coverage:"]
+            .iter()
+            .any(|mark| line.trim_start().starts_with(mark))
+    };
+    // Of an example that prints something else, what it printed follows at the margin.
+    let example = lines.get(head + 1).is_some_and(|line| *line == "got:");
+    let panic = lines.get(head + 1).is_some_and(|line| line.starts_with("panic: "));
+    let below = until(lines, head + 1, |line| {
+        is_mark(line) || (!example && !panic && indentation(line) <= depth && !line.trim().is_empty())
+    });
+    if below.iter().any(|line| !line.trim().is_empty()) {
+        let behind = &lines[head + 1 + below.len()..];
+        return [below, died_behind(failed(lines[head]).unwrap_or_default(), behind)].concat();
+    }
+    failed(lines[head]).map(logged).unwrap_or_default()
+}
+
+/// Returns the panic of the test whose log ends here: it stands at the margin, and the runner has passed it on or its stack
+/// names the test. Any other is of a test that runs beside it.
+fn died_behind<'s, 'a>(test: &str, lines: &'s [&'a str]) -> &'s [&'a str] {
+    const STACK: usize = 40;
+    let function = test.split('/').next().unwrap_or_default();
+    let called = [format!(".{function}("), format!(".{function}.func")];
+    let is_own =
+        |line: &str| line.contains("[recovered") || called.iter().any(|it| line.contains(it.as_str()));
+    let is_panic = lines.first().is_some_and(|line| line.starts_with("panic: "));
+    if is_panic && lines.iter().take(STACK).any(|line| is_own(line)) {
+        until(lines, 0, |line| line.starts_with("FAIL") || line.starts_with("--- "))
+    } else {
+        &[]
+    }
+}
+
+/// Returns what a test logged behind what it printed without an end of line: `loading...    a_test.go:3: got 1`.
+fn behind_print(line: &str) -> Option<&str> {
+    let place = line.find("_test.go:")?;
+    line[..place].rfind("    ").map(|at| &line[at..])
+}
+
+/// Returns what each test logged while it ran, as `-v` prints it above the results.
+fn logged<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, Vec<&'a str>> {
+    let mut logged: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut inside = "";
+    for line in lines {
+        if let Some(marked) = line.strip_prefix("=== ") {
+            inside = marked.split_ascii_whitespace().nth(1).unwrap_or_default();
+        } else if ended(line).is_some_and(|(name, _)| inside.starts_with(name)) {
+            inside = "";
+        } else if !inside.is_empty() && line.starts_with("    ") {
+            logged.entry(inside).or_default().push(line);
+        } else if let Some(line) = behind_print(line).filter(|_| !inside.is_empty()) {
+            logged.entry(inside).or_default().push(line);
+        }
+    }
+    logged
+}

@@ -1,0 +1,124 @@
+//! GoogleTest, and cmocka, which prints alike.
+
+use std::cell::LazyCell;
+use std::collections::BTreeMap;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, look, look_back, until, without_time};
+
+/// Reads the block between `[ RUN ]` and `[ FAILED ]` of each test; a test that never ended took the
+/// process down.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let mut running: Option<(usize, &str)> = None;
+    // In brief mode only failures are printed, without a line where they begin; up to where there is none.
+    let (mut since, mut none_up_to) = (0, 0);
+    let last = LazyCell::new(|| ends(sheet));
+    let tells_begins =
+        sheet.starting(b"[").any(|(_, line)| line.starts_with("[----------] ") || is_begin(line));
+    for (at, line) in sheet.starting(b"[") {
+        if let Some(name) = line.strip_prefix("[ RUN      ] ").filter(|_| tells_begins) {
+            running = Some((at, name.trim()));
+        } else if let Some(name) = suite(line) {
+            let block = around_tests(&lines[..at], name);
+            found.push(Draft::test("gtest", name, block).kind("setup").headed(line));
+        } else if let Some(rest) = line.strip_prefix("[  FAILED  ] ") {
+            let name = name(rest);
+            let start = match running {
+                Some((start, of)) if of == name => start + 1,
+                // A test may print such a line itself; then there is no failure above it.
+                None if lines[none_up_to.max(since)..at].iter().any(|line| line.ends_with(": Failure")) => {
+                    since
+                }
+                None => {
+                    none_up_to = at;
+                    continue;
+                }
+                Some(_) => continue,
+            };
+            push(name, &lines[start..at], line, found);
+            running = None;
+            since = at + 1;
+        } else if let Some(name) =
+            line.strip_prefix("[  ERROR   ] ").filter(|name| could_not_begin(lines, at, name))
+        {
+            let message = format!("{}\n{line}", lines[at - 1]);
+            found.push(Draft::test("gtest", name, &[]).kind("setup").message(&message));
+            running = running.filter(|(_, of)| *of != name.trim());
+        } else if let Some(rest) = line.strip_prefix("[       OK ] ").or(line.strip_prefix("[  SKIPPED ] ")) {
+            // A test may print such a line itself.
+            if running.is_some_and(|(_, name)| name == without_time(rest)) {
+                running = None;
+            }
+            since = at + 1;
+        } else if line.starts_with("[=====") || line.starts_with("[-----") {
+            since = at + 1;
+            // Another process begins: the test that runs started it, or came to no end.
+            let is_over = |name: &str| is_begin(line) && last.get(name).is_none_or(|end| *end < at);
+            if let Some((start, name)) = running.take_if(|(_, name)| is_over(name)) {
+                crashed(name, &lines[start..], found);
+            }
+        }
+    }
+    if let Some((at, name)) = running {
+        crashed(name, &lines[at..], found);
+    }
+}
+
+/// A test that begins with the first of these lines, and took the process down.
+fn crashed(name: &str, lines: &[&str], found: &mut Found<'_>) {
+    let block = until(lines, 1, |line| line.starts_with("[=====") || line.starts_with("make"));
+    let message = format!("{}\n{}", lines[0], block.join("\n"));
+    found.push(Draft::test("gtest", name, &[]).kind("crash").message(&message));
+}
+
+/// Says whether a process begins with a line.
+fn is_begin(line: &str) -> bool {
+    line.starts_with("[==========] Running ")
+}
+
+/// Returns the last line in which each test ends.
+fn ends<'a>(sheet: &Sheet<'a>) -> BTreeMap<&'a str, usize> {
+    const ENDS: [&str; 3] = ["[       OK ] ", "[  FAILED  ] ", "[  SKIPPED ] "];
+    let ended = |line: &'a str| ENDS.iter().find_map(|end| line.strip_prefix(end)).map(name);
+    sheet.starting(b"[").filter_map(|(at, line)| Some((ended(line)?, at))).collect()
+}
+
+/// Takes off what stands behind the name of a test: its parameters, and how long it took.
+fn name(ended: &str) -> &str {
+    without_time(ended.split(", where ").next().unwrap_or(ended))
+}
+
+/// Returns the suite that the list at the end names as failed, and none of its tests.
+fn suite(line: &str) -> Option<&str> {
+    let (name, what) = line.strip_prefix("[  FAILED  ] ")?.split_once(": ")?;
+    (what.starts_with("SetUpTest") && what.contains(" or TearDownTest")).then_some(name)
+}
+
+/// Returns what was printed before the first test of a suite if something failed there, else what was printed behind the last.
+fn around_tests<'s, 'a>(lines: &'s [&'a str], suite: &str) -> &'s [&'a str] {
+    let is_head = |line: &&str| {
+        let named = line.strip_prefix("[----------] ").and_then(|rest| rest.split_once(" from "));
+        named.is_some_and(|(_, rest)| rest.split([' ', ',']).next() == Some(suite))
+    };
+    let mut heads = look(lines).enumerate().filter(|(_, line)| is_head(line)).map(|(at, _)| at);
+    let (start, end) = (heads.next().unwrap_or(lines.len()), heads.next().unwrap_or(lines.len()));
+    let is_own = |line: &str| line.starts_with('[');
+    let before = until(lines, start + 1, is_own);
+    let last = look_back(&lines[..end]).position(|line| is_own(line)).map_or(end, |up| end - 1 - up);
+    let fails = before.iter().any(|line| line.ends_with(": Failure"));
+    if fails { before } else { until(lines, last + 1, is_own) }
+}
+
+/// Says whether cmocka could not begin a test: it says so in the line above.
+fn could_not_begin(lines: &[&str], at: usize, name: &str) -> bool {
+    !name.starts_with("--- ") && at > 0 && lines[at - 1].starts_with("Could not run ")
+}
+
+fn push(name: &str, block: &[&str], line: &str, found: &mut Found<'_>) {
+    // cmocka may say why on the other stream, where nobody knows of which test.
+    let elsewhere = block.iter().any(|line| line.starts_with("[  ERROR   ] "));
+    let draft = Draft::test("gtest", name, if elsewhere { &[] } else { block });
+    let told = if elsewhere { block.join("\n") } else { draft.message.clone() };
+    found.push(draft.message(&format!("{told}\n{line}")));
+}

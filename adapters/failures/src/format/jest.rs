@@ -1,0 +1,186 @@
+//! jest.
+
+use std::sync::LazyLock;
+
+use memchr::memmem;
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::super::listing::{Ending, Tell};
+use super::super::reason::indentation;
+use super::{Sheet, until, without_time};
+
+const TOOL: &str = "jest";
+
+/// What jest says where a test ends the process, which takes the summary with it unless another process runs that test.
+const EXITED: &str = "process.exit called with ";
+
+/// How the list of what is still open begins.
+const OPEN_HANDLES: &str = "Jest has detected the following ";
+
+/// The first byte of `●`.
+const BULLET: u8 = "●".as_bytes()[0];
+
+/// Reads the blocks under `●`, each below the `FAIL` of its file.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let is_summary = |line: &str| line.starts_with("Test Suites:") || line.starts_with("Tests:");
+    let is_own = |(_, line): (usize, &str)| is_summary(line) || bulleted(line).is_some_and(is_exit);
+    if !sheet.beginning(&[b'T', BULLET]).any(is_own) && !breaks_off(sheet) {
+        return settings(sheet, found);
+    }
+    let ends = |line: &str| bulleted(line).is_some() || (!line.is_empty() && indentation(line) <= 1);
+    let mut file = None;
+    let handles = sheet.starting(b"J").find(|(_, line)| line.starts_with(OPEN_HANDLES)).map(|(at, _)| at);
+    for (at, line) in sheet.beginning(&[b'F', b'P', BULLET]) {
+        // What keeps the process from its end fails no test.
+        if line.starts_with("  ●  ") && handles.is_some_and(|above| above < at) {
+            continue;
+        }
+        if let Some((failed, name)) = headline(line) {
+            file = failed.then(|| {
+                let below = until(lines, at + 1, |line| headline(line).is_some());
+                file_of(name, sheet.between(at + 1, at + 1 + below.len()))
+            });
+        } else if let Some(name) = bulleted(line) {
+            // A name of several lines has its end above the first blank one.
+            let more = until(lines, at + 1, |line| line.trim().is_empty() || line.starts_with(' '));
+            let name = [name].iter().chain(more).copied().collect::<Vec<_>>().join(" ");
+            let name = name.trim();
+            let block = until(lines, at + 1 + more.len(), ends);
+            if is_exit(name) {
+                let draft = Draft::process(TOOL, "process.exit", block);
+                found.push(draft.message(&format!("● {name}\n{}", block.join("\n"))));
+            } else if let Some(file) = file.filter(|_| !line.ends_with(" ● Console")) {
+                push(file, name, block, found);
+            }
+        }
+    }
+}
+
+/// Says whether a file stands there with why its tests failed, and where in it: what ends the process takes the summary with it.
+fn breaks_off(sheet: &Sheet<'_>) -> bool {
+    let mut file = None;
+    sheet.beginning(&[b'F', BULLET]).any(|(at, line)| {
+        if let Some((true, name)) = headline(line) {
+            file = Some(file_of(name, ""));
+        }
+        let block =
+            || until(sheet.lines, at + 1, |line| bulleted(line).is_some() || headline(line).is_some());
+        let place = || file.map(|file| format!("({file}:"));
+        bulleted(line).is_some()
+            && place().is_some_and(|place| block().iter().any(|line| line.contains(&place)))
+    })
+}
+
+/// Reads how each test ended that stands below the headline of its file: with `--verbose`, and where there is one file.
+pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
+    let mut file = None;
+    let mut groups: Vec<(usize, &str)> = Vec::new();
+    for line in lines {
+        if let Some((_, name)) = headline(line) {
+            (file, groups) = (Some(file_of(name, "")), Vec::new());
+            continue;
+        }
+        let Some(within) = file else { continue };
+        let depth = indentation(line);
+        if depth < 2 || line.trim().is_empty() {
+            // The list ends at the first line that is not set in.
+            file = None;
+            continue;
+        }
+        groups.retain(|(at, _)| *at < depth);
+        let Some((name, ending)) = ended(line.trim()) else {
+            groups.push((depth, line.trim()));
+            continue;
+        };
+        let path: Vec<&str> =
+            [within].into_iter().chain(groups.iter().map(|(_, group)| *group)).chain([name]).collect();
+        tell(TOOL, &path.join(" › "), ending);
+    }
+}
+
+/// Returns the test that a line of the list is about, and how it ended.
+fn ended(line: &str) -> Option<(&str, Ending)> {
+    const MARKS: [(&str, Ending); 6] = [
+        ("✓ ", Ending::Passed),
+        ("√ ", Ending::Passed),
+        ("✕ ", Ending::Failed),
+        ("× ", Ending::Failed),
+        ("○ skipped ", Ending::Excused),
+        ("✎ todo ", Ending::Excused),
+    ];
+    let (name, ending) = MARKS.iter().find_map(|(mark, ending)| Some((line.strip_prefix(mark)?, *ending)))?;
+    Some((without_time(name), ending))
+}
+
+/// Reads what is wrong with the settings, which is said before anything is run: `● Validation Error:`.
+fn settings(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let wrong =
+        sheet.starting(&[BULLET]).filter_map(|(at, line)| Some((at, line, line.strip_suffix(" Error:")?)));
+    for (at, line, head) in wrong {
+        let block =
+            until(sheet.lines, at + 1, |line| line.trim_start().starts_with("Configuration Documentation:"));
+        let kind = format!("{} error", head.trim_start_matches(['●', ' ']));
+        found.push(Draft::process(TOOL, &kind.to_lowercase(), block).told_by(line));
+    }
+}
+
+/// Returns the name of what a block is about that begins so.
+fn bulleted(line: &str) -> Option<&str> {
+    line.strip_prefix("  ● ").map(str::trim)
+}
+
+fn is_exit(name: &str) -> bool {
+    name.starts_with(EXITED)
+}
+
+/// Returns whether the tests of a file failed, and what names it; `None` for any other line.
+fn headline(line: &str) -> Option<(bool, &str)> {
+    let line = line.strip_prefix(' ').unwrap_or(line);
+    let failed = line.strip_prefix("FAIL ").map(|name| (true, name));
+    failed.or_else(|| Some((false, line.strip_prefix("PASS ")?)))
+}
+
+/// Returns the file of a headline: behind the name of its project, if there is one, and without the time. `below` is what
+/// stands below the headline.
+fn file_of<'a>(headline: &'a str, below: &str) -> &'a str {
+    /// The name of a project has so many words at most.
+    const WORDS_MAX: usize = 4;
+    let headline = headline.trim().split(" (").next().unwrap_or_default();
+    let behind = headline.match_indices(' ').map(|(at, _)| headline[at + 1..].trim_start());
+    // A name may hold blanks, and so may a path, but a frame names the path alone.
+    let is_named = |file: &&str| memmem::find(below.as_bytes(), format!("({file}:").as_bytes()).is_some();
+    let file = Some(headline).filter(|file| !file.contains(' '));
+    let file = file.or_else(|| behind.take(WORDS_MAX).find(is_named));
+    let file = file.or_else(|| headline.rsplit_once("  ").map(|(_, file)| file)).unwrap_or(headline);
+    file.strip_prefix("./").unwrap_or(file)
+}
+
+fn push(file: &str, name: &str, block: &[&str], found: &mut Found<'_>) {
+    if name == "Console"
+        || name.starts_with("Cannot log after tests are done")
+        || name.starts_with("Obsolete")
+    {
+        return;
+    }
+    let whole_file = name == "Test suite failed to run";
+    let full = format!("{file} › {name}");
+    let mut draft = Draft::test(TOOL, &full, block);
+    let message = format!("FAIL {file}\n● {name}\n{}", draft.message);
+    let line = draft.line.filter(|_| draft.file.as_deref() == Some(file));
+    if whole_file {
+        draft.test = None;
+    } else if let Some(source) = asserted(block) {
+        draft.about = format!("{} | {source}", draft.about);
+    }
+    found.push(draft.at(file, line).message(&message));
+}
+
+/// Returns the source line that jest points at: which assertion of the test it was.
+fn asserted<'a>(block: &[&'a str]) -> Option<&'a str> {
+    static POINTED: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^\s*>\s*\d+ \| (?P<source>.*)$").expect("well formed"));
+    let found = block.iter().find_map(|line| POINTED.captures(line))?;
+    Some(found.name("source")?.as_str().trim())
+}

@@ -1,0 +1,35 @@
+//! Test of Julia: `set: Test Failed at a.jl:3`, and below it the expression and its value.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found, Style};
+use super::{Sheet, until};
+
+static FAILED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<name>\S.*?): (?P<kind>Test Failed|Error During Test|Unexpected Pass|Test errored) at (?P<file>\S.*):(?P<line>\d+)$")
+        .expect("well formed")
+});
+
+/// Reads what stands below each test that failed, up to its stack. A test has no name but that of its set: the expression is
+/// source text, and says which it is.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for (at, line) in sheet.marked() {
+        let Some(failed) = FAILED.captures(line) else { continue };
+        let block = until(sheet.lines, at + 1, |line| {
+            let trimmed = line.trim_start();
+            trimmed.starts_with("Stacktrace:")
+                || trimmed.starts_with("Test Summary:")
+                || FAILED.is_match(line)
+        });
+        let expression = block.iter().find_map(|line| line.trim_start().strip_prefix("Expression: "));
+        // Of one that raised something, what it is stands on the next line.
+        let raised = block.iter().skip_while(|line| !line.contains("Expression: ")).nth(1);
+        let raised = raised.filter(|_| &failed["kind"] == "Error During Test").map_or("", |line| line.trim());
+        let draft = Draft { style: Style::Diagnostic, ..Draft::test("julia", &failed["name"], block) };
+        let draft =
+            draft.kind(&failed["kind"]).about(&format!("{} {raised}", expression.unwrap_or_default()));
+        found.push(draft.at(&failed["file"], failed["line"].parse().ok()).headed(line));
+    }
+}

@@ -1,0 +1,538 @@
+//! JUnit XML, in the dialects that tools write.
+//!
+//! | tool | class | name | what is particular |
+//! |---|---|---|---|
+//! | pytest | dotted module | test\[param\] | a file that cannot be collected is a case |
+//! | nextest | crate or crate::binary | test | the message is only a place, the text is in the body |
+//! | node | "test" | bare name, nested in suites | an entry for each parent |
+//! | vitest, deno, bats | file | name | |
+//! | GoogleTest | suite | test | |
+//! | CTest | as the name | name | an output, and how the test ended or nothing; what could not start is skipped |
+//! | Surefire | class | method(params) | |
+//! | Playwright | file | suite › test | a suite for each file and project, which is its host |
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+
+use super::super::draft::{Draft, Found};
+use super::super::listing::{Ending, Tell};
+use super::super::reason::numbered;
+use super::{Sheet, diagnostic};
+
+/// A test case while it is read.
+#[derive(Default)]
+struct Case {
+    class: String,
+    name: String,
+    file: String,
+    line: Option<u32>,
+    /// The first failure or error: element, type, message, body.
+    failure: Option<[String; 4]>,
+    /// How it ended, as CTest and GoogleTest say.
+    status: String,
+    skipped: bool,
+    /// It stands for a suite that failed outside of its cases.
+    is_suite: bool,
+}
+
+/// Why CTest could not start a test, as it says where others say why a test is left out. Such a test has failed for it.
+const NOT_RUN: [&str; 5] = [
+    "Unable to find executable",
+    "Unable to find required file",
+    "Required Files Missing",
+    "Fixture dependency failed",
+    "Missing Configuration",
+];
+
+/// The kind of failure that a report is which says nothing of tests behind its end.
+const DAMAGED: &str = "damaged report";
+
+/// Reads every failed case. Of a report that was cut off, the rest may have failed.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let Some(start) = begin(sheet.text) else { return };
+    let first = dialect(&sheet.text[start..]);
+    found.tool(first);
+    let are_whole = each_report(sheet.text, &mut |dialect, case, suites| {
+        if case.is_suite {
+            found.push(case.of_suite(dialect));
+        } else if let Some(diagnostics) = case.diagnostics(dialect) {
+            found.push_errors(diagnostics);
+        } else if let Some(draft) = case.draft(dialect, suites) {
+            found.push(draft);
+        }
+    });
+    if !are_whole && found.reads_reports() {
+        found.push(Draft::process(first, DAMAGED, &["the report is not whole: it ends within an element"]));
+    }
+}
+
+/// Tells how the cases ended.
+pub(crate) fn endings(text: &str, tell: &mut Tell<'_>) {
+    each_report(text, &mut |dialect, case, suites| {
+        if !case.is_suite && !case.is_whole(dialect) && !case.is_finding(dialect) {
+            let name = case.full_name(dialect, suites);
+            let name = if dialect == "cargo-nextest" { format!("{} {name}", case.class) } else { name };
+            tell(dialect, &name, case.ending());
+        }
+    });
+}
+
+/// Returns where the first suite begins.
+fn begin(text: &str) -> Option<usize> {
+    memmem::find(text.as_bytes(), b"<testsuite")
+}
+
+/// Reads the cases of each report in a text, each with who wrote it and the suites around it: several may have been printed one
+/// behind another, with something between them. Says whether all of them are whole.
+fn each_report(text: &str, take: &mut dyn FnMut(&'static str, Case, &[Suite])) -> bool {
+    let (mut rest, mut are_whole, mut last) = (text, true, UNKNOWN);
+    while let Some(start) = begin(rest) {
+        let report = &rest[start..];
+        // A suite right behind another one is of the same tool, if it does not say so itself.
+        let own = dialect(report);
+        last = if own == UNKNOWN && rest[..start].trim().is_empty() { last } else { own };
+        let (is_whole, end) = cases(report, &mut |case, suites| take(last, case, suites));
+        are_whole &= is_whole;
+        let Some(end) = end else { break };
+        rest = report.get(end.max(1)..).unwrap_or_default();
+    }
+    are_whole
+}
+
+/// Reads the cases of the report that a text begins with, each with the suites around it. Says whether each element ends, and
+/// from where another report may follow.
+fn cases(text: &str, take: &mut dyn FnMut(Case, &[Suite])) -> (bool, Option<usize>) {
+    let mut reader = Reader::from_str(text);
+    reader.config_mut().check_end_names = false;
+    let (mut suites, mut case, mut in_failure) = (Vec::new(), None::<Case>, false);
+    let mut depth = 0_u32;
+    loop {
+        match reader.read_event() {
+            Ok(Event::Start(tag)) => {
+                depth += 1;
+                match tag.name().as_ref() {
+                    "testsuite" => suites.push(Suite::of(&tag)),
+                    "testcase" => case = Some(Case::of(&tag)),
+                    name => in_failure = element(case.as_mut(), &mut suites, name, &tag),
+                }
+            }
+            Ok(Event::Empty(tag)) => {
+                match (tag.name().as_ref(), case.as_mut()) {
+                    ("testcase", _) => take(Case::of(&tag), &suites),
+                    ("testsuite", _) => Suite::of(&tag).ends(&mut suites, take),
+                    (name, case) => _ = element(case, &mut suites, name, &tag),
+                }
+                if depth == 0 {
+                    return (true, here(&reader));
+                }
+            }
+            Ok(Event::Text(text)) if in_failure => {
+                append(case.as_mut(), &text);
+            }
+            Ok(Event::CData(text)) if in_failure => append(case.as_mut(), &text),
+            Ok(Event::GeneralRef(entity)) if in_failure => {
+                let entity = format!("&{};", &*entity);
+                append(case.as_mut(), &quick_xml::escape::unescape(&entity).unwrap_or_default());
+            }
+            Ok(Event::End(tag)) => {
+                depth = depth.saturating_sub(1);
+                match tag.name().as_ref() {
+                    "testsuite" => {
+                        suites.pop().into_iter().for_each(|suite: Suite| suite.ends(&mut suites, take))
+                    }
+                    "testcase" => case.take().into_iter().for_each(|case| {
+                        let fails = case.failure.is_some();
+                        suites.iter_mut().for_each(|suite| suite.has_failed_case |= fails);
+                        take(case, &suites);
+                    }),
+                    _ => in_failure = false,
+                }
+                if depth == 0 {
+                    return (true, here(&reader));
+                }
+            }
+            ended @ (Ok(Event::Eof) | Err(_)) => {
+                case.filter(|case| case.failure.is_some()).into_iter().for_each(|case| take(case, &suites));
+                // Where an element has no end all of the rest was read.
+                let follows = matches!(ended, Err(quick_xml::Error::IllFormed(_)));
+                return (false, here(&reader).filter(|_| follows));
+            }
+            Ok(_) => {}
+        }
+    }
+}
+
+/// Returns how far a text was read.
+fn here(reader: &Reader<&[u8]>) -> Option<usize> {
+    usize::try_from(reader.buffer_position()).ok()
+}
+
+fn append(case: Option<&mut Case>, text: &str) {
+    if let Some([.., body]) = case.and_then(|case| case.failure.as_mut()) {
+        body.push_str(text);
+    }
+}
+
+/// Who wrote a report that says nothing of it.
+const UNKNOWN: &str = "junit";
+
+/// Recognises who wrote a report.
+fn dialect(text: &str) -> &'static str {
+    const HEAD: usize = 1500;
+    let head = &text[..text.floor_char_boundary(HEAD)];
+    let dialects: &[(&str, &'static str)] = &[
+        ("name=\"nextest-run\"", "cargo-nextest"),
+        ("name=\"pytest", "pytest"),
+        ("name=\"deno test\"", "deno-test"),
+        ("name=\"vitest tests\"", "vitest"),
+        ("name=\"jest tests\"", "jest"),
+        ("surefire-test-report", "surefire"),
+        ("name=\"AllTests\"", "gtest"),
+        ("classname=\"test\"", "node-test"),
+        ("name=\"Mocha Tests\"", "mocha"),
+        ("name=\"rspec", "rspec"),
+        (".bats\" tests=", "bats"),
+        // It sets each attribute on a line.
+        ("\"\n\ttests=\"", "ctest"),
+    ];
+    // Its hosts are projects.
+    if head.starts_with("<testsuites id=") && head.contains(" hostname=") {
+        return "playwright";
+    }
+    dialects.iter().find(|(mark, _)| head.contains(mark)).map_or(UNKNOWN, |(_, name)| name)
+}
+
+pub(super) fn attribute(tag: &BytesStart<'_>, name: &str) -> String {
+    let attribute = tag.try_get_attribute(name).ok().flatten();
+    attribute.map(|attribute| unescaped(&attribute.value)).unwrap_or_default()
+}
+
+/// Returns the place that a text begins with as linters write it: `line 1, col 8, ...`.
+fn told_place(body: &str) -> Option<(u32, Option<u32>)> {
+    let (line, rest) = body.trim_start().strip_prefix("line ")?.split_once(", col ")?;
+    Some((line.parse().ok()?, rest.split(',').next().and_then(|column| column.parse().ok())))
+}
+
+/// Takes the escapes out, once: node sets two, one in the other, in the name of a suite.
+fn unescaped(text: &str) -> String {
+    quick_xml::escape::unescape(text).map_or_else(|_| text.to_owned(), Cow::into_owned)
+}
+
+/// Takes the line off a class of busted, which is a place, since that moves: `spec/a_spec.lua:3`.
+fn without_line(class: String) -> String {
+    match numbered(&class) {
+        Some((file, _)) if file.ends_with(".lua") => file.to_owned(),
+        _ => class,
+    }
+}
+
+/// A suite that a case is in.
+struct Suite {
+    name: String,
+    host: String,
+    /// How many errors and failures it counts.
+    counted: u64,
+    /// A case in it failed.
+    has_failed_case: bool,
+    /// The message of a failure that it has outside of its cases.
+    own: Option<String>,
+}
+
+impl Suite {
+    fn of(tag: &BytesStart<'_>) -> Self {
+        let count = |name: &str| attribute(tag, name).parse::<u64>().unwrap_or(0);
+        Self {
+            name: attribute(tag, "name"),
+            host: attribute(tag, "hostname"),
+            counted: count("errors").saturating_add(count("failures")),
+            has_failed_case: false,
+            own: None,
+        }
+    }
+
+    /// Passes on that it failed, if it says so and none of its cases tells why. The suites around it count that, too.
+    fn ends(self, around: &mut [Self], take: &mut dyn FnMut(Case, &[Self])) {
+        if self.own.is_none() && (self.counted == 0 || self.has_failed_case) {
+            return;
+        }
+        around.iter_mut().for_each(|suite| suite.has_failed_case = true);
+        let said = self
+            .own
+            .unwrap_or_else(|| format!("the suite counts {} errors, and no test has them", self.counted));
+        let failure = Some(["error".to_owned(), String::new(), said, String::new()]);
+        take(Case { name: self.name, failure, is_suite: true, ..Case::default() }, around);
+    }
+}
+
+/// Takes in an element of a case, or of the suite where there is no case; says whether the text that follows belongs to the
+/// failure of a case.
+fn element(case: Option<&mut Case>, suites: &mut [Suite], name: &str, tag: &BytesStart<'_>) -> bool {
+    if let Some(case) = case {
+        return case.element(name, tag);
+    }
+    if let ("failure" | "error", Some(suite)) = (name, suites.last_mut()) {
+        suite.own.get_or_insert_with(|| attribute(tag, "message"));
+    }
+    false
+}
+
+fn host(suites: &[Suite]) -> &str {
+    suites.last().map_or("", |suite| &suite.host)
+}
+
+impl Case {
+    fn of(tag: &BytesStart<'_>) -> Self {
+        Self {
+            class: without_line(attribute(tag, "classname")),
+            name: attribute(tag, "name"),
+            file: attribute(tag, "file"),
+            line: attribute(tag, "line").parse().ok(),
+            status: attribute(tag, "status"),
+            ..Self::default()
+        }
+    }
+
+    /// Takes in an element of the case; says whether the text that follows belongs to the failure.
+    fn element(&mut self, name: &str, tag: &BytesStart<'_>) -> bool {
+        match name {
+            "failure" | "error" if self.failure.is_none() => {
+                self.failure =
+                    Some([name.to_owned(), attribute(tag, "type"), attribute(tag, "message"), String::new()]);
+                true
+            }
+            "skipped" => {
+                let why = attribute(tag, "message");
+                let could_not = self.status == "notrun" && NOT_RUN.iter().any(|it| why.starts_with(it));
+                if could_not {
+                    self.failure = Some([name.to_owned(), "Not Run".to_owned(), why, String::new()]);
+                }
+                self.skipped = !could_not;
+                false
+            }
+            // Of CTest, what the test wrote is all there is.
+            "system-out" => self.failure.is_some() && matches!(self.status.as_str(), "fail" | "notrun"),
+            _ => false,
+        }
+    }
+
+    /// Makes a draft of a suite that failed outside of its cases.
+    fn of_suite(self, dialect: &'static str) -> Draft {
+        let [_, _, said, _] = self.failure.unwrap_or_default();
+        let said = if said.trim().is_empty() { "failed outside of its tests".to_owned() } else { said };
+        let block: Vec<&str> = said.lines().collect();
+        Draft::process(dialect, "suite", &block).within(&self.name).headed(&self.name)
+    }
+
+    fn ending(&self) -> Ending {
+        match (self.skipped, &self.failure) {
+            (true, _) => Ending::Excused,
+            (false, Some(_)) => Ending::Failed,
+            (false, None) => Ending::Passed,
+        }
+    }
+
+    /// Says whether the case is a file that vitest could not load.
+    fn is_file(&self, dialect: &str) -> bool {
+        dialect == "vitest" && self.class == self.name && diagnostic::is_path(&self.name)
+    }
+
+    /// Says whether the case stands for what could not be loaded, and not for a test.
+    fn is_whole(&self, dialect: &str) -> bool {
+        let [.., message, _] =
+            self.failure.as_ref().map_or(["", "", "", ""], |it| it.each_ref().map(String::as_str));
+        message.starts_with("collection failure")
+            || self.name.contains("Test suite failed to run")
+            || self.is_file(dialect)
+    }
+
+    /// Says whether the case is what a linter found, which is gone once it is mended: its text is a diagnostic, or begins with
+    /// the place that the case is named by, or with line and column.
+    fn is_finding(&self, dialect: &str) -> bool {
+        let Some([.., message, body]) = self.failure.as_ref().filter(|_| dialect == "junit") else {
+            return false;
+        };
+        let names_place = |text: &str| {
+            let behind = text.trim_start().strip_prefix(&*self.class).filter(|_| !self.class.is_empty());
+            let line = behind.and_then(|rest| rest.strip_prefix(':'));
+            let is_number = |character: char| character.is_ascii_digit();
+            line.is_some_and(|rest| rest.starts_with(is_number) || self.class.ends_with(is_number))
+        };
+        self.rule_at_line().is_some()
+            || told_place(body).is_some()
+            || names_place(message)
+            || names_place(body)
+            || self.diagnostics(dialect).is_some()
+    }
+
+    /// Returns rule and line of a finding that the case is named by, `bad-return:L5`.
+    fn rule_at_line(&self) -> Option<(&str, u32)> {
+        let (rule, number) = self.name.rsplit_once(":L")?;
+        let line = self.line.filter(|line| number == line.to_string() && self.class == self.file)?;
+        Some((rule, line))
+    }
+
+    /// Reads the lines of a case that is a file or a run of a linter, if each of them is a diagnostic: some name the file,
+    /// others are named by the case. A test may say where it failed as well, but says no more than the place.
+    fn diagnostics(&self, dialect: &str) -> Option<Vec<Draft>> {
+        let [.., body] = self.failure.as_ref().filter(|_| dialect == "junit" && !self.skipped)?;
+        let is_file = diagnostic::is_path(&self.name);
+        let read = |line: &str| {
+            let placed = is_file.then(|| format!("{}:{line}", self.name));
+            let it = diagnostic::parse(placed.as_deref().unwrap_or(line))?;
+            (is_file || !it.severity.is_empty()).then(|| (it.is_remark(), it.draft()))
+        };
+        let lines = body.lines().filter(|line| !line.trim().is_empty());
+        let read: Vec<_> = lines.map(read).collect::<Option<_>>()?;
+        let told: Vec<Draft> =
+            read.into_iter().filter(|(is_remark, _)| !is_remark).map(|(_, it)| it).collect();
+        (!told.is_empty()).then_some(told)
+    }
+
+    fn draft(self, dialect: &'static str, suites: &[Suite]) -> Option<Draft> {
+        let [_, class, message, body] = self.failure.as_ref().filter(|_| !self.skipped)?;
+        if dialect == "ctest" {
+            let status = if class.is_empty() { message } else { class };
+            let status = if status.is_empty() { "Failed" } else { status };
+            return Some(super::ctest::draft(&self.name, status, &body.lines().collect::<Vec<_>>()));
+        }
+        let whole_file = dialect == "node-test" && super::node_test::is_file(&self.name, message);
+        if is_parent(message) || whole_file || is_warning(dialect, body) || class.ends_with("RiskyTestError")
+        {
+            return None;
+        }
+        let suite = suites.last().map(|suite| &*suite.name);
+        let file = suite.filter(|suite| dialect == "junit" && diagnostic::is_path(suite));
+        if let (Some(file), Some((line, column))) = (file, told_place(body)) {
+            // Behind the name of the tool; what ESLint cannot parse breaks none.
+            let rule = self.name.strip_prefix("org.").and_then(|name| name.split_once('.'));
+            let rule = rule.map_or(&*self.name, |(_, rule)| rule);
+            return Some(finding(file, line, column, if rule == "unknown" { "" } else { rule }, message));
+        }
+        if let Some((rule, line)) = self.rule_at_line() {
+            return Some(finding(&self.file, line, None, rule, message));
+        }
+        if dialect == "playwright" {
+            return Some(super::playwright::of_report(host(suites), &self.class, &self.name, body));
+        }
+        let lines: Vec<&str> = block(dialect, message, body);
+        let name = self.full_name(dialect, suites);
+        if dialect == "bats" {
+            return Some(super::tap::of_bats(&name, &lines));
+        }
+        if let Some(draft) =
+            Some(&lines).filter(|_| dialect == "mocha").and_then(|it| super::mocha::of_told(&name, it))
+        {
+            return Some(draft);
+        }
+        let mut draft = Draft::test(dialect, &name, &lines);
+        if dialect == "pytest" {
+            draft = super::pytest::from_report(draft, &self.class, &self.name, message);
+        }
+        // In words node tells no kind of what is no error.
+        if draft.kind.is_empty() && dialect != "node-test" {
+            draft.kind = class.rsplit(['.', ':']).next().unwrap_or_default().to_owned();
+        }
+        let within = match dialect {
+            "cargo-nextest" => &self.class,
+            // What is no error has no stack; newer versions tell the file.
+            "node-test" | "mocha" => match super::node_test::called_from(&lines) {
+                "" => &self.file,
+                file => file,
+            },
+            _ => "",
+        };
+        draft = draft.within(within);
+        if dialect == "cargo-nextest" {
+            draft = super::nextest::process_kind(draft, class, &format!("{message}\n{body}"));
+        }
+        let suite = suite.filter(|suite| self.class.is_empty() && diagnostic::is_path(suite));
+        if !self.file.is_empty() {
+            draft = draft.at(&self.file, self.line);
+        } else if let Some(file) = suite {
+            draft = draft.within(file).at(file, self.line);
+        } else if matches!(dialect, "deno-test" | "vitest") {
+            draft = draft.at(&self.class, self.line);
+        }
+        if self.is_file(dialect) {
+            draft.test = None;
+        }
+        Some(draft)
+    }
+
+    /// Returns the name as the tool itself would give it.
+    fn full_name(&self, dialect: &str, suites: &[Suite]) -> String {
+        let file = |path: &str| path.trim_start_matches("./").to_owned();
+        match dialect {
+            "cargo-nextest" => self.name.clone(),
+            "node-test" => {
+                let parents =
+                    suites.iter().map(|suite| unescaped(&suite.name)).filter(|name| !name.is_empty());
+                parents.chain([self.name.clone()]).collect::<Vec<_>>().join(" > ")
+            }
+            "vitest" if self.is_file(dialect) => self.name.clone(),
+            "vitest" => format!("{} > {}", self.class, self.name),
+            "deno-test" => format!("{} => {}", file(&self.class), self.name.replace(" > ", " ... ")),
+            "playwright" => super::playwright::name_of_case(host(suites), &self.class, &self.name),
+            "gtest" => format!("{}.{}", self.class, self.name),
+            // Its own reporter writes the suites and the title, that of mocha-junit-reporter the whole and the title.
+            "mocha" if !self.class.is_empty() && !self.name.ends_with(&self.class) => {
+                format!("{} {}", self.class, self.name)
+            }
+            "pytest" => super::pytest::name_of_case(&self.class, &self.name),
+            _ if self.class.ends_with(".bats") || self.class == self.name || self.class.is_empty() => {
+                self.name.clone()
+            }
+            _ if self.name.starts_with(&self.class) => self.name.clone(),
+            _ => format!("{}.{}", self.class, self.name),
+        }
+    }
+}
+
+/// Makes what a linter found.
+fn finding(file: &str, line: u32, column: Option<u32>, rule: &str, message: &str) -> Draft {
+    let draft = Draft::diagnostic("diagnostics", file, Some(line), message).kind(rule);
+    draft.shown_at(column, "").message(&format!("{rule} {message}"))
+}
+
+/// Says whether the text of a case is a warning of ESLint: `line 1, col 2, Warning - ...`.
+fn is_warning(dialect: &str, body: &str) -> bool {
+    let place = body.trim_start().strip_prefix("line ").and_then(|rest| rest.split_once(", Warning - "));
+    dialect == "junit" && place.is_some_and(|(place, _)| place.contains(", col ") && place.len() < 40)
+}
+
+/// Says whether a case failed only because one below it did.
+pub(super) fn is_parent(message: &str) -> bool {
+    let message = message.trim().trim_end_matches('.');
+    let counted =
+        message.split_once(' ').filter(|(count, _)| count.bytes().all(|byte| byte.is_ascii_digit()));
+    counted.is_some_and(|(_, what)| {
+        matches!(what, "subtest failed" | "subtests failed" | "test step failed" | "test steps failed")
+    }) || (message.starts_with("contains ") && message.contains("failed subtest"))
+}
+
+/// Chooses what of message and body says most.
+fn block<'c>(dialect: &str, message: &'c str, body: &'c str) -> Vec<&'c str> {
+    let body_says_more = !body.trim().is_empty()
+        && (message.trim().is_empty()
+            || matches!(
+                dialect,
+                "cargo-nextest" | "pytest" | "deno-test" | "surefire" | "vitest" | "rspec" | "jest"
+            ));
+    let text = if body_says_more { body } else { message };
+    if dialect == "node-test" {
+        // The body wraps the cause in an error of the runner's own.
+        if let Some(at) = body.find("cause: ") {
+            let cause = body[at + "cause: ".len()..].trim_end();
+            // What is no error closes the brace on its own line.
+            let quoted = cause
+                .strip_suffix('}')
+                .map(str::trim_end)
+                .filter(|it| it.starts_with('\'') && it.ends_with('\''));
+            return quoted.unwrap_or(cause).lines().collect();
+        }
+    }
+    text.lines().collect()
+}

@@ -1,0 +1,47 @@
+//! knip: a kind of issue with how many there are, and below it a line for each.
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, look};
+
+/// How the kinds of issues begin that knip fails for.
+const KINDS: [&str; 5] = ["Unused ", "Unlisted ", "Unresolved ", "Duplicate ", "Referenced optional "];
+
+/// Reads as many lines below each kind as it says that there are.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for (at, head) in sheet.marked() {
+        let Some((kind, count)) = heading(head) else { continue };
+        let issues = look(&sheet.lines[at + 1..]).take(count).take_while(|line| heading(line).is_none());
+        for line in issues.filter(|line| !line.trim().is_empty()) {
+            let (name, place) = split(line);
+            let mut parts = place.split(':');
+            let file = parts.next().unwrap_or_default();
+            let mut number = || parts.next()?.parse().ok();
+            let (row, column) = (number(), number());
+            for name in name.split(", ") {
+                let told = if name.is_empty() { kind.to_owned() } else { format!("{kind}: {name}") };
+                let draft = Draft::diagnostic("knip", file, row, &told).kind(kind).shown_at(column, "");
+                found.push(draft.message(&told).told_by(line).up_to(line));
+            }
+        }
+    }
+}
+
+/// Reads `Unused exports (2)`.
+fn heading(line: &str) -> Option<(&str, usize)> {
+    let (kind, count) = line.strip_suffix(')')?.rsplit_once(" (")?;
+    let is_known = KINDS.iter().any(|begin| kind.starts_with(begin)) && kind.split(' ').count() <= 4;
+    Some((kind, count.parse().ok()?)).filter(|_| is_known)
+}
+
+/// Takes a line apart into what is at issue and where: `default    variable  src/lib.ts:5:16`; a file alone is both. The
+/// compact reporter turns it round: `src/lib.ts: default, used`.
+fn split(line: &str) -> (&str, &str) {
+    if let Some((file, name)) = line.split_once(": ") {
+        return (if name == file { "" } else { name }, file);
+    }
+    let line = line.trim();
+    match (line.split_once("  "), line.rsplit_once("  ")) {
+        (Some((name, _)), Some((_, place))) => (name, place),
+        _ => ("", line),
+    }
+}

@@ -1,0 +1,35 @@
+//! The Kotlin compiler under Gradle and Maven: `e: file:///a.kt:3:5 message`, or as it was, `e: /a.kt: (3, 5): message`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, diagnostic};
+
+static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<level>[ew]): (?:\[\w+\] )?(?:file://)?(?P<file>/?[^:]+)(?::(?P<line>\d+)(?::(?P<column>\d+))?:?|: \((?P<line2>\d+), (?P<column2>\d+)\):) (?P<what>.+)$")
+        .expect("well formed")
+});
+
+/// Reads the errors; the warnings where they are why it failed.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let fails_of_warnings = sheet.lines.iter().any(|line| line.starts_with("e: warnings found and -Werror"));
+    let firsts: &[u8] = if fails_of_warnings { b"ew" } else { b"e" };
+    for (_, line) in sheet.starting(firsts) {
+        // Two letters tell most lines apart.
+        let Some(problem) = line.get(1..3).filter(|it| *it == ": ").and_then(|_| PROBLEM.captures(line))
+        else {
+            continue;
+        };
+        if !diagnostic::is_path(&problem["file"]) {
+            continue;
+        }
+        let number =
+            |names: [&str; 2]| names.iter().find_map(|name| problem.name(name)?.as_str().parse().ok());
+        let draft =
+            Draft::diagnostic("kotlin", &problem["file"], number(["line", "line2"]), &problem["what"]);
+        let draft = draft.shown_at(number(["column", "column2"]), "");
+        found.push(draft.warning(&problem["level"] == "w").message(line));
+    }
+}

@@ -1,0 +1,205 @@
+//! cargo test: what libtest prints, and what cargo says of a test binary that died.
+
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::{Lines, Sheet, look_back, nextest, until};
+
+const TOOL: &str = "cargo-test";
+
+/// How the line begins that ends the list of failed tests of a binary.
+const FAILED: &str = "test result: FAILED";
+
+/// By this cargo begins to say which target failed.
+pub(super) const RERUN: [&str; 2] = ["error: test failed", "error: doctest failed"];
+
+/// Reads the list of failures of each binary; the blocks before it say why.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let mut blocks: BTreeMap<&str, &[&str]> = BTreeMap::new();
+    let (mut file, mut overflowed) = ("", None);
+    let ends: Vec<usize> =
+        sheet.marked().filter(|(_, line)| line.starts_with(FAILED)).map(|(at, _)| at).collect();
+    let mut targets = targets(sheet, &ends).into_iter();
+    // A test that nextest ran and did not capture prints the list of its own process.
+    let of_nextest: LazyCell<BTreeSet<&str>, _> =
+        LazyCell::new(|| [sheet.own, sheet.beside].into_iter().flat_map(nextest::failed_names).collect());
+    let beside = LazyCell::new(|| panics(sheet.beside));
+    for (at, line) in lines.iter().enumerate() {
+        match sheet.firsts[at] {
+            b'-' => {
+                let name = line.strip_prefix("---- ").and_then(|name| name.strip_suffix(" ----"));
+                if let Some(name) = name.and_then(|name| name.rsplit_once(" std")).map(|(name, _)| name) {
+                    let block = until(lines, at + 1, |line| line.starts_with("---- ") || line == "failures:");
+                    found.printed(block);
+                    blocks.entry(name).or_insert(block);
+                }
+            }
+            b't' => {
+                overflowed = overflow(line).or(overflowed);
+                // Output that was not captured stands between the lines of the tests.
+                if let Some(name) = thread(line) {
+                    blocks.entry(name).or_insert(panic(lines, at));
+                }
+                if line.starts_with(FAILED) {
+                    let target = targets.next().unwrap_or_default();
+                    let listed = listed(&lines[..at], &blocks, &beside);
+                    if target.is_empty() && matches!(listed[..], [(name, _)] if of_nextest.contains(name)) {
+                        continue;
+                    }
+                    for (name, block) in listed {
+                        // Of a doc test, the line is no part of the name: it moves.
+                        let name = name.split(" (line ").next().unwrap_or(name);
+                        // A thread that the test started may have panicked before it, and so may what it caught.
+                        let own =
+                            block.iter().rposition(|line| thread(line) == Some(name)).unwrap_or_default();
+                        found.push(Draft::test(TOOL, name, &block[own..]).within(target));
+                    }
+                    blocks.clear();
+                } else if line.starts_with("test result: ") {
+                    blocks.clear();
+                }
+            }
+            b' ' if matches!(sheet.begins[at], b'R' | b'p') => {
+                let trimmed = line.trim_ascii_start();
+                if let Some(running) = trimmed.strip_prefix("Running ") {
+                    overflowed = None;
+                    file = running.trim_start_matches("unittests ").split(" (").next().unwrap_or_default();
+                } else if trimmed.starts_with("process didn't exit successfully: ") {
+                    match overflowed.take() {
+                        Some((name, line)) => {
+                            found
+                                .push(Draft::test(TOOL, name, &[line]).kind("stack overflow").at(file, None));
+                        }
+                        None => died(trimmed, file, found),
+                    }
+                }
+            }
+            b'e' if RERUN.iter().any(|it| line.starts_with(it)) => found.tool(TOOL),
+            _ => {}
+        }
+    }
+}
+
+/// Returns the thread on a line `thread 'NAME' panicked at ...`; that of a test has its name.
+pub(super) fn thread(line: &str) -> Option<&str> {
+    let (name, rest) = line.trim_start().strip_prefix("thread '")?.split_once("' ")?;
+    rest.contains("panicked at ").then_some(name)
+}
+
+/// Returns the test on a line `thread 'NAME' has overflowed its stack`, which ends its whole binary, with the line.
+pub(super) fn overflow(line: &str) -> Option<(&str, &str)> {
+    let (name, rest) = line.strip_prefix("thread '")?.split_once('\'')?;
+    let is_named = !matches!(name, "main" | "<unnamed>" | "<unknown>");
+    (is_named && rest.ends_with(" has overflowed its stack")).then_some((name, line))
+}
+
+/// Returns the lines of a panic.
+fn panic<'s, 'a>(lines: &'s [&'a str], at: usize) -> &'s [&'a str] {
+    until(lines, at, |line| {
+        line.is_empty() || line.starts_with("test ") || line.starts_with("note: run with")
+    })
+}
+
+/// Returns the panics of a stream, by thread: without capture they are on standard error, and the names on the other.
+fn panics(own: Lines<'_>) -> BTreeMap<&str, &[&str]> {
+    let mut found = BTreeMap::new();
+    for (at, line) in own.starting(b"t") {
+        if let Some(name) = thread(line) {
+            found.entry(name).or_insert(panic(own.lines, at));
+        }
+    }
+    found
+}
+
+/// Says whether a line is of libtest's own list.
+pub(super) fn is_own(line: &str) -> bool {
+    let listed = line.starts_with("    ") || line.is_empty();
+    listed
+        || line == "failures:"
+        || line.starts_with("test result: ")
+        || line.starts_with("running ")
+        || line.starts_with("test ") && line.ends_with(" ... FAILED")
+}
+
+/// Returns the target of each list of failed tests, by the lines at which these end, as cargo names it for a rerun:
+/// `-p app --lib`, `--test it`. It is told behind the list, or on the other stream; empty where it is not known.
+pub(super) fn targets<'a>(sheet: &Sheet<'a>, ends: &[usize]) -> Vec<&'a str> {
+    let own = to_rerun(sheet.own, false);
+    if own.is_empty() && !ends.is_empty() {
+        // Of two streams, only the order tells what belongs together.
+        let told = [false, true].map(|may_be_glued| to_rerun(sheet.beside, may_be_glued));
+        let told = told.into_iter().find(|told| told.len() == ends.len()).unwrap_or_default();
+        return told.into_iter().map(|(_, target)| target).collect();
+    }
+    let behind = |(nth, end): (usize, &usize)| {
+        let next = ends.get(nth + 1).copied().unwrap_or(usize::MAX);
+        let told = own.get(own.partition_point(|(at, _)| at < end));
+        told.filter(|(at, _)| *at < next).map_or("", |(_, target)| *target)
+    };
+    ends.iter().enumerate().map(behind).collect()
+}
+
+/// Returns the targets with failed tests, and where among the lines they are named; a binary that died left no list. Before
+/// that may stand what a test printed without an end of line.
+fn to_rerun(own: Lines<'_>, may_be_glued: bool) -> Vec<(usize, &str)> {
+    /// A cause is given this close.
+    const CAUSE: usize = 4;
+    let begins = |at: &usize| may_be_glued || own.firsts[*at] == b'e';
+    let quoted = (0..own.lines.len()).filter(begins).map(|at| (at, own.lines[at]));
+    let failed = quoted.filter(|(_, line)| line.ends_with(['`', '\''])).filter_map(|(at, line)| {
+        let (said, target) = line.rsplit_once(", to rerun pass ")?;
+        if !RERUN.iter().any(|it| said == *it || may_be_glued && said.ends_with(it)) {
+            return None;
+        }
+        let cause = own.lines[at + 1..].iter().take(CAUSE).take_while(|line| !line.starts_with("error: "));
+        let died = cause.map(|line| line.trim_start()).any(|line| line.starts_with("process didn't exit"));
+        (!died).then(|| (at, target.trim_matches(['`', '\''])))
+    });
+    failed.collect()
+}
+
+/// Returns the names in the list that ends here, with their blocks and in the order of these; the list itself
+/// is sorted.
+fn listed<'a, 'b>(
+    lines: &'b [&'a str],
+    blocks: &BTreeMap<&str, &'b [&'a str]>,
+    beside: &BTreeMap<&str, &'b [&'a str]>,
+) -> Vec<(&'a str, &'b [&'a str])> {
+    let names = look_back(lines).skip_while(|line| line.is_empty());
+    let names = names.map_while(|line| line.strip_prefix("    ")).map(str::trim_end);
+    let block = |name: &str| {
+        let own = blocks.get(name).map(|block| (0, *block));
+        own.or_else(|| beside.get(name).map(|block| (1, *block))).unwrap_or((2, &[][..]))
+    };
+    let mut named: Vec<_> = names.map(|name| (name, block(name))).collect();
+    named.reverse();
+    // All blocks of a stream are parts of one list of lines, so their addresses are their order.
+    named.sort_by_key(|(_, (stream, block))| {
+        (*stream, if block.is_empty() { 0 } else { block.as_ptr().addr() })
+    });
+    named.into_iter().map(|(name, (_, block))| (name, block)).collect()
+}
+
+/// A binary that a signal ended, or that left with a code of its own, where the test is not known.
+fn died(line: &str, file: &str, found: &mut Found<'_>) {
+    static DEATH: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"`(?P<program>[^`\s]*?)(?:-[0-9a-f]{16})?(?:\.exe)?(?: [^`]*)?` \((?:signal: \d+, (?P<signal>\w+).*|exit (?:status|code): (?P<code>\S+))\)").expect("well formed")
+    });
+    let Some(death) = DEATH.captures(line) else { return };
+    let program = death["program"].rsplit(['/', '\\']).next().unwrap_or_default();
+    // The build script and the compiler are the compiler's matter; 101 is a list of failed tests.
+    if matches!(program, "rustc" | "build-script-build" | "clippy-driver")
+        || death.name("code").is_some_and(|it| it.as_str() == "101")
+    {
+        return;
+    }
+    let kind =
+        death.name("signal").map_or_else(|| format!("exit {}", &death["code"]), |it| it.as_str().to_owned());
+    let draft = Draft::process(TOOL, &kind, &[]).about(program).message(line);
+    found.push(draft.at(file, None).about(program));
+}

@@ -1,0 +1,153 @@
+//! minitest and test-unit.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::exception;
+use super::{Sheet, numbered, until};
+
+const TOOL: &str = "minitest";
+
+/// Reads the numbered list; an item is headed `Failure:` or `Error:`, to which test-unit adds the test. What minitest tells
+/// stands behind the time that all tests took; a list above it was printed by a test.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let (begins, ends) = (|line: &str| line.starts_with("Run options: "), is_finished);
+    for run in sheet.own.runs(b"RF", begins, ends) {
+        let counted = sheet.marked_within(run.clone()).rfind(|(_, line)| counts(line));
+        if let Some((end, _)) = counted {
+            read_run(&sheet.lines[run.start..end], found);
+        }
+    }
+}
+
+fn counts(line: &str) -> bool {
+    line.contains(" assertions, ") && (line.contains(" runs, ") || line.contains(" tests, "))
+}
+
+fn is_finished(line: &str) -> bool {
+    line.starts_with("Finished in ")
+}
+
+fn read_run(lines: &[&str], found: &mut Found<'_>) {
+    let before = found.len();
+    let finished = lines.iter().rposition(|line| is_finished(line)).unwrap_or_default();
+    for start in [finished, 0] {
+        if found.len() == before {
+            list(lines, start, found);
+        }
+    }
+    if found.len() == before {
+        inline(lines, found);
+        test_unit(lines, found);
+    }
+}
+
+fn list(lines: &[&str], start: usize, found: &mut Found<'_>) {
+    for item in numbered::items(lines, start, |line| start == 0 && is_finished(line)) {
+        if item.head.starts_with("Skipped") || of_test_unit(item.head, item.body, found) {
+            continue;
+        }
+        let (mut head, mut body) = (item.head, item.body);
+        while let Some(at) = again(body) {
+            failed(head, &body[..at], found);
+            (head, body) = (body[at], &body[at + 1..]);
+        }
+        failed(head, body, found);
+    }
+}
+
+/// Returns where it is told of the same test again, without a number: that its teardown failed, too.
+fn again(body: &[&str]) -> Option<usize> {
+    let name = |title: &str| placed(title.trim_end_matches(':')).map_or(title.len(), |(name, ..)| name.len());
+    let title = body.first()?;
+    let name = title[..name(title)].trim_end_matches(':');
+    let is_same = |title: &&str| title.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', ' ']));
+    (2..body.len()).find(|at| {
+        matches!(body[*at], "Failure:" | "Error:")
+            && body[at - 1].is_empty()
+            && body.get(at + 1).is_some_and(is_same)
+    })
+}
+
+/// test-unit tells of each failure between two rules.
+fn test_unit(lines: &[&str], found: &mut Found<'_>) {
+    let is_rule = |line: &str| line.starts_with("====");
+    for at in (1..lines.len()).filter(|at| is_rule(lines[at - 1])) {
+        of_test_unit(lines[at], until(lines, at + 1, is_rule), found);
+    }
+}
+
+/// Reads what test-unit tells of a failure: `Failure: test_adds(CartTest)`, the place, the source text around it, and the
+/// message, which stands before the place where the test has one of its own, and behind the name where it is one line.
+/// Says whether it is one.
+fn of_test_unit(head: &str, block: &[&str], found: &mut Found<'_>) -> bool {
+    static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?P<how>Failure|Error): (?:(?P<test>test.*?)\((?P<class>[^()]+)\)(?:: (?P<told>\S.*)|:?)|(?P<suite>[A-Z]\w*(?:::\w+)*): (?P<said>[A-Z]\S*: .*))$")
+            .expect("well formed")
+    });
+    static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?P<file>\S[^:]*):(?P<line>\d+):in [`'](?:[^']*\.)?(?P<function>\w*)")
+            .expect("well formed")
+    });
+    static SOURCE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^\s*(?:=>)?\s*\d+: ").expect("well formed"));
+    let Some(head) = HEAD.captures(head) else { return false };
+    let place = block.iter().find_map(|line| PLACE.captures(line));
+    let function = place.as_ref().and_then(|place| place.name("function")).map_or("", |name| name.as_str());
+    // What fails around all tests of a class is told of under its name alone.
+    let name = match head.name("suite") {
+        Some(class) if ["startup", "shutdown"].contains(&function) => {
+            format!("{}#{function}", class.as_str())
+        }
+        Some(class) => class.as_str().to_owned(),
+        None => format!("{}#{}", &head["class"], &head["test"]),
+    };
+    let place =
+        place.as_ref().map_or(String::new(), |place| format!(" [{}:{}]:", &place["file"], &place["line"]));
+    let title = format!("{name}{place}");
+    let told = until(block, 0, |line| line == "diff:").iter().copied();
+    let told = head.name("told").or(head.name("said")).map(|told| told.as_str()).into_iter().chain(told);
+    let told = told.filter(|line| !SOURCE.is_match(line) && !PLACE.is_match(line)).map(str::trim);
+    let body: Vec<&str> = std::iter::once(title.as_str()).chain(told).collect();
+    failed(&head["how"], &body, found);
+    true
+}
+
+/// Rails tells of each failure where it happens, without a number, and then how to run the test again.
+fn inline(lines: &[&str], found: &mut Found<'_>) {
+    for (at, head) in lines.iter().enumerate().filter(|(_, line)| matches!(**line, "Failure:" | "Error:")) {
+        let again = |line: &str| line.starts_with("bin/rails test ") || line.starts_with("rails test ");
+        failed(head, until(lines, at + 1, again), found);
+    }
+}
+
+/// Reads what is below a head.
+fn failed(head: &str, body: &[&str], found: &mut Found<'_>) {
+    let Some((title, body)) = body.split_first() else { return };
+    // `Class#test [file:line]:`, or `Class#test:` and an exception below.
+    let title = title.trim_end_matches(':');
+    let (name, file, number) = placed(title).unwrap_or((title, "", ""));
+    let body: Vec<&str> = body.iter().copied().take_while(|line| !is_frame(line)).collect();
+    let mut draft = Draft::test(TOOL, name, &body);
+    if head.starts_with("Failure") && draft.kind.is_empty() {
+        draft = draft.kind("Failure");
+    }
+    if let Some((kind, _)) = body.first().and_then(|line| exception(line)) {
+        draft = draft.kind(kind).about(body[0]);
+    }
+    found.push(if file.is_empty() { draft } else { draft.at(file, number.parse().ok()) }.headed(title));
+}
+
+/// Splits `name [file:line]`; the name may have brackets, too.
+fn placed(title: &str) -> Option<(&str, &str, &str)> {
+    let (name, place) = title.strip_suffix(']')?.rsplit_once(" [")?;
+    let (file, number) = place.rsplit_once(':')?;
+    number.bytes().all(|byte| byte.is_ascii_digit()).then_some((name, file, number))
+}
+
+/// Frames of a Ruby stack: `    lib/a.rb:12:in 'add'`.
+fn is_frame(line: &str) -> bool {
+    line.starts_with("    ") && line.contains(":in ")
+}

@@ -1,0 +1,175 @@
+//! mocha, and what prints like it: cypress and jasmine.
+
+use std::cell::LazyCell;
+use std::ops::Range;
+
+use super::super::draft::{Draft, Found};
+use super::super::listing::{Ending, Tell};
+use super::super::reason::indentation;
+use super::lists::{self, Run};
+use super::{Sheet, node_test, numbered, until, without_time};
+
+const TOOL: &str = "mocha";
+
+/// Reads how each test ended, of the tree above `2 passing`.
+pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
+    let is_end = |line: &&str| line.starts_with("  ") && count_of(line, " passing").is_some();
+    let Some(end) = lines.iter().rposition(is_end) else { return };
+    let mut suites: Vec<(usize, &str)> = Vec::new();
+    for line in &lines[..end] {
+        let (depth, entry) = (indentation(line), line.trim());
+        // What a test prints is not set in.
+        if depth < 2 || entry.is_empty() {
+            continue;
+        }
+        suites.retain(|(at, _)| *at < depth);
+        match ended(entry) {
+            // A hook is gone from the tree once it is mended.
+            Some((title, _)) if title.contains(" hook") && title.starts_with('"') => {}
+            Some((title, ending)) => {
+                let path: Vec<&str> = suites.iter().map(|(_, suite)| *suite).chain([title]).collect();
+                tell(TOOL, &path.join(" > "), ending);
+            }
+            None => suites.push((depth, entry)),
+        }
+    }
+}
+
+/// Returns the test that an entry of the tree is about, and how it ended.
+fn ended(entry: &str) -> Option<(&str, Ending)> {
+    const MARKS: [(&str, Ending); 4] =
+        [("✔ ", Ending::Passed), ("✓ ", Ending::Passed), ("√ ", Ending::Passed), ("- ", Ending::Excused)];
+    let marked = MARKS.iter().find_map(|(mark, ending)| Some((entry.strip_prefix(mark)?, *ending)));
+    let numbered = || {
+        let (number, title) = entry.split_once(") ")?;
+        number.parse::<u32>().is_ok().then_some((title, Ending::Failed))
+    };
+    let (title, ending) = marked.or_else(numbered)?;
+    Some((without_time(title), ending))
+}
+
+/// Returns the number that a line begins with, if it ends with that word; a time may stand behind.
+fn count_of(line: &str, word: &str) -> Option<usize> {
+    line.trim().split(" (").next()?.strip_suffix(word)?.parse().ok()
+}
+
+/// Reads the numbered list behind `2 failing`, or jasmine's behind `Failures:`.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    // Beside its own report in JSON or XML only a test prints such a list.
+    let is_of_report =
+        |line: &str| line.contains("\"fullTitle\"") || line.contains("<testsuite name=\"Mocha Tests\"");
+    if sheet.marked().any(|(_, line)| is_of_report(line)) {
+        return;
+    }
+    let is_list = |line: &str| line.starts_with("  ") && count_of(line, " failing").is_some();
+    let lists: Vec<usize> = sheet.marked().filter(|(_, line)| is_list(line)).map(|(at, _)| at).collect();
+    let tree = |part: Range<usize>| Some(part.start + whole_tree(&lines[part.start..=part.end])?);
+    let is_whole = |part: Range<usize>| {
+        found.package_of(lines[part.start]) != found.package_of(lines[part.end]) || tree(part).is_some()
+    };
+    for Run { list, .. } in lists::runs(&lists, lines.len(), is_whole) {
+        let count = count_of(lines[list.start], " failing").unwrap_or_default();
+        let next = Some(list.clone()).filter(|list| list.end < lines.len()).and_then(tree);
+        let all = &lines[..next.unwrap_or(list.end)];
+        let items = numbered::items(all, list.start + 1, |line| line.starts_with("npm "));
+        for item in items.into_iter().take(count) {
+            let (name, body) = titles(item.head, item.body, indentation(lines[item.at]));
+            push(&name, body, found);
+        }
+    }
+    let jasmine = LazyCell::new(|| sheet.has(" specs, ") || sheet.has(" spec, "));
+    let list = sheet.marked().rfind(|(_, line)| line.trim_end() == "Failures:");
+    if let Some((start, _)) = list.filter(|_| *jasmine) {
+        for item in
+            numbered::items(lines, start + 1, |line| line.contains(" specs, ") || line.contains(" spec, "))
+        {
+            let body: Vec<&str> = item
+                .body
+                .iter()
+                .map(|line| line.trim())
+                .filter(|line| !matches!(*line, "Message:" | "Stack:" | ""))
+                .collect();
+            push(item.head, &body, found);
+        }
+    }
+    let mut suites = sheet.starting(b"S").filter_map(|(at, line)| Some((at, suite(line)?))).peekable();
+    if suites.peek().is_some() && *jasmine {
+        suites.for_each(|(at, name)| push_suite(name, &lines[at + 1..], found));
+    }
+}
+
+/// Returns where the tree begins behind a list, with which these lines begin; `None` if it is not whole, because it holds not as
+/// many tests as are counted above the list at their end, or because its first test is of a suite above.
+fn whole_tree(lines: &[&str]) -> Option<usize> {
+    /// So far above a list it is told how many passed.
+    const COUNTS: usize = 4;
+    let [list, behind @ .., below] = lines else { return None };
+    let (listed, failing) = (count_of(list, " failing")?, count_of(below, " failing")?);
+    let passing = behind.iter().rev().take(COUNTS).find_map(|line| count_of(line, " passing"));
+    let (mut passed, mut failed, mut first) = (0, 0, None);
+    for (at, line) in behind.iter().enumerate().filter(|(_, line)| line.starts_with("  ")) {
+        match ended(line.trim_start()) {
+            Some((_, Ending::Passed)) => passed += 1,
+            Some((_, Ending::Failed)) => failed += 1,
+            _ => continue,
+        }
+        // The items of the list are numbered as the tests are that failed.
+        if passed > 0 || failed > listed {
+            first.get_or_insert(at);
+        }
+    }
+    let first = first.unwrap_or(behind.len());
+    let above = behind[..first].iter().rev().take_while(|line| !line.trim().is_empty()).count();
+    let head = lines.get(1 + first - above).filter(|line| indentation(line) == 2);
+    (head.is_some() && Some(passed) == passing && failed.checked_sub(listed) == Some(failing))
+        .then_some(1 + first - above)
+}
+
+/// Returns the name of a suite of jasmine around whose specs something failed, which has no number: `Suite error: Name`.
+fn suite(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("Suite error")?;
+    (rest.is_empty() || rest.starts_with(':')).then(|| rest.trim_start_matches(':').trim())
+}
+
+fn push_suite(name: &str, below: &[&str], found: &mut Found<'_>) {
+    let body = until(below, 0, |line| !line.starts_with("  ") && !line.trim().is_empty());
+    let is_said = |line: &&str| !matches!(*line, "Message:" | "Stack:" | "");
+    let body: Vec<&str> = body.iter().map(|line| line.trim()).filter(is_said).collect();
+    push(format!("{name} (suite)").trim(), &body, found);
+}
+
+/// The titles of the suites stand one below the other, each deeper; the last ends with a colon.
+fn titles<'s, 'a>(head: &'a str, body: &'s [&'a str], depth: usize) -> (String, &'s [&'a str]) {
+    let mut path = vec![head.trim_end_matches(':')];
+    if head.ends_with(':') && body.first().is_none_or(|line| indentation(line) <= depth + 3) {
+        return (path.join(" "), body);
+    }
+    for (at, line) in body.iter().enumerate() {
+        if line.trim().is_empty() || indentation(line) <= depth + 2 {
+            return (path.join(" "), &body[at..]);
+        }
+        path.push(line.trim().trim_end_matches(':'));
+        if line.trim_end().ends_with(':') {
+            return (path.join(" "), &body[at + 1..]);
+        }
+    }
+    (path.join(" "), body)
+}
+
+/// Reads what mocha's reporters for TAP and XML tell of a failure: the message, and the stack, which begins with it again.
+pub(super) fn of_told(name: &str, below: &[&str]) -> Option<Draft> {
+    let body: Vec<&str> = below.iter().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
+    let (message, rest) = body.split_first().filter(|(message, _)| !message.is_empty())?;
+    let is_again = |line: &&str| line.strip_suffix(message).is_some_and(|error| error.ends_with(": "));
+    let stack = &rest[rest.iter().position(is_again)?..];
+    stack.iter().any(|line| line.trim_start().starts_with("at ")).then(|| of(name, stack))
+}
+
+fn of(name: &str, body: &[&str]) -> Draft {
+    Draft::test(TOOL, name, body).within(node_test::called_from(body))
+}
+
+fn push(name: &str, body: &[&str], found: &mut Found<'_>) {
+    found.push(of(name, body).headed(name));
+}

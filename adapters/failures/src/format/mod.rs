@@ -1,0 +1,394 @@
+//! The formats, one file each: where a tool says what failed, and how it names it.
+//!
+//! A reader looks at the lines once, finds the block that belongs to each failure, and leaves it to
+//! [`reason`](super::reason) what the block says. It is called when the output may be its own and has to see
+//! for itself: lines that a passing test printed must not become failures.
+
+pub(super) mod annotations;
+pub(super) mod ansible_lint;
+pub(super) mod arrow;
+pub(super) mod automake;
+pub(super) mod ava;
+pub(super) mod bandit;
+pub(super) mod bats;
+pub(super) mod behave;
+pub(super) mod biome;
+pub(super) mod boost;
+pub(super) mod boxed;
+pub(super) mod bun_test;
+pub(super) mod busted;
+pub(super) mod cargo_json;
+pub(super) mod catch2;
+pub(super) mod check;
+pub(super) mod checkstyle;
+pub(super) mod clojure;
+pub(super) mod cmake;
+pub(super) mod compact;
+pub(super) mod coverage;
+pub(super) mod criterion;
+pub(super) mod csv;
+pub(super) mod ctest;
+pub(super) mod cucumber;
+pub(super) mod dart_analyze;
+pub(super) mod dart_test;
+pub(super) mod deno_check;
+pub(super) mod deno_fmt;
+pub(super) mod deno_test;
+pub(super) mod diagnostic;
+pub(super) mod diagnostics;
+pub(super) mod doctest;
+pub(super) mod dotnet;
+pub(super) mod elixir;
+pub(super) mod errors;
+pub(super) mod eslint;
+pub(super) mod eslint_pretty;
+pub(super) mod eunit;
+pub(super) mod exunit;
+pub(super) mod fixable;
+pub(super) mod forge;
+pub(super) mod glued;
+mod go_lines;
+pub(super) mod go_test;
+pub(super) mod go_test_json;
+pub(super) mod gotestsum;
+pub(super) mod gradle;
+pub(super) mod green;
+pub(super) mod grouped;
+pub(super) mod gtest;
+pub(super) mod jest;
+pub(super) mod julia;
+pub(super) mod junit;
+pub(super) mod karma;
+pub(super) mod knip;
+pub(super) mod kotlin;
+pub(super) mod libtest;
+pub(super) mod lint_json;
+pub(super) mod listed;
+mod lists;
+pub(super) mod markers;
+pub(super) mod maven;
+pub(super) mod meson;
+pub(super) mod minitest;
+pub(super) mod mocha;
+pub(super) mod munit;
+pub(super) mod nextest;
+pub(super) mod nim;
+pub(super) mod node_test;
+mod numbered;
+pub(super) mod paths;
+pub(super) mod pest;
+pub(super) mod pester;
+pub(super) mod phpcs;
+pub(super) mod phpstan;
+pub(super) mod phpunit;
+pub(super) mod placed;
+pub(super) mod playwright;
+pub(super) mod poku;
+mod position;
+pub(super) mod pre_commit;
+pub(super) mod prove;
+pub(super) mod psalm;
+pub(super) mod pyright;
+pub(super) mod pytest;
+pub(super) mod pytest_start;
+pub(super) mod pytest_timeout;
+pub(super) mod reformat;
+pub(super) mod robot;
+pub(super) mod rspec;
+pub(super) mod rubocop;
+pub(super) mod ruled;
+pub(super) mod rustfmt;
+pub(super) mod sanitizer;
+pub(super) mod sarif;
+pub(super) mod scalac;
+pub(super) mod scalatest;
+pub(super) mod shell;
+pub(super) mod shellcheck;
+pub(super) mod shunit2;
+pub(super) mod sqlfluff;
+pub(super) mod stestr;
+pub(super) mod subunit;
+pub(super) mod svelte_check;
+pub(super) mod swift_testing;
+pub(super) mod tap;
+pub(super) mod tasty;
+pub(super) mod teamcity;
+pub(super) mod terraform;
+pub(super) mod test_json;
+pub(super) mod testthat;
+pub(super) mod traceback;
+pub(super) mod trial;
+pub(super) mod tsc;
+pub(super) mod unified;
+pub(super) mod unittest;
+pub(super) mod unity;
+pub(super) mod unparsed;
+pub(super) mod vitest;
+pub(super) mod xctest;
+pub(super) mod zig;
+
+use std::ops::{Deref, Range};
+
+use memchr::memmem;
+use regex::Regex;
+use serde_json::Value;
+
+use super::work;
+
+/// The lines of a stream.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Lines<'a> {
+    /// Each of them.
+    pub(super) lines: &'a [&'a str],
+    /// The first byte of each, so that lines which begin alike are found by a search for a byte.
+    pub(super) firsts: &'a [u8],
+    /// The first byte of each that is no blank, for lines which may be set in.
+    pub(super) begins: &'a [u8],
+}
+
+impl<'a> Lines<'a> {
+    /// Returns the lines that begin with one of these bytes, of which there are three at most, with their
+    /// numbers.
+    pub(crate) fn starting(self, with: &[u8]) -> impl DoubleEndedIterator<Item = (usize, &'a str)> + use<'a> {
+        places(with, self.firsts).map(move |at| (at, self.lines[at]))
+    }
+
+    /// Returns the lines that begin with one of these bytes behind blanks, of which there are three at most, with their
+    /// numbers.
+    pub(crate) fn beginning(
+        self,
+        with: &[u8],
+    ) -> impl DoubleEndedIterator<Item = (usize, &'a str)> + use<'a> {
+        places(with, self.begins).map(move |at| (at, self.lines[at]))
+    }
+
+    /// Returns some of them.
+    fn part(self, lines: Range<usize>) -> Self {
+        let Self { lines: all, firsts, begins } = self;
+        Self { lines: &all[lines.clone()], firsts: &firsts[lines.clone()], begins: &begins[lines] }
+    }
+
+    /// Returns the lines of each run of a tool: one begins behind the end of the one before. Both lines begin with one of these
+    /// bytes, of which there are three at most, perhaps behind blanks. A run that a test starts is within that of the test.
+    fn runs(
+        self,
+        with: &[u8],
+        begins: impl Fn(&str) -> bool,
+        ends: impl Fn(&str) -> bool,
+    ) -> Vec<Range<usize>> {
+        let (mut runs, mut start, mut depth, mut has_ended) = (Vec::new(), 0, 0_usize, false);
+        for (at, line) in self.beginning(with) {
+            if begins(line) {
+                if depth == 0 && has_ended {
+                    runs.push(start..at);
+                    (start, has_ended) = (at, false);
+                }
+                depth += 1;
+            } else if ends(line) {
+                depth = depth.saturating_sub(1);
+                has_ended = true;
+            }
+        }
+        runs.push(start..self.lines.len());
+        runs
+    }
+}
+
+/// One stream or one report, cleaned.
+pub(super) struct Sheet<'a> {
+    /// All of it.
+    pub(super) text: &'a str,
+    /// Its lines.
+    pub(super) own: Lines<'a>,
+    /// The numbers of the lines on which marks of the format stand that reads it.
+    pub(super) marked: &'a [usize],
+    /// The lines of the other stream.
+    pub(super) beside: Lines<'a>,
+}
+
+/// What a reader asks of a sheet is mostly about its lines.
+impl<'a> Deref for Sheet<'a> {
+    type Target = Lines<'a>;
+
+    fn deref(&self) -> &Lines<'a> {
+        &self.own
+    }
+}
+
+impl<'a> Sheet<'a> {
+    /// Returns the lines on which marks of the format stand, with their numbers.
+    fn marked(&self) -> impl DoubleEndedIterator<Item = (usize, &'a str)> + use<'a> {
+        let lines = self.lines;
+        // A line that a failed test printed is empty.
+        self.marked.iter().map(move |at| (*at, lines[*at])).filter(|(_, line)| !line.is_empty())
+    }
+
+    /// Returns those of some lines on which marks of the format stand, with their numbers.
+    fn marked_within(&self, lines: Range<usize>) -> impl DoubleEndedIterator<Item = (usize, &'a str)> {
+        let before = |end: usize| self.marked.partition_point(|at| *at < end);
+        let marked = &self.marked[before(lines.start)..before(lines.end)];
+        Sheet { marked, ..*self }.marked()
+    }
+
+    /// Says whether a text is anywhere.
+    fn has(&self, text: &str) -> bool {
+        memmem::find(self.text.as_bytes(), text.as_bytes()).is_some()
+    }
+
+    /// Returns the lines with a text, with their numbers: one search, where one for each line costs more.
+    fn with<'t>(&self, text: &'t str) -> impl Iterator<Item = (usize, &'a str)> + use<'a, 't> {
+        self.lines_at(memmem::find_iter(self.text.as_bytes(), text))
+    }
+
+    /// Returns the lines on which a pattern is that spans no two, with their numbers.
+    fn matching<'t>(&self, pattern: &'t Regex) -> impl Iterator<Item = (usize, &'a str)> + use<'a, 't> {
+        self.lines_at(pattern.find_iter(self.text).map(|found| found.start()))
+    }
+
+    /// Returns the lines that are at some places of the text, which come in order, with their numbers.
+    fn lines_at<I: Iterator<Item = usize>>(
+        &self,
+        places: I,
+    ) -> impl Iterator<Item = (usize, &'a str)> + use<'a, I> {
+        let (mut line, mut counted, mut next) = (0, 0, 0);
+        let (all, lines) = (self.text.as_bytes(), self.lines);
+        places.filter_map(move |at| {
+            line += memchr::memchr_iter(b'\n', &all[counted..at]).count();
+            counted = at;
+            let is_new = line >= next && !lines[line].is_empty();
+            next = line + 1;
+            is_new.then(|| (line, lines[line]))
+        })
+    }
+
+    /// Returns the text from one line up to another, which is no part of it.
+    fn between(&self, start: usize, end: usize) -> &'a str {
+        &self.text[self.offset_of(start)..self.offset_of(end)]
+    }
+
+    /// Returns where the line of a number begins in the text; behind the last one, its end.
+    fn offset_of(&self, line: usize) -> usize {
+        self.lines.get(line).map_or(self.text.len(), |line| self.offset(line))
+    }
+
+    /// Returns where a line begins in the text.
+    fn offset(&self, line: &str) -> usize {
+        line.as_ptr().addr() - self.text.as_ptr().addr()
+    }
+
+    /// Says whether a line is empty because it was read.
+    fn is_hidden(&self, line: &str) -> bool {
+        line.is_empty() && !matches!(self.text.as_bytes().get(self.offset(line)), None | Some(b'\n'))
+    }
+
+    /// Returns the JSON documents that begin at the start of a line.
+    fn documents(&self) -> impl Iterator<Item = Value> {
+        let mut end = 0;
+        self.starting(b"{[").flat_map(move |(at, line)| {
+            let mut start = self.offset(line);
+            let mut documents = Vec::new();
+            if start < end || self.is_foreign(at, line) {
+                return documents;
+            }
+            loop {
+                let near = self.within_budget(at, start);
+                let mut values = serde_json::Deserializer::from_str(near).into_iter();
+                let Some(Ok(value)) = values.next() else {
+                    work::spend(memchr::memchr_iter(b'\n', &near.as_bytes()[..values.byte_offset()]).count());
+                    break;
+                };
+                documents.push(value);
+                end = start + values.byte_offset();
+                // Some set no line feed between them, but a NUL.
+                start = self.text.len() - self.text[end..].trim_start_matches('\0').len();
+                if !self.text[start..].starts_with('{') {
+                    break;
+                }
+            }
+            documents
+        })
+    }
+
+    /// Returns the text from a place in a line on, as far as the budget of the reader allows.
+    fn within_budget(&self, line: usize, start: usize) -> &'a str {
+        let lines = line..line + work::allowed(self.lines.len() - line);
+        &self.text[start..self.offset_of(lines.end).max(start)]
+    }
+
+    /// Says whether a line is an object by itself, and none of the format that reads.
+    fn is_foreign(&self, at: usize, line: &str) -> bool {
+        line.starts_with('{')
+            && line.ends_with('}')
+            && !self.marked.is_empty()
+            && self.marked.binary_search(&at).is_err()
+    }
+}
+
+/// Returns where one of these bytes is, of which there are three at most.
+pub(super) fn places<'b>(of: &[u8], bytes: &'b [u8]) -> impl DoubleEndedIterator<Item = usize> + use<'b> {
+    let byte = |at: usize| of[at.min(of.len() - 1)];
+    memchr::memchr3_iter(byte(0), byte(1), byte(2), bytes)
+}
+
+/// Returns the lines from `start` up to the first that ends the block, as far as the budget of the reader allows.
+fn until<'s, 'a>(lines: &'s [&'a str], start: usize, ends: impl Fn(&str) -> bool) -> &'s [&'a str] {
+    let rest = within_budget(&lines[start.min(lines.len())..]);
+    let block = &rest[..rest.iter().position(|line| ends(line)).unwrap_or(rest.len())];
+    work::spend(block.len() + 1);
+    block
+}
+
+/// Goes through lines as far as the budget of the reader allows.
+fn look<'s, 'a>(lines: &'s [&'a str]) -> impl Iterator<Item = &'s &'a str> {
+    lines.iter().take_while(|_| work::step())
+}
+
+/// Goes back through lines as far as the budget of the reader allows.
+fn look_back<'s, 'a>(lines: &'s [&'a str]) -> impl Iterator<Item = &'s &'a str> {
+    lines.iter().rev().take_while(|_| work::step())
+}
+
+/// Returns the lines that the reader may look at.
+fn within_budget<'s, 'a>(lines: &'s [&'a str]) -> &'s [&'a str] {
+    &lines[..work::allowed(lines.len())]
+}
+
+/// Returns the lines that begin blocks, each with where its block ends: at the next, or with all lines.
+fn blocks(heads: impl Iterator<Item = usize>, end: usize) -> impl Iterator<Item = (usize, usize)> {
+    let mut heads = heads.peekable();
+    std::iter::from_fn(move || Some((heads.next()?, heads.peek().copied().unwrap_or(end))))
+}
+
+/// Takes `File "a.py", line 3, in name` apart: the file, the line, and what is behind it.
+pub(super) fn python_place(line: &str) -> Option<(&str, Option<u32>, &str)> {
+    let (file, rest) = line.strip_prefix("File \"")?.split_once("\", line ")?;
+    let (number, rest) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
+    Some((file, number.parse().ok(), rest))
+}
+
+/// Reads a number of JSON, such as that of a line.
+fn number(value: &Value) -> Option<u32> {
+    value.as_u64().and_then(|number| u32::try_from(number).ok())
+}
+
+/// Returns the items of a list of JSON; none of what is no list.
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Returns a text of JSON; an empty one where there is none.
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Takes a time in brackets off the end of a name: `(12.3ms)`, `[0.01s]`, `12ms`.
+pub(super) fn without_time(name: &str) -> &str {
+    let name = name.trim_end();
+    let open = name.rfind(['(', '[']).filter(|at| name.ends_with([')', ']']) && *at > 0);
+    let Some(open) = open else { return name };
+    let inner = name[open + 1..name.len() - 1].trim_start_matches(['<', '>', ' ']).trim_end();
+    let unit = inner.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',')).trim();
+    let is_time = inner.starts_with(|c: char| c.is_ascii_digit())
+        && matches!(unit, "ms" | "s" | "µs" | "μs" | "us" | "ns" | "m" | "min" | "sec" | "seconds");
+    if is_time { name[..open].trim_end() } else { name }
+}

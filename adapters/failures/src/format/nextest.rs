@@ -1,0 +1,255 @@
+//! cargo nextest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found, Style};
+use super::super::reason::{is_decimal, is_number};
+use super::{Lines, Sheet, libtest, until};
+
+const TOOL: &str = "cargo-nextest";
+
+/// A line that tells how a test ended, or how it stands: `   TRY 2 FAIL [   0.012s] (3/9) app tests::adds`.
+#[derive(Clone, Copy)]
+struct Status<'a> {
+    line: &'a str,
+    word: &'a str,
+    binary: &'a str,
+    name: &'a str,
+}
+
+impl<'a> Status<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        let told = line.trim_start();
+        if told.len() == line.len() {
+            return None;
+        }
+        let tried =
+            told.strip_prefix("TRY ").and_then(|it| it.split_once(' ')).filter(|(count, _)| is_number(count));
+        let told = tried.map_or(told, |(_, told)| told);
+        // A word in capitals ends before the time. Of most lines it is none, and this tells so at once.
+        let end = told.find(|c: char| !c.is_ascii_uppercase() && !matches!(c, ' ' | '+'))?;
+        let (word, rest) = (&told[..end], told[end..].strip_prefix('[')?);
+        let (time, test) = rest.split_once("s]")?;
+        let (time, test) =
+            (time.trim_start_matches([' ', '>']), test.strip_prefix(' ')?.trim_start_matches(' '));
+        let counted =
+            test.strip_prefix('(').and_then(|it| it.split_once(") ")).filter(|(count, _)| is_count(count));
+        let (binary, name) =
+            counted.map_or(test, |(_, test)| test).trim_start_matches(' ').split_once(' ')?;
+        let is_status =
+            word.ends_with(' ') && is_word(word.trim_end()) && is_decimal(time) && !name.trim().is_empty();
+        is_status.then(|| Self { line, word: word.trim_end(), binary, name: name.trim_end() })
+    }
+
+    /// Returns the binary and the name of the test.
+    fn test(self) -> (&'a str, &'a str) {
+        (self.binary, self.name)
+    }
+}
+
+/// Says whether a text counts tests: ` 3/12`, or `───` where that is not known.
+fn is_count(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_digit() || matches!(c, ' ' | '/' | '─'))
+}
+
+/// Says whether a word tells how a test ended: it is in capitals.
+fn is_word(text: &str) -> bool {
+    let bare = text.strip_suffix(" + LEAK").unwrap_or(text);
+    text == "FL+LK" || bare.len() > 2 && bare.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
+/// Reads every test whose last status is a failure.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for run in sheet.own.runs(b"S", is_start, is_summary) {
+        read_run(sheet.own.part(run), found);
+    }
+}
+
+fn read_run(own: Lines<'_>, found: &mut Found<'_>) {
+    let lines = own.lines;
+    let Some(Said { summary, above, below }) = Said::of(own) else { return };
+    let failed = failed(&above, &below);
+    let (mut told, mut begun) = (BTreeSet::new(), BTreeMap::new());
+    // What a test wrote is told when it ended, below the summary, or both.
+    for (at, line) in above.iter().chain(&below).copied() {
+        if let Some(test) = Some(line).filter(|_| own.begins[at] == b'S').and_then(started) {
+            begun.insert(test, at + 1);
+            continue;
+        }
+        let Some(status) = Some(line).filter(|line| !passes(line)).and_then(Status::of) else {
+            continue;
+        };
+        let test @ (binary, name) = status.test();
+        if !failed.contains(&test) || passed(status.word) {
+            continue;
+        }
+        // What is not captured stands above the line that tells how the test ended.
+        let block = match begun.get(&test) {
+            Some(start) if at < summary => &lines[*start..at],
+            _ => until(lines, at + 1, |line| ends(line) || is_status(line)),
+        };
+        if block.iter().all(|line| line.trim().is_empty()) {
+            continue;
+        }
+        found.printed(block);
+        let block: Vec<&str> = block.iter().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
+        if told.insert(test) {
+            let draft = Draft::test(TOOL, name, &reason(&block, name)).within(binary);
+            let draft = process_kind(draft, status.word, &block.join("\n"));
+            found.push(draft.headed(line.trim()));
+        }
+    }
+    for status in below.iter().filter_map(|(_, line)| Status::of(line)) {
+        let test @ (binary, name) = status.test();
+        if failed.contains(&test) && !told.contains(&test) {
+            let draft = Draft::test(TOOL, name, &[]).within(binary).message(status.line.trim());
+            found.push(process_kind(draft, status.word, ""));
+        }
+    }
+}
+
+/// Says whether a line is nextest's own and follows what a test wrote.
+fn ends(line: &str) -> bool {
+    line.starts_with('─')
+        || line == "error: test run failed"
+        || line.trim_start().starts_with("Running [ ")
+        || is_summary(line)
+}
+
+/// Returns what says why a test failed: its panic, that of another thread, the error that it returned, else what it wrote.
+fn reason<'a>(block: &[&'a str], name: &str) -> Vec<&'a str> {
+    let panics = |line: &str| line.contains("panicked at ");
+    let own = |line: &str| panics(line) && libtest::thread(line) == Some(name);
+    // What a test caught it may have panicked with before.
+    let panic =
+        block.iter().rposition(|line| own(line)).or_else(|| block.iter().position(|line| panics(line)));
+    if let Some(at) = panic {
+        return block[at..].to_vec();
+    }
+    let is_stream = |line: &&str, stream: &str| line.trim_start().starts_with(stream);
+    let errors = block.iter().position(|line| is_stream(line, "stderr ───")).unwrap_or(block.len());
+    let (shown, errors) = (&block[..errors], block.get(errors + 1..).unwrap_or_default());
+    match errors.iter().rposition(|line| line.starts_with("Error: ")) {
+        Some(at) => errors[at..].to_vec(),
+        None if errors.iter().any(|line| !line.trim().is_empty()) => errors.to_vec(),
+        None => shown
+            .iter()
+            .filter(|line| !is_stream(line, "stdout ───") && !libtest::is_own(line))
+            .copied()
+            .collect(),
+    }
+}
+
+/// The last summary, and the lines that may tell of a test above it and below, with their numbers.
+struct Said<'a> {
+    summary: usize,
+    above: Vec<(usize, &'a str)>,
+    below: Vec<(usize, &'a str)>,
+}
+
+impl<'a> Said<'a> {
+    /// Finds them, if there is a summary.
+    fn of(own: Lines<'a>) -> Option<Self> {
+        let (summary, _) = own.beginning(b"S").rfind(|(_, line)| is_summary(line))?;
+        // Every line that tells of a test begins with a word in capitals.
+        let begins = own.firsts.iter().zip(own.begins).enumerate();
+        let words =
+            begins.filter(|(_, (first, begin))| matches!(first, b' ' | b'\t') && begin.is_ascii_uppercase());
+        let words = words.map(|(at, _)| (at, own.lines[at]));
+        let (above, below): (Vec<_>, Vec<_>) = words.partition(|(at, _)| *at < summary);
+        Some(Self { summary, above, below })
+    }
+}
+
+/// Says whether a run begins with a line: `    Starting 22 tests across 3 binaries`.
+fn is_start(line: &str) -> bool {
+    line.trim_start().starts_with("Starting ") && line.contains(" across ")
+}
+
+fn is_summary(line: &str) -> bool {
+    line.trim_start().starts_with("Summary [")
+}
+
+/// Returns the names of the tests that failed last.
+pub(super) fn failed_names(own: Lines<'_>) -> BTreeSet<&str> {
+    let failed = Said::of(own).map(|said| failed(&said.above, &said.below)).unwrap_or_default();
+    failed.into_iter().map(|(_, name)| name).collect()
+}
+
+/// Returns the tests that the summary lists as failed. Told to list none, nextest has said of each above how it ended.
+fn failed<'a>(above: &[(usize, &'a str)], below: &[(usize, &'a str)]) -> BTreeSet<(&'a str, &'a str)> {
+    let failed = |lines: &[(usize, &'a str)]| -> BTreeSet<(&'a str, &'a str)> {
+        let ended = lines.iter().filter_map(|(_, line)| Status::of(line));
+        let last: BTreeMap<_, _> = ended.map(|status| (status.test(), !passed(status.word))).collect();
+        last.into_iter().filter(|(_, failed)| *failed).map(|(test, _)| test).collect()
+    };
+    Some(failed(below)).filter(|listed| !listed.is_empty()).unwrap_or_else(|| failed(above))
+}
+
+/// Returns the test that begins here, which is told where nothing is captured: `START [  ] (1/10) app tests::adds`.
+fn started(line: &str) -> Option<(&str, &str)> {
+    let (_, counted) = line.trim_start().strip_prefix("START [")?.split_once(']')?;
+    let counted = counted.trim_start();
+    let test =
+        counted.strip_prefix('(').map_or(Some(counted), |it| it.split_once(") ").map(|(_, test)| test))?;
+    test.trim_end().split_once(' ')
+}
+
+fn is_status(line: &str) -> bool {
+    Status::of(line).is_some()
+}
+
+/// Says whether what a test printed begins below a line: in its older form nextest does not indent it.
+pub(crate) fn shows(line: &str) -> bool {
+    let stream = line.strip_prefix("--- ").filter(|rest| rest.ends_with(" ---"));
+    stream.is_some_and(|rest| rest.contains("STDOUT: ") || rest.contains("STDERR: "))
+}
+
+/// Says whether a line is of nextest or of cargo, and not of a test that is shown.
+pub(crate) fn is_own(line: &str) -> bool {
+    const CARGO: [&str; 4] = ["     Running ", "   Doc-tests ", "   Compiling ", "    Finished "];
+    line.starts_with("------------")
+        || is_summary(line)
+        || is_status(line)
+        || CARGO.iter().any(|step| line.starts_with(step))
+}
+
+/// Says whether a line tells of a test that passed, as most do.
+fn passes(line: &str) -> bool {
+    line.trim_ascii_start().starts_with("PASS [")
+}
+
+/// Says whether a line is about a test that passed, or that has not come to its end.
+fn passed(status: &str) -> bool {
+    matches!(status, "PASS" | "LEAK" | "SKIP" | "FLAKY") || is_under_way(status)
+}
+
+/// Says whether a line is about a test that has not come to its end.
+pub(crate) fn is_under_way(status: &str) -> bool {
+    matches!(status, "SLOW" | "SETUP" | "START" | "RETRY" | "TERMINATING" | "TRMNTG")
+}
+
+/// Says by what a process ended that did not end by a panic: a signal, the time limit.
+pub(super) fn process_kind(draft: Draft, status: &str, text: &str) -> Draft {
+    static SIGNAL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\bSIG[A-Z]{2,6}\b").expect("well formed"));
+    let timed_out = matches!(status, "TIMEOUT" | "TMT")
+        || status.contains("timeout")
+        || text.contains("(test timed out)");
+    let signal = SIGNAL.find(status).or_else(|| SIGNAL.find(text)).map(|signal| signal.as_str().to_owned());
+    let kind = if timed_out { Some("timeout".to_owned()) } else { signal };
+    match kind {
+        Some(kind) => {
+            let message = if draft.message.contains(&kind) {
+                draft.message.clone()
+            } else {
+                format!("{status} {kind}\n{}", draft.message)
+            };
+            Draft { about: String::new(), values: String::new(), style: Style::Values, message, ..draft }
+                .kind(&kind)
+        }
+        None => draft,
+    }
+}

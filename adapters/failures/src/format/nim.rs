@@ -1,0 +1,76 @@
+//! unittest of Nim: `  [FAILED] name` below `[Suite] name`, and above it what failed, with a place in brackets.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found, Style};
+use super::super::reason::indentation;
+use super::Sheet;
+
+static FAILED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"^(?P<file>\S.*?)\((?P<line>\d+), \d+\): (?:Check failed: (?P<stated>.*)|(?P<said>Expect .*))$",
+    )
+    .expect("well formed")
+});
+static RAISED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^Unhandled exception: (?P<said>.*) \[(?P<kind>\w+)\]$").expect("well formed")
+});
+static FRAME: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^(?P<file>\S.*?\.nim)\((?P<line>\d+)\) ").expect("well formed"));
+
+/// Reads every test that failed. What stands at the margin without a reason above it was printed.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let (mut suite, mut begin) = ("", 0);
+    for (at, line) in sheet.beginning(b"[") {
+        let told = line.trim_start();
+        if let Some(name) = told.strip_prefix("[Suite] ") {
+            (suite, begin) = (name.trim(), at + 1);
+            continue;
+        }
+        let is_end = ["[OK] ", "[SKIPPED] "].iter().any(|mark| told.starts_with(mark));
+        let block = &sheet.lines[begin.max(at.saturating_sub(LINES_MAX))..at];
+        if let Some(name) = told.strip_prefix("[FAILED] ") {
+            let is_within = !suite.is_empty() && indentation(line) == STEP;
+            let reasons = block.iter().any(|line| is_reason(line.trim()));
+            if reasons || is_within {
+                let name = if is_within { format!("{suite}::{name}") } else { name.to_owned() };
+                found.push(because(Draft::test("nim-unittest", &name, &[]).told_by(line), block, line));
+                begin = at + 1;
+            }
+        } else if is_end {
+            begin = at + 1;
+        }
+    }
+}
+
+/// A reason stands so many lines above the name at most.
+const LINES_MAX: usize = 200;
+/// How far a test is set in below its suite.
+const STEP: usize = 2;
+
+fn is_reason(line: &str) -> bool {
+    FAILED.is_match(line) || RAISED.is_match(line)
+}
+
+/// Takes the first reason from what stands above the name.
+fn because(draft: Draft, block: &[&str], head: &str) -> Draft {
+    let said: Vec<&str> = block.iter().map(|line| line.trim()).collect();
+    let first = said.iter().position(|line| is_reason(line) || FRAME.is_match(line)).unwrap_or(said.len());
+    let message = [&[head.trim()], &said[first..]].concat().join("\n");
+    let draft = draft.message(message.trim_end());
+    if let Some(failed) = said.iter().find_map(|line| FAILED.captures(line)) {
+        let about = failed.name("stated").or(failed.name("said")).map_or("", |what| what.as_str());
+        let draft = draft.kind("expectation").about(about).at(&failed["file"], failed["line"].parse().ok());
+        return Draft { style: Style::Diagnostic, ..draft };
+    }
+    let Some(raised) = said.iter().find_map(|line| RAISED.captures(line)) else {
+        return draft.kind("expectation");
+    };
+    let draft = draft.kind(&raised["kind"]).about(&raised["said"]);
+    match said.iter().rev().find_map(|line| FRAME.captures(line)) {
+        Some(frame) => draft.at(&frame["file"], frame["line"].parse().ok()),
+        None => draft,
+    }
+}

@@ -1,0 +1,49 @@
+//! PHPStan's table: a file behind `Line`, and below it a number and what is wrong there, wrapped to the width.
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::indentation;
+use super::{Sheet, diagnostic, until};
+
+/// Reads every row of every table.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for (at, line) in sheet.marked() {
+        let is_drawn =
+            |at: Option<usize>| at.and_then(|at| sheet.lines.get(at)).is_some_and(|line| is_rule(line));
+        if !is_drawn(at.checked_sub(1)) || !is_drawn(Some(at + 1)) {
+            continue;
+        }
+        // What fails in a trait is told of each class that uses it.
+        let file = line.trim().strip_prefix("Line").and_then(|file| file.split(" (in context of ").next());
+        let file = file.map_or("", str::trim);
+        if file.is_empty() || diagnostic::is_path(file) {
+            let rows = until(sheet.lines, at + 2, is_rule);
+            rows_of(rows).for_each(|row| found.push(problem(file, row)));
+        }
+    }
+}
+
+/// Says whether a line is drawn above or below something: ` ------ -----`.
+fn is_rule(line: &str) -> bool {
+    line.trim_start().starts_with("--") && line.bytes().all(|byte| matches!(byte, b'-' | b' '))
+}
+
+/// Takes the rows apart: all begin at one column, and what they go on with stands further in.
+fn rows_of<'s, 'a>(lines: &'s [&'a str]) -> impl Iterator<Item = &'s [&'a str]> {
+    let column = lines.first().map_or(0, |line| indentation(line));
+    lines.chunk_by(move |_, next| indentation(next) > column)
+}
+
+/// Reads a row: the number, the message as far as what is told of it, and there its rule.
+fn problem(file: &str, row: &[&str]) -> Draft {
+    const TOLD: [char; 4] = ['🪪', '💡', '✏', '👉'];
+    let told = row.iter().position(|line| line.trim_start().starts_with(TOLD)).unwrap_or(row.len());
+    let message = row[..told].iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+    let numbered = message.split_once(' ').filter(|_| !file.is_empty());
+    let number = numbered.and_then(|(number, _)| number.trim_start_matches(':').parse().ok());
+    let what = numbered.filter(|_| number.is_some()).map_or(message.as_str(), |(_, what)| what.trim_start());
+    let more = row[told..].iter().map(|line| line.trim());
+    let rule = more.clone().find_map(|line| line.strip_prefix('🪪'));
+    let rule = rule.and_then(|rule| rule.split_whitespace().next()).unwrap_or_default();
+    let shown: Vec<&str> = [what].into_iter().chain(more).collect();
+    Draft::diagnostic("phpstan", file, number, what).kind(rule).message(&shown.join("\n"))
+}

@@ -1,0 +1,78 @@
+//! PHPUnit, also with `--testdox`, and Pest in its list.
+
+use super::super::draft::{Draft, Found};
+use super::{Lines, Sheet, look, numbered};
+
+/// Reads the numbered lists of errors and failures; those of warnings and risky tests fail nothing.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let (lines, before) = (sheet.lines, found.len());
+    // Tests may print such lists, too: its own stand below the time that all of them took.
+    let is_time = |line: &str| line.starts_with("Time: ") && line.contains("Memory: ");
+    let took = |lines: Lines<'_>| lines.starting(b"T").rfind(|(_, line)| is_time(line)).map(|(at, _)| at);
+    let own = match (took(sheet.own), took(sheet.beside)) {
+        (None, Some(_)) => return,
+        (own, _) => own.unwrap_or_default(),
+    };
+    for (at, line) in sheet.marked().skip_while(|(at, _)| *at < own) {
+        let counted = line.starts_with("There was ") || line.starts_with("There were ");
+        if !counted
+            || !["failure", "error"].iter().any(|word| line.trim_end_matches([':', 's']).ends_with(word))
+        {
+            continue;
+        }
+        let ends = |line: &str| {
+            line == "--" || line.starts_with("There w") || matches!(line, "FAILURES!" | "ERRORS!")
+        };
+        for item in numbered::items(lines, at + 1, ends) {
+            let block: Vec<&str> = item.body.iter().copied().take_while(|line| !is_place(line)).collect();
+            let name = item.head.split(" with data set ").next().unwrap_or_default();
+            let data = item.head[name.len()..].split(" with data (").next().unwrap_or_default();
+            let data = data.split(" (").next().unwrap_or_default();
+            let draft = Draft::test("phpunit", &format!("{name}{data}"), &block);
+            found.push(placed(draft, item.body).headed(item.head));
+        }
+    }
+    if found.len() == before {
+        testdox(lines, found);
+    }
+}
+
+/// Reads sentences: below each class, behind an empty line, its tests, and below a test that failed what it said, behind a bar.
+fn testdox(lines: &[&str], found: &mut Found<'_>) {
+    let mut class = "";
+    for (at, line) in lines.iter().enumerate() {
+        let begins = at == 0 || lines[at - 1].trim().is_empty();
+        if begins && !line.is_empty() && !line.starts_with(' ') {
+            class = line.split_once(" (").map_or(line, |(_, name)| name.trim_end_matches(')'));
+        }
+        // In its verbose form the time stands behind the name.
+        let Some(name) = line.strip_prefix(" ✘ ").and_then(|rest| rest.split("  ").next()) else {
+            continue;
+        };
+        let told: Vec<&str> = look(&lines[at + 1..]).map_while(|line| behind_bar(line)).collect();
+        let said = told.iter().copied().skip_while(|line| line.is_empty());
+        let block: Vec<&str> = said.take_while(|line| !is_place(line)).collect();
+        found.push(placed(Draft::test("phpunit", &format!("{class}::{name}"), &block), &told));
+    }
+}
+
+fn behind_bar(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix(['│', '┐', '├', '┴', '┊', '╵', '╷'])?;
+    Some(rest.strip_prefix(' ').unwrap_or(rest).trim_end())
+}
+
+/// Says where it failed: the last place that is told.
+fn placed(draft: Draft, told: &[&str]) -> Draft {
+    let place = told.iter().rev().find(|line| is_place(line)).and_then(|line| line.rsplit_once(':'));
+    match place {
+        Some((file, number)) => draft.at(file, number.parse().ok()),
+        None => draft,
+    }
+}
+
+/// The stack of PHPUnit is bare: a path and a line.
+fn is_place(line: &str) -> bool {
+    line.rsplit_once(".php:").is_some_and(|(path, number)| {
+        !path.contains(' ') && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}

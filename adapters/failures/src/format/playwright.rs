@@ -1,0 +1,158 @@
+//! Playwright.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, numbered, until, without_time};
+
+/// So long is a head with its rule, and no rule is behind a longer one.
+const HEAD_CHARS: usize = 98;
+
+/// Reads the numbered list of each run; an item is headed `[project] › file:line:col › suite › test ───`.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    // Others have its marks, too.
+    if !sheet
+        .with(" › ")
+        .any(|(_, line)| placed(line.trim_start()).is_some_and(|(place, _)| is_position(place)))
+    {
+        return;
+    }
+    let begins = |line: &str| line.contains(" using ") && line.trim_end().ends_with(['r', 's']);
+    let mut start = 0;
+    for (at, _) in sheet.starting(b"R").filter(|(_, line)| line.starts_with("Running ") && begins(line)) {
+        run(&sheet.lines[start..at], found);
+        start = at;
+    }
+    run(&sheet.lines[start..], found);
+}
+
+/// Reads the list of one run. What a test printed may look like all of it, so that what is listed at the end decides.
+fn run(lines: &[&str], found: &mut Found<'_>) {
+    let mut tests: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line.contains(" › ")) {
+        if let Some((place, test)) = placed(line.trim_start()) {
+            tests.entry(place).or_default().push(without_time(test.trim_end_matches(['─', ' '])));
+        }
+    }
+    let end = lines.windows(2).rposition(|two| is_count(two[0], " failed") && listed(two[1]).is_some());
+    let end = end.or_else(|| lines.iter().position(|line| is_count(line, " failed")));
+    let end = end.unwrap_or(lines.len());
+    let last: Vec<&str> = lines[end..].iter().filter_map(|line| listed(line)).collect();
+    // Without a list at the end, the heads of Playwright are filled up with a rule, unlike what a test prints.
+    let is_ruled = |line: &str| line.ends_with('─') || line.chars().count() >= HEAD_CHARS;
+    let is_ruled_head = |line: &&str| line.ends_with('─') && placed(line.trim_start()).is_some();
+    let are_ruled = lines[..end].iter().any(is_ruled_head);
+    let is_head = |line: &str| match line.split_once(") ") {
+        Some((_, head)) if !last.is_empty() => {
+            let head = head.trim_matches(['─', ' ']);
+            last.iter().any(|test| head == *test || is_step(head, test))
+        }
+        _ => !are_ruled || is_ruled(line.trim_end()),
+    };
+    let flaky = flaky(lines);
+    for item in numbered::items_that(&lines[..end], 0, |_| false, is_head) {
+        let head = item.head.trim_end_matches(['─', ' ']);
+        let Some((place, name)) = placed(head) else { continue };
+        if flaky.contains(head) {
+            continue;
+        }
+        // A step that failed in it is no part of a test, which the list at the end names by itself.
+        let mut listed = tests.get(place).into_iter().flatten();
+        let name = listed.find(|test| is_step(name, test)).copied().unwrap_or(name);
+        // The same test in another browser is another one.
+        let project = &head[..head.find(place).unwrap_or_default()];
+        found.push(draft(project, place, name, item.body).headed(head));
+    }
+}
+
+/// Makes a draft of a test in a project, `[chromium] › `, with what is said of it.
+fn draft(project: &str, place: &str, name: &str, body: &[&str]) -> Draft {
+    let mut parts = place.split(':');
+    let file = parts.next().unwrap_or_default();
+    // Where the files of a run are says nothing of a failure.
+    let is_said = |line: &&str| !line.trim_start().starts_with("Error Context: ");
+    let body: Vec<&str> = first_try(body).iter().copied().filter(is_said).collect();
+    let draft = Draft::test("playwright", &format!("{project}{file} › {name}"), &body);
+    // Where it waited, if that is known, stands in an error.
+    let late = body.iter().map(|line| line.trim()).find(|line| line.starts_with("Test timeout of "));
+    let draft = match late.filter(|_| draft.kind.is_empty()) {
+        Some(late) => draft.kind("timeout").about(late),
+        None => draft,
+    };
+    draft.at(file, parts.next().and_then(|line| line.parse().ok()))
+}
+
+/// Returns the name of a case of a report: its suite is a file, and runs on a host that is the project.
+pub(super) fn name_of_case(project: &str, file: &str, name: &str) -> String {
+    format!("{}{file} › {name}", of_project(project))
+}
+
+/// Reads what a report says of a case: the head that the list has, and what is below it.
+pub(super) fn of_report(project: &str, file: &str, name: &str, body: &str) -> Draft {
+    let mut lines = body.lines().skip_while(|line| line.trim().is_empty()).peekable();
+    let place = lines.peek().and_then(|line| placed(line.trim())).map(|(place, _)| place);
+    let place = place.filter(|place| place.starts_with(file));
+    let body: Vec<&str> = lines.skip(usize::from(place.is_some())).collect();
+    draft(&of_project(project), place.unwrap_or(file), name, &body)
+}
+
+fn of_project(project: &str) -> String {
+    if project.is_empty() { String::new() } else { format!("[{project}] › ") }
+}
+
+/// Cuts a body where it is told how the test went when it was run again, or where the list goes on in the meantime.
+fn first_try<'s, 'a>(body: &'s [&'a str]) -> &'s [&'a str] {
+    until(body, 0, |line| {
+        line.starts_with("    Retry #") && line.ends_with('─')
+            || !line.is_empty() && !line.starts_with([' ', '\t'])
+    })
+}
+
+/// Says whether a line counts tests, as in `  2 failed`.
+fn is_count(line: &str, what: &str) -> bool {
+    line.trim_end().strip_suffix(what).is_some_and(|count| count.trim().parse::<u32>().is_ok())
+}
+
+/// Returns the head of a test in a line of the list at the end, below a count.
+fn listed(line: &str) -> Option<&str> {
+    let head = line.strip_prefix("    ").filter(|line| !line.starts_with(' '))?.trim_end_matches(['─', ' ']);
+    let (place, _) = placed(head)?;
+    is_position(place).then_some(head)
+}
+
+/// Says whether a place is `file:line:column`.
+fn is_position(place: &str) -> bool {
+    place.rsplitn(3, ':').take(2).all(|number| number.parse::<u32>().is_ok())
+}
+
+/// Returns the heads of the tests that passed when they were run again, if others did not: by themselves they make a run
+/// fail that is told to fail because of them.
+fn flaky<'a>(lines: &[&'a str]) -> BTreeSet<&'a str> {
+    let at = lines.iter().rposition(|line| line.starts_with(' ') && is_count(line, " flaky"));
+    let Some(at) = at.filter(|_| lines.iter().any(|line| is_count(line, " failed"))) else {
+        return BTreeSet::new();
+    };
+    let heads = until(lines, at + 1, |line| !line.starts_with("    "));
+    heads.iter().map(|line| line.trim_matches(['─', ' '])).collect()
+}
+
+/// Returns a name without the place that it has within, which moves: `[project] › file › suite › test`.
+pub(crate) fn without_place(name: &str) -> String {
+    let parts = name.split(" › ").map(|part| match part.rsplitn(3, ':').collect::<Vec<_>>()[..] {
+        [column, line, file] if [column, line].iter().all(|it| it.parse::<u32>().is_ok()) => file,
+        _ => part,
+    });
+    parts.collect::<Vec<_>>().join(" › ")
+}
+
+/// Takes `[project] › file:line:col › suite › test` apart into the place and the name.
+fn placed(head: &str) -> Option<(&str, &str)> {
+    let (first, rest) = head.split_once(" › ")?;
+    // Without projects, the place comes first.
+    if first.starts_with('[') { rest.split_once(" › ") } else { Some((first, rest)) }
+}
+
+/// Says whether a name is that of a step in a test.
+fn is_step(name: &str, test: &str) -> bool {
+    name.strip_prefix(test).is_some_and(|step| step.starts_with(" › "))
+}

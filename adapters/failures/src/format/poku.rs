@@ -1,0 +1,40 @@
+//! poku: assertions that failed, below the tests that they stand in.
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::indentation;
+use super::{Sheet, until};
+
+/// Reads every assertion that failed; the list at the end tells the same a second time.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let end = sheet.marked().map(|(at, _)| at).next().unwrap_or_default();
+    let (mut within, mut file): (Vec<(usize, &str)>, &str) = (Vec::new(), "");
+    for (at, line) in sheet.lines[..end].iter().enumerate() {
+        let (depth, bare) = (indentation(line), line.trim_start());
+        if let Some(rest) = bare.strip_prefix("› ").filter(|_| depth == 0) {
+            (within, file) = (Vec::new(), rest.rsplit_once(" › ").map_or(rest, |(file, _)| file));
+        } else if let Some(test) = bare.strip_prefix("◌ ") {
+            within.retain(|(of, _)| *of < depth);
+            within.push((depth, test.trim()));
+        } else if bare.starts_with("● ") {
+            within.retain(|(of, _)| *of < depth);
+        } else if let Some(assertion) = bare.strip_prefix("✘ ") {
+            let block = until(sheet.lines, at + 1, |line| {
+                line.trim().is_empty()
+                    || ["✘ ", "✔ ", "◌ ", "● "].iter().any(|mark| line.trim_start().starts_with(mark))
+            });
+            found.push(draft(&within, assertion.trim(), file, block));
+        }
+    }
+}
+
+/// Names an assertion by the tests that it stands in, and by its own message where it has one.
+fn draft(within: &[(usize, &str)], assertion: &str, file: &str, block: &[&str]) -> Draft {
+    let own = Some(assertion).filter(|own| within.is_empty() || *own != "Assertion Error");
+    let names: Vec<&str> = within.iter().map(|(_, name)| *name).chain(own).collect();
+    let field =
+        |name: &str| block.iter().find_map(|line| line.trim().strip_prefix(name)).map_or("", str::trim);
+    let mut place = field("File ").rsplitn(3, ':').skip(1);
+    let line = place.next().and_then(|line| line.parse().ok());
+    let draft = Draft::test("poku", &names.join(" > "), block).about(field("Operator ")).within(file);
+    draft.kind(field("Code ")).at(file, line).headed(assertion)
+}

@@ -1,0 +1,255 @@
+//! Test::More of Perl, by its comments: `prove` without `-v` keeps the points for itself, and with it does not say in them of
+//! which file they are.
+
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::FAILURES_MAX;
+use super::super::draft::{Draft, Found};
+use super::super::reason::indentation;
+use super::{Lines, Sheet, look_back, until};
+
+/// Reads `#   Failed test 'name'`, the place on the next line, and the values below, further in. A subtest that failed is named
+/// below the tests around it, and these are not named by themselves.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let summary = summary(sheet.lines, sheet.marked());
+    died(sheet, &summary, found);
+    // With the points come their plans, but where only those that failed are shown.
+    let has = |begin: &str| {
+        let mut streams = [sheet.own, sheet.beside].into_iter();
+        streams.any(|it| {
+            it.beginning(&begin.as_bytes()[..1]).any(|(_, line)| line.trim_start().starts_with(begin))
+        })
+    };
+    if has("not ok ") && (has("1..") || summary.is_empty()) && !tells(sheet) {
+        return;
+    }
+    for Failed { at, depth, path, comment: (_, file, number) } in failed(sheet) {
+        let is_value = |line: &str| {
+            let told = line.get(depth..).and_then(|line| line.strip_prefix('#'));
+            told.is_some_and(|told| indentation(told) > MARGIN)
+        };
+        let values = until(sheet.lines, at + 2, |line| !is_value(line));
+        let block: Vec<&str> = values.iter().map(|line| line.trim_start_matches(['#', ' '])).collect();
+        let draft = Draft::test("prove", &path, &block).within(file).at(file, number);
+        let draft = draft.told_by(sheet.lines[at]).headed(sheet.lines[at].trim_start());
+        // A subtest without a failed test may have ended badly, and says so.
+        let inner = if depth == 0 { of_subtests(&sheet.lines[..at]) } else { String::new() };
+        let message = [draft.message.trim_end(), &inner].join("\n");
+        found.push(draft.message(message.trim_end()));
+    }
+    if summary.iter().all(|file| file.failed.is_empty()) {
+        return;
+    }
+    let streams = [sheet.lines, sheet.beside.lines];
+    let comments = streams.iter().flat_map(|lines| (0..lines.len()).filter_map(|at| comment(lines, at, 0)));
+    let by_file: Vec<&str> = comments.map(|(_, file, _)| file).collect();
+    let failed = failures(&summary);
+    if by_file.len() < failed {
+        let told: BTreeSet<&str> = by_file.into_iter().collect();
+        let mut heads = BTreeMap::new();
+        for (at, line) in sheet.with(" ..") {
+            heads.entry(line.split_once(" ..").map_or("", |(name, _)| name)).or_insert(at);
+        }
+        let untold = summary.iter().filter(|file| !told.contains(file.name));
+        untold.for_each(|file| numbered(sheet, file, heads.get(file.name).copied(), found));
+    }
+}
+
+/// Says whether comments tell of all that failed, and the points, with which `-v` shows it without a reason, are on the other
+/// stream, above the summary.
+pub(super) fn tells(sheet: &Sheet<'_>) -> bool {
+    let comments =
+        |of: Lines<'_>| of.starting(b"#").filter(|(at, _)| comment(of.lines, *at, 0).is_some()).count();
+    let tells = |points: Lines<'_>, beside: Lines<'_>| {
+        let headline = points.starting(b"T").rfind(|(_, line)| *line == "Test Summary Report");
+        headline.is_some_and(|(start, _)| {
+            let files = summary(points.lines, points.lines.iter().copied().enumerate().skip(start));
+            let failed = failures(&files);
+            failed > 0 && comments(beside) >= failed && comments(points) == 0
+        })
+    };
+    tells(sheet.own, sheet.beside) || tells(sheet.beside, sheet.own)
+}
+
+/// Returns the files that are run with `-v`, with the lines by which they begin: `t/a.t .. `.
+pub(super) fn files<'a>(sheet: &Sheet<'a>) -> Vec<(usize, &'a str)> {
+    if !sheet.starting(b"T").any(|(_, line)| line == "Test Summary Report") {
+        return Vec::new();
+    }
+    let begun = |line: &'a str| {
+        let file = line.trim_end().strip_suffix("..")?.trim_end_matches('.').strip_suffix(' ')?;
+        (file.contains('.') && !file.contains(' ')).then_some(file)
+    };
+    sheet.with(" ..").filter_map(|(at, line)| Some((at, begun(line)?))).collect()
+}
+
+/// Reads the name, the file and the line of a test that failed, whose comment is so far in. The place may be on the next line.
+fn comment<'a>(lines: &[&'a str], at: usize, depth: usize) -> Option<(&'a str, &'a str, Option<u32>)> {
+    let told = lines[at].get(depth..)?.strip_prefix("#   Failed test ")?;
+    let below = lines.get(at + 1).map_or("", |line| line.trim_start_matches(['#', ' ']));
+    let (name, place) = told.split_once("at ").filter(|(name, _)| name.is_empty()).unwrap_or((told, below));
+    let (file, number) = place.trim_start_matches("at ").trim_end_matches('.').rsplit_once(" line ")?;
+    let name = name.strip_prefix('\'').and_then(|name| name.strip_suffix('\'')).unwrap_or(name);
+    Some((name, file, number.parse().ok()))
+}
+
+/// A test that failed.
+struct Failed<'a> {
+    /// The number of the line of its comment.
+    at: usize,
+    /// How far in that is.
+    depth: usize,
+    /// The names of the tests around it, and its name.
+    path: String,
+    /// The name, the file and the line in the comment.
+    comment: (&'a str, &'a str, Option<u32>),
+}
+
+/// Returns the tests that failed, without those around one that did. A subtest is further in than the test around it, which comes
+/// behind it and is in the same file.
+fn failed<'a>(sheet: &Sheet<'a>) -> Vec<Failed<'a>> {
+    const DEPTH_MAX: usize = 16;
+    let mut failed: Vec<(Failed<'a>, bool)> = Vec::new();
+    let mut around: Vec<(usize, &str)> = Vec::new();
+    for (at, line) in sheet.marked().rev() {
+        let depth = indentation(line);
+        let Some(comment) = comment(sheet.lines, at, depth) else { continue };
+        let (name, file, _) = comment;
+        let is_inner = failed.last().is_some_and(|(outer, _)| outer.comment.1 == file);
+        around.retain(|(outer, _)| is_inner && *outer < depth);
+        // Without a test around it, it is something that a test printed.
+        if depth > 0 && (around.is_empty() || around.len() == DEPTH_MAX) {
+            continue;
+        }
+        if let Some((_, has_inner)) = failed.last_mut().filter(|(outer, _)| outer.depth < depth) {
+            *has_inner = true;
+        }
+        let name = if name.is_empty() { file } else { name };
+        let names = around.iter().map(|(_, name)| *name).chain([name]);
+        let path = names.collect::<Vec<_>>().join(" > ");
+        failed.push((Failed { at, depth, path, comment }, false));
+        around.push((depth, name));
+    }
+    failed.into_iter().rev().filter(|(_, has_inner)| !has_inner).map(|(failed, _)| failed).collect()
+}
+
+/// Returns what stands above the comment on a test and is further in: what its subtests say.
+fn of_subtests(above: &[&str]) -> String {
+    let is_inner =
+        |line: &&&str| line.is_empty() || line.starts_with(' ') && line.trim_start().starts_with('#');
+    let inner = look_back(above).take_while(is_inner).count();
+    above[above.len() - inner..].join("\n").trim_matches('\n').to_owned()
+}
+
+/// What the summary says of a file.
+struct File<'a> {
+    name: &'a str,
+    line: &'a str,
+    /// The numbers of the tests that failed.
+    failed: Vec<&'a str>,
+    /// How the process ended, where not well.
+    status: &'a str,
+    /// What is wrong with the plan.
+    plan: &'a str,
+}
+
+impl File<'_> {
+    /// Returns the first and the last number of each range of tests that failed.
+    fn ranges(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.failed.iter().filter_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            Some((first.parse().ok()?, last.parse().ok()?))
+        })
+    }
+}
+
+/// Returns how many tests failed in all files.
+fn failures(files: &[File<'_>]) -> usize {
+    let counts = files.iter().flat_map(File::ranges).map(|(first, last)| last.saturating_sub(first));
+    counts.fold(0, |all, more| all.saturating_add(more).saturating_add(1))
+}
+
+/// Reads the summary, in which each file has its own lines below it.
+fn summary<'a>(lines: &[&'a str], marked: impl Iterator<Item = (usize, &'a str)>) -> Vec<File<'a>> {
+    let mut files = Vec::new();
+    for (at, line) in marked {
+        let Some((name, _)) = line.split_once(" (Wstat: ") else { continue };
+        let mut file = File { name: name.trim_end(), line, failed: Vec::new(), status: "", plan: "" };
+        let mut numbers = false;
+        for line in until(lines, at + 1, |line| !line.starts_with("  ")) {
+            let (title, said) = line.split_once(": ").unwrap_or(("", line));
+            match title.trim_start() {
+                // A long list goes on below.
+                "" if numbers => {}
+                title => numbers = title.starts_with("Failed test"),
+            }
+            match title.trim_start() {
+                _ if numbers => {
+                    file.failed.extend(said.split(',').map(str::trim).filter(|it| !it.is_empty()))
+                }
+                "Non-zero exit status" | "Non-zero wait status" => file.status = said,
+                "Parse errors" => file.plan = said,
+                _ => {}
+            }
+        }
+        files.push(file);
+    }
+    files
+}
+
+/// Reads which files do not keep their plan, or end badly although all their tests passed: those that died. Perl says where.
+fn died(sheet: &Sheet<'_>, summary: &[File<'_>], found: &mut Found<'_>) {
+    let causes = LazyCell::new(|| causes(sheet));
+    for file in summary {
+        let (kind, what) = match (file.plan, file.status) {
+            ("", "") => continue,
+            ("", _) if !file.failed.is_empty() => continue,
+            ("", status) => ("exit status", status),
+            (plan, _) if plan.starts_with("No plan found") => ("no plan", plan),
+            (plan, _) => ("bad plan", plan),
+        };
+        let draft = Draft::diagnostic("prove", file.name, None, what).kind(kind).told_by(file.line);
+        found.push(match causes.get(file.name) {
+            Some((cause, number)) => {
+                let number = number.trim_end().trim_end_matches('.').parse().ok();
+                draft.at(file.name, number).about(cause).message(&format!("{cause}\n{what}"))
+            }
+            None => draft.message(&format!("{what}\n{}", file.line)),
+        });
+    }
+}
+
+/// Returns for each file what Perl says first at a line of it, and what is behind the word `line`: `cause at t/a.t line 4.`.
+fn causes<'a>(sheet: &Sheet<'a>) -> BTreeMap<&'a str, (&'a str, &'a str)> {
+    const LENGTH_MAX: usize = 4096;
+    let mut causes = BTreeMap::new();
+    let lines = sheet.lines.iter().chain(sheet.beside.lines);
+    for line in lines.filter(|line| line.len() <= LENGTH_MAX && !line.starts_with(['#', ' '])) {
+        for (at, _) in line.match_indices(" at ") {
+            let Some((file, number)) = line[at + " at ".len()..].split_once(" line ") else { break };
+            causes.entry(file).or_insert((&line[..at], number));
+        }
+    }
+    causes
+}
+
+/// Names the tests that only the summary has, by their numbers. With `--failures` their names are below `head`, the line of the
+/// file.
+fn numbered(sheet: &Sheet<'_>, file: &File<'_>, head: Option<usize>, found: &mut Found<'_>) {
+    let below = head
+        .map_or(&[][..], |at| until(sheet.lines, at + 1, |line| line.is_empty() || line.contains(" .. ")));
+    let names: BTreeMap<&str, &str> =
+        below.iter().filter_map(|line| line.strip_prefix("not ok ")?.split_once(" - ")).collect();
+    for (first, last) in file.ranges() {
+        for number in (first..=last).take(FAILURES_MAX) {
+            let number = number.to_string();
+            let name = names.get(number.as_str()).map_or(format!("test {number}"), |name| (*name).to_owned());
+            let draft = Draft::test("prove", &name, &[]).told_by(file.line);
+            found.push(draft.within(file.name).at(file.name, None).message(file.line));
+        }
+    }
+}
+
+/// Values stand further in than this.
+const MARGIN: usize = 3;

@@ -1,0 +1,602 @@
+//! pytest.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::count::is_summary;
+use super::super::draft::{Draft, Found};
+use super::super::listing::{Ending, Tell};
+use super::super::reason::{is_number, leading_number};
+use super::{Sheet, until};
+
+const TOOL: &str = "pytest";
+
+/// A line of the summary: `FAILED tests/a.py::test_b[1] - assert ...`.
+static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:(?:\[(?P<message1>[^\]]*)\] )?(?:\((?P<params1>[^)]*)\) )?(?P<status1>SUBFAIL)|(?P<status>FAILED|ERROR|SUBFAILED|SUBFAIL)(?:\[(?P<message>[^\]]*)\])?(?: ?\((?P<params>[^)]*)\))?) ").expect("well formed")
+});
+
+/// Reads how each test ended of which the summary tells, where it names those that passed (`-rA`, `-rp`).
+pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
+    const WORDS: [(&str, Ending); 5] = [
+        ("PASSED ", Ending::Passed),
+        ("XPASS ", Ending::Passed),
+        ("FAILED ", Ending::Failed),
+        ("ERROR ", Ending::Failed),
+        ("XFAIL ", Ending::Excused),
+    ];
+    if !lines.iter().any(|line| line.starts_with("PASSED ") && line.contains(".py::")) {
+        return;
+    }
+    for line in lines {
+        let found = WORDS.iter().find_map(|(word, ending)| Some((line.strip_prefix(word)?, *ending)));
+        let Some((rest, ending)) = found.filter(|(rest, _)| rest.contains(".py::")) else { continue };
+        // Of one that passed the whole line is its name; behind others stands a reason.
+        let name = match ending {
+            Ending::Passed if line.starts_with("PASSED ") => rest,
+            _ => rest.split_once(" - ").map_or(rest, |(name, _)| name),
+        };
+        tell("pytest", name, ending);
+    }
+}
+
+/// Reads the blocks under the headings and takes the names from the summary, where there is one. An output may be of several
+/// runs, of which each has its own.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let mut section = "";
+    let mut run = Run::default();
+    let mut width = 0;
+    let mut end = 0;
+    // Where the tests of this run begin to be run.
+    let mut started = None;
+    for (at, line) in sheet.starting(b"=_\xe2") {
+        // What a test printed is a part of its block, whatever it looks like.
+        if at < end {
+            continue;
+        }
+        if let Some(title) = sugared(line) {
+            let own = until(lines, at + 1, |line| sugared(line).is_some() || is_framed(line, b'='));
+            end = at + 1 + own.len();
+            found.printed(own);
+            // Its summary calls errors failures.
+            run.blocks.push((
+                title,
+                "FAILURES",
+                until(own, 0, |line| is_framed(line, b'-') || is_progress(line)),
+            ));
+        } else if let Some(title) = framed(line, b'=') {
+            width = line.chars().count();
+            // Where blocks are open, one of them printed this.
+            let is_printed = !section.is_empty();
+            if let Some(start) = started.take() {
+                for line in (start..at).filter(|at| is_at_once(lines[*at])) {
+                    found.printed(&lines[line..=line]);
+                }
+            }
+            if title == STARTED && !is_printed {
+                started = Some(at + 1);
+                // What a run before it showed that broke off is none of this one.
+                std::mem::take(&mut run).push(Vec::new(), found);
+            }
+            section = if matches!(title, "FAILURES" | "ERRORS" | "PASSES") { title } else { "" };
+            if section == "FAILURES" {
+                let untitled = until(lines, at + 1, |line| is_framed(line, b'=') || is_framed(line, b'_'));
+                found.printed(untitled);
+                run.placed = by_place(untitled);
+            } else if title == "warnings summary" {
+                found.printed(until(lines, at + 1, |line| is_framed(line, b'=')));
+            } else if title == "short test summary info" {
+                std::mem::take(&mut run).push(summary(lines, at + 1), found);
+                // A reason may have several lines, such as all of a traceback.
+                let counts = |line: &str| line.starts_with(|c: char| c.is_ascii_digit()) && is_summary(line);
+                let own = until(lines, at + 1, |line| is_framed(line, b'=') || counts(line));
+                if at + 1 + own.len() < lines.len() {
+                    found.printed(own);
+                }
+            }
+        } else if (!section.is_empty() || started.is_some())
+            && let Some(title) = framed(line, b'_').filter(|title| !title.trim_matches(['_', ' ']).is_empty())
+        {
+            let own = own_lines(lines, at + 1, width);
+            let block = until(own, 0, |line| is_framed(line, b'-'));
+            if section.is_empty() {
+                // What is narrower was printed.
+                if line.chars().count() + 1 >= width {
+                    run.at_once.push((title, as_far_as_place(block)));
+                }
+                continue;
+            }
+            end = at + 1 + own.len();
+            found.printed(own);
+            if section != "PASSES" {
+                run.blocks.push((title, section, block));
+            }
+        }
+    }
+    run.push(Vec::new(), found);
+}
+
+/// The title above the tests that a run begins with.
+const STARTED: &str = "test session starts";
+
+/// Says whether pytest-pretty tells there of a failure when it happens, `tests/test_a.py:3 test_b - AssertionError`; the run tells of it
+/// once more below.
+fn is_at_once(line: &str) -> bool {
+    let behind =
+        line.split_once(".py:").map(|(_, place)| place.trim_start_matches(|c: char| c.is_ascii_digit()));
+    behind.is_some_and(|behind| behind.starts_with(" ") && behind.contains(" - "))
+}
+
+/// Returns a block up to its last place, below which stands how far the run is.
+fn as_far_as_place<'s, 'a>(block: &'s [&'a str]) -> &'s [&'a str] {
+    let is_place = |line: &&str| {
+        let behind = line.split_once(".py:").map(|(_, behind)| behind);
+        let has_number = behind.is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+        has_number && !line.starts_with([' ', 'E', '>'])
+    };
+    &block[..block.iter().rposition(is_place).map_or(block.len(), |at| at + 1)]
+}
+
+/// Returns the title of a block as pytest-sugar frames it, which shows each failure when it happens.
+fn sugared(line: &str) -> Option<&str> {
+    const RULE: &str = "―――";
+    let title = line
+        .strip_prefix(RULE)?
+        .strip_suffix(RULE)?
+        .trim_matches('―')
+        .strip_prefix(' ')?
+        .strip_suffix(' ')?;
+    (!title.is_empty()).then_some(title)
+}
+
+/// Says whether pytest-sugar shows there how far it is.
+fn is_progress(line: &str) -> bool {
+    line.starts_with(' ') && line.contains('%') && line.contains(['⨯', '✓'])
+}
+
+/// What one run shows above its summary.
+#[derive(Default)]
+struct Run<'s, 'a> {
+    /// The blocks, with their titles and sections.
+    blocks: Vec<(&'a str, &'a str, &'s [&'a str])>,
+    /// What looks like one above all sections: pytest-instafail shows them when they happen, and tests print anything.
+    at_once: Vec<(&'a str, &'s [&'a str])>,
+    /// What has no title.
+    placed: VecDeque<(String, Vec<String>)>,
+}
+
+impl Run<'_, '_> {
+    fn push(self, ids: Vec<Id<'_>>, found: &mut Found<'_>) {
+        let mut ids = Ids::new(ids);
+        for (title, section, block) in self.blocks {
+            let entry = entry(title, section, &mut ids);
+            push_block(title, entry, block, found);
+        }
+        for (title, block) in self.at_once {
+            if let Some(entry) = ids.take_shown(title, block) {
+                found.printed(block);
+                push_block(title, entry, block, found);
+            }
+        }
+        push_rest(&ids, self.placed, found);
+    }
+}
+
+fn push_block(title: &str, entry: Entry, block: &[&str], found: &mut Found<'_>) {
+    if block.iter().take(3).any(|line| super::junit::is_parent(line)) {
+        return;
+    }
+    // Which of several processes ran a test is chance.
+    let block = block.iter().filter(|line| !is_worker(line)).map(|line| without_worker(line));
+    let block: Vec<Cow<'_, str>> = block.collect();
+    let entry = entry.named_by(&block);
+    push(title, &entry, &block.iter().map(|line| &**line).collect::<Vec<_>>(), found);
+}
+
+/// Reads what has no block (`--tb=no`, a crashed worker): the summary is all there is.
+fn push_rest(ids: &Ids<'_>, mut placed: VecDeque<(String, Vec<String>)>, found: &mut Found<'_>) {
+    // Older versions give no reasons at all; newer ones give none for a test that passed and should not have.
+    let says_why = ids.rest().any(|id| !id.reason.is_empty());
+    for id in ids.rest() {
+        let is_silent = says_why && id.reason.is_empty();
+        if let Some((_, block)) = placed.pop_front_if(|(what, _)| !is_silent && id.may_end_with(what)) {
+            let entry = Entry { name: id.full(), file: id.file.to_owned(), stage: "" };
+            push(&id.full(), &entry, &block.iter().map(String::as_str).collect::<Vec<_>>(), found);
+            continue;
+        }
+        let reason = without_worker(id.reason);
+        let reason = [&*reason];
+        let draft = match id.test {
+            Some(_) => Draft::test(TOOL, &id.full(), &reason),
+            None => Draft::process(TOOL, "", &reason).at(id.file, None),
+        };
+        let line = format!("{} {}{}", id.status, id.file, id.full().trim_start_matches(id.file));
+        found.push(match (id.status, id.test) {
+            ("ERROR", Some(_)) => staged(draft, "setup"),
+            ("ERROR", None) => staged(draft, COLLECT).headed(&line),
+            _ => draft,
+        });
+    }
+}
+
+/// An entry of the summary.
+struct Id<'a> {
+    status: &'a str,
+    file: &'a str,
+    test: Option<&'a str>,
+    sub: String,
+    reason: &'a str,
+}
+
+impl Id<'_> {
+    fn full(&self) -> String {
+        let name = self.test.map(|test| format!("{}::{test}", self.file)).unwrap_or_default();
+        format!("{name}{}", self.sub)
+    }
+
+    /// Returns its name as titles write it, whether it is an error, and whether it is a subtest.
+    fn key(&self) -> (String, bool, bool) {
+        let name = self.test.map_or_else(|| self.file.to_owned(), |test| test.replace("::", "."));
+        (name, self.status == "ERROR", self.status.starts_with("SUB"))
+    }
+
+    /// Says whether this is what it failed with; the summary may have only the beginning of that.
+    fn may_end_with(&self, what: &str) -> bool {
+        self.status != "ERROR" && what.starts_with(self.reason.trim_end_matches("..."))
+    }
+}
+
+/// Reads what stands below the headline with `--tb=line`, where nothing has a title and the place comes last: of each
+/// failure what is said at its place, and its block as it would be below a title.
+fn by_place(lines: &[&str]) -> VecDeque<(String, Vec<String>)> {
+    static PLACE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^(?:/|[A-Za-z]:\\)[^:]*:\d+: (?P<what>.*)$").expect("well formed"));
+    let (mut entries, mut block) = (VecDeque::new(), Vec::new());
+    for line in lines {
+        if line.starts_with("E  ") {
+            block = vec![(*line).to_owned()];
+        } else if let Some(place) = PLACE.captures(line) {
+            // Older versions have the place alone.
+            if block.is_empty() {
+                block.push(format!("E   {}", &place["what"]));
+            }
+            block.push((*line).to_owned());
+            entries.push_back((place["what"].to_owned(), std::mem::take(&mut block)));
+        } else if !block.is_empty() {
+            block.push(format!("E   {line}"));
+        }
+    }
+    entries
+}
+
+/// Returns the lines below a title, to the next one. Within what a test printed, only what is as wide as the report is one.
+fn own_lines<'s, 'a>(lines: &'s [&'a str], start: usize, width: usize) -> &'s [&'a str] {
+    let mut is_captured = false;
+    let mut ends = |line: &str| {
+        is_captured |= framed(line, b'-').is_some_and(|title| title.starts_with("Captured "));
+        let is_title = framed(line, b'_').is_some_and(|it| !it.trim_matches(['_', ' ']).is_empty());
+        let is_wide = || !line.is_ascii() || line.chars().count() + 1 >= width;
+        (is_framed(line, b'=') || is_title) && (!is_captured || is_wide())
+    };
+    let below = &lines[start..];
+    &below[..below.iter().position(|line| ends(line)).unwrap_or(below.len())]
+}
+
+fn summary<'a>(lines: &[&'a str], start: usize) -> Vec<Id<'a>> {
+    let listed = until(lines, start, |line| line.starts_with("==") || line.starts_with("!!!"));
+    listed.iter().filter_map(|line| id(line)).collect()
+}
+
+fn id(line: &str) -> Option<Id<'_>> {
+    let found = SUMMARY.captures(line)?;
+    let text = &line[found[0].len()..];
+    if !text.starts_with(|c: char| !c.is_whitespace()) {
+        return None;
+    }
+    // A parameter may contain the separator; the name ends at the first one outside of brackets.
+    let mut depth = 0_i32;
+    let end = text.char_indices().find(|(at, c)| {
+        depth += i32::from(*c == '[') - i32::from(*c == ']');
+        depth <= 0 && text[*at..].starts_with(" - ")
+    });
+    let (name, reason) = end.map_or((text, ""), |(at, _)| (&text[..at], &text[at + 3..]));
+    let (file, test) = name.split_once("::").map_or((name, None), |(file, test)| (file, Some(test)));
+    // Older versions say which subtest it was before the word.
+    let named = |name: &str| found.name(name).or_else(|| found.name(&format!("{name}1")));
+    let message = named("message").map(|it| format!(" [{}]", it.as_str()));
+    let params = named("params").map(|it| format!(" ({})", it.as_str().replace('\'', "")));
+    let sub = message.into_iter().chain(params).collect();
+    Some(Id { status: named("status")?.as_str(), file: file.trim(), test, sub, reason })
+}
+
+/// What a block is about.
+struct Entry {
+    name: String,
+    file: String,
+    stage: &'static str,
+}
+
+impl Entry {
+    /// Completes the name of a test that the summary does not name (`-rs`, `-rN`) with its file, where its block begins.
+    fn named_by(self, block: &[Cow<'_, str>]) -> Self {
+        if !self.file.is_empty() || !self.stage.is_empty() {
+            return self;
+        }
+        let place = |line: &str| {
+            let (file, rest) = line.split_once(".py:")?;
+            let is_own = !file.contains([' ', ':'])
+                && !file.starts_with(['/', '.'])
+                && !file.contains("site-packages")
+                && rest.starts_with(|c: char| c.is_ascii_digit());
+            is_own.then(|| format!("{file}.py"))
+        };
+        let (path, parameters) = self.name.split_at(self.name.find('[').unwrap_or(self.name.len()));
+        let Some(file) = block.iter().find_map(|line| place(line)).filter(|_| !path.contains(' ')) else {
+            return self;
+        };
+        Self { name: format!("{file}::{}{parameters}", path.replace('.', "::")), file, ..self }
+    }
+}
+
+/// A title of a block: `TestClass.test_name[param]`, or what tells of a stage or a file.
+struct Title<'a> {
+    stage: &'static str,
+    /// What the stage stands before.
+    whole: &'a str,
+    /// The same without the message and the parameters of a subtest, which are behind the name.
+    name: &'a str,
+    is_sub: bool,
+}
+
+impl<'a> Title<'a> {
+    fn of(title: &'a str) -> Self {
+        const STAGES: [(&str, &str); 3] = [
+            ("ERROR at setup of ", "setup"),
+            ("ERROR at teardown of ", "teardown"),
+            ("ERROR collecting ", COLLECT),
+        ];
+        let staged = STAGES.iter().find_map(|(head, stage)| Some((*stage, title.strip_prefix(head)?)));
+        let (stage, whole) = staged.unwrap_or(("", title));
+        if stage == COLLECT {
+            return Self { stage, whole, name: whole, is_sub: false };
+        }
+        let whole = whole.strip_prefix("[doctest] ").unwrap_or(whole);
+        let bare = whole.split(" [").next().unwrap_or(whole).split(" (").next().unwrap_or(whole);
+        let is_sub = bare.len() < whole.len() && !bare.contains('[');
+        Self { stage, whole, name: if is_sub { bare } else { whole }, is_sub }
+    }
+}
+
+/// The stage before any test is run.
+const COLLECT: &str = "collect";
+
+/// Finds the name of a block.
+fn entry(title: &str, section: &str, ids: &mut Ids<'_>) -> Entry {
+    let Title { stage, whole, name, is_sub } = Title::of(title);
+    let is_error = section == "ERRORS";
+    if stage == COLLECT {
+        if ids.take(name, true, false).is_none() {
+            // Of a class that could not be collected the summary has the name.
+            ids.take_collected(name);
+        }
+        return Entry { name: String::new(), file: name.to_owned(), stage };
+    }
+    let at = if ids.has(name, is_error, is_sub) {
+        ids.take(name, is_error, is_sub)
+    } else {
+        ids.take_inner(name, is_error, is_sub)
+    };
+    let id = at.or_else(|| ids.take_crashed(whole)).map(|at| &ids.all[at]);
+    let name = id.map_or_else(|| whole.to_owned(), Id::full);
+    Entry { name, file: id.map(|id| id.file.to_owned()).unwrap_or_default(), stage }
+}
+
+/// Returns the last part of a name of several, where what is before it is no class; parameters may hold anything.
+fn last_of_several(name: &str) -> Option<&str> {
+    let path = &name[..name.find('[').unwrap_or(name.len())];
+    let (outer, _) = path.rsplit_once("::")?;
+    let is_class = outer.rsplit("::").next().is_some_and(|it| it.starts_with(|c: char| c.is_uppercase()));
+    (!is_class).then(|| &name[outer.len() + "::".len()..])
+}
+
+/// The entries of the summary, each of which belongs to one block.
+struct Ids<'a> {
+    all: Vec<Id<'a>>,
+    /// The entries that have no block yet: by the name as titles write it, whether it is an error, and
+    /// whether it is a subtest.
+    open: BTreeMap<(String, bool, bool), VecDeque<usize>>,
+    /// The entries with more than one part in their names, by the last of these.
+    inner: BTreeMap<(String, bool, bool), VecDeque<usize>>,
+    /// The errors of each file.
+    errors: BTreeMap<&'a str, Vec<usize>>,
+    /// The tests of each file whose workers crashed.
+    crashed: BTreeMap<&'a str, VecDeque<usize>>,
+}
+
+impl<'a> Ids<'a> {
+    fn new(all: Vec<Id<'a>>) -> Self {
+        let mut open: BTreeMap<_, VecDeque<usize>> = BTreeMap::new();
+        let mut inner: BTreeMap<_, VecDeque<usize>> = BTreeMap::new();
+        let mut errors: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        let mut crashed: BTreeMap<_, VecDeque<usize>> = BTreeMap::new();
+        for (at, id) in all.iter().enumerate() {
+            let (name, is_error, is_sub) = id.key();
+            if let Some(last) = id.test.and_then(last_of_several) {
+                inner.entry((last.to_owned(), is_error, is_sub)).or_default().push_back(at);
+            }
+            open.entry((name, is_error, is_sub)).or_default().push_back(at);
+            if id.status == "ERROR" {
+                errors.entry(id.file).or_default().push(at);
+            }
+            if id.reason.starts_with("worker 'gw") {
+                crashed.entry(id.file).or_default().push_back(at);
+            }
+        }
+        Self { all, open, inner, errors, crashed }
+    }
+
+    /// Finds the entry without a block that one above all sections is of, and gives it away: the block names the file of that.
+    fn take_shown(&mut self, title: &str, block: &[&str]) -> Option<Entry> {
+        /// So many files may have a test of the same name.
+        const FILES_MAX: usize = 100;
+        let Title { stage, name, is_sub, .. } = Title::of(title);
+        let is_error = !stage.is_empty();
+        let names_file = |at: &&usize| {
+            let file = self.all[**at].file;
+            let behind = block.iter().filter_map(|line| line.strip_prefix(file)?.strip_prefix(':'));
+            behind.map(leading_number).any(|number| number.is_some())
+        };
+        let whole = self.open.get(&(name.replace("::", "."), is_error, is_sub));
+        let inner = || self.inner.get(&(name.to_owned(), is_error, is_sub));
+        let shown = whole.and_then(|open| open.iter().take(FILES_MAX).find(names_file));
+        let at = *shown.or_else(|| inner()?.iter().take(FILES_MAX).find(names_file))?;
+        let at = self.give(at)?;
+        let id = &self.all[at];
+        Some(Entry { name: id.full(), file: id.file.to_owned(), stage })
+    }
+
+    /// Gives an entry away, if that was not done before.
+    fn give(&mut self, at: usize) -> Option<usize> {
+        let open = self.open.get_mut(&self.all[at].key())?;
+        let place = open.iter().position(|it| *it == at)?;
+        open.remove(place)
+    }
+
+    /// Gives the first of some entries away for which that was not done before.
+    fn give_first(&mut self, next: impl Fn(&mut Self) -> Option<usize>) -> Option<usize> {
+        loop {
+            let at = next(self)?;
+            if let Some(at) = self.give(at) {
+                return Some(at);
+            }
+        }
+    }
+
+    /// Says whether there are entries of this name, given away or not.
+    fn has(&self, title: &str, is_error: bool, is_sub: bool) -> bool {
+        self.open.contains_key(&(title.replace("::", "."), is_error, is_sub))
+    }
+
+    /// Finds the next entry of this name, and gives it away.
+    fn take(&mut self, title: &str, is_error: bool, is_sub: bool) -> Option<usize> {
+        self.open.get_mut(&(title.replace("::", "."), is_error, is_sub))?.pop_front()
+    }
+
+    /// Finds the next entry that this name is the last part of, and gives it away: that is the title where groups of tests are
+    /// functions (pytest-describe).
+    fn take_inner(&mut self, title: &str, is_error: bool, is_sub: bool) -> Option<usize> {
+        let key = (title.to_owned(), is_error, is_sub);
+        self.give_first(|ids| ids.inner.get_mut(&key)?.pop_front())
+    }
+
+    /// Gives the errors of a file away, none of which can have run.
+    fn take_collected(&mut self, file: &str) {
+        for at in self.errors.remove(file).unwrap_or_default() {
+            self.give(at);
+        }
+    }
+
+    /// Finds the test of a file whose worker crashed, and gives it away: the title of its block is the file alone.
+    fn take_crashed(&mut self, file: &str) -> Option<usize> {
+        self.give_first(|ids| ids.crashed.get_mut(file)?.pop_front())
+    }
+
+    /// Returns the entries without a block.
+    fn rest(&self) -> impl Iterator<Item = &Id<'a>> {
+        let rest: BTreeSet<usize> = self.open.values().flatten().copied().collect();
+        rest.into_iter().map(|at| &self.all[at]).filter(|id| !super::junit::is_parent(id.reason))
+    }
+}
+
+fn push(title: &str, entry: &Entry, block: &[&str], found: &mut Found<'_>) {
+    let mut draft = if entry.name.is_empty() {
+        Draft::process(TOOL, "", block)
+    } else {
+        Draft::test(TOOL, &entry.name, block)
+    };
+    if !entry.file.is_empty() {
+        let is_there = |file: &str| {
+            let above = file.strip_suffix(entry.file.as_str());
+            above.is_some_and(|above| above.is_empty() || above.ends_with(['/', '\\']))
+        };
+        let line = draft.line.filter(|_| draft.file.as_deref().is_some_and(is_there));
+        draft = draft.at(&entry.file, line);
+    }
+    found.push(staged(draft, entry.stage).headed(title));
+}
+
+/// Says whether a line tells which process of pytest-xdist ran a test: `[gw1] linux -- Python 3.11.7 /bin/python`.
+fn is_worker(line: &str) -> bool {
+    line.starts_with("[gw") && line.contains(" -- Python ")
+}
+
+fn without_worker(reason: &str) -> Cow<'_, str> {
+    let number = reason.strip_prefix("worker 'gw").and_then(|rest| rest.split_once('\''));
+    match number.filter(|(number, _)| is_number(number)) {
+        Some((_, told)) => format!("worker 'gw*'{told}").into(),
+        None => reason.into(),
+    }
+}
+
+/// A failure in setup is another one than the same failure in the test.
+fn staged(draft: Draft, stage: &str) -> Draft {
+    let kind = if draft.about.contains("Timeout (>") { "Timeout".to_owned() } else { draft.kind.clone() };
+    draft.kind(format!("{stage} {kind}").trim())
+}
+
+/// Returns the title in a line like `==== title ====`.
+fn framed(line: &str, frame: u8) -> Option<&str> {
+    // Most lines are none, and their first letter tells.
+    if line.as_bytes().first() != Some(&frame) {
+        return None;
+    }
+    let frame = char::from(frame);
+    let title = line.trim_end().trim_start_matches(frame);
+    let title = title.strip_suffix(frame)?.trim_end_matches(frame);
+    let title = title.strip_prefix(' ')?.strip_suffix(' ')?;
+    (!title.is_empty()).then_some(title)
+}
+
+fn is_framed(line: &str, frame: u8) -> bool {
+    framed(line, frame).is_some()
+}
+
+/// Turns the class and the name of a case in a report into the name that pytest itself prints.
+pub(super) fn name_of_case(class: &str, name: &str) -> String {
+    // Modules are in lower case, classes are not.
+    let parts: Vec<&str> = class.split('.').collect();
+    let classes =
+        parts.iter().position(|part| part.starts_with(|c: char| c.is_uppercase())).unwrap_or(parts.len());
+    let file = parts[..classes].join("/");
+    let tail: BTreeMap<usize, &str> = parts[classes..].iter().copied().enumerate().collect();
+    let mut full = if file.is_empty() { String::new() } else { format!("{file}.py") };
+    for part in tail.into_values().chain([name]) {
+        if !full.is_empty() {
+            full.push_str("::");
+        }
+        full.push_str(part);
+    }
+    full
+}
+
+/// Finishes a draft that was read from a report.
+pub(super) fn from_report(draft: Draft, class: &str, name: &str, message: &str) -> Draft {
+    if message.starts_with("collection failure") {
+        // Where a class could not be collected, its module is what holds it.
+        let module = if class.is_empty() { name } else { class };
+        let file = format!("{}.py", module.replace('.', "/"));
+        let message = format!("ERROR collecting {file}\n{}", draft.message);
+        return staged(Draft { test: None, ..draft }.at(&file, None), COLLECT).message(&message);
+    }
+    let stages = [("failed on setup", "setup"), ("failed on teardown", "teardown")];
+    let stage = stages.iter().find(|(head, _)| message.starts_with(head)).map_or("", |(_, stage)| stage);
+    let title = if stage.is_empty() { name.to_owned() } else { format!("ERROR at {stage} of {name}") };
+    let file = name_of_case(class, "");
+    let file = file.split("::").next().unwrap_or_default().to_owned();
+    let line = draft.line.filter(|_| draft.file.as_deref() == Some(&file));
+    staged(draft.at(&file, line), stage).headed(&title)
+}

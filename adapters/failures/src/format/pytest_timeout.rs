@@ -1,0 +1,46 @@
+//! pytest-timeout where it cannot interrupt a test (`--timeout-method=thread`): it shows the stacks of all threads and ends
+//! the run, of which there is no summary then.
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, python_place, until};
+
+const TOOL: &str = "pytest";
+
+/// Between the stacks, and above and below them.
+const RULES: [&str; 2] = ["~~~", "+++"];
+
+/// Reads which test ran in the main thread, or which function for one. Where the run went on, it has told of that itself.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let stacks = sheet.marked().filter(|(_, line)| line.starts_with(RULES[0]));
+    for (at, _) in stacks {
+        let stack = until(sheet.lines, at + 1, |line| RULES.iter().any(|rule| line.starts_with(rule)));
+        let Some((first, file, line, function)) = test(stack) else { continue };
+        if found.has_test_in(file) {
+            continue;
+        }
+        let draft = Draft::test(TOOL, &format!("{file}::{function}"), &stack[first..]);
+        found.push(draft.kind("Timeout").about("").at(file, line));
+        found.printed(stack);
+    }
+}
+
+/// Returns which line of a stack is in the test, and its place and its name: of the functions that pytest called and that are in
+/// no library, the first that is named like a test, or the first of all.
+fn test<'a>(stack: &[&'a str]) -> Option<(usize, &'a str, Option<u32>, &'a str)> {
+    let frame = |(at, line): (usize, &&'a str)| {
+        let (file, number, behind) = python_place(line.trim_start())?;
+        Some((at, file, number, behind.strip_prefix(", in ")?))
+    };
+    let called = stack.iter().rposition(|line| line.contains("/_pytest/")).map_or(0, |last| last + 1);
+    let own = || {
+        let frames = stack.iter().enumerate().skip(called).filter_map(frame);
+        frames.filter(|(_, file, ..)| !is_of_library(file))
+    };
+    own().find(|(.., function)| function.starts_with("test")).or_else(|| own().next())
+}
+
+/// Says whether a file is one of a package that was installed, or of Python: `/usr/lib/python3.11/threading.py`.
+fn is_of_library(file: &str) -> bool {
+    let of_python = |(_, rest): (&str, &str)| rest.starts_with(|c: char| c.is_ascii_digit());
+    file.contains("site-packages/") || file.split_once("/lib/python").is_some_and(of_python)
+}

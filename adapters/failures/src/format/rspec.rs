@@ -1,0 +1,119 @@
+//! RSpec, and hspec of Haskell, which prints as it does.
+
+use std::ops::Range;
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::indentation;
+use super::lists::{self, Run};
+use super::{Sheet, numbered, until};
+
+const TOOL: &str = "rspec";
+
+/// Reads the list of each run, and what went wrong outside of the examples.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let is_summary = |line: &str| line.contains(" examples, ") || line.contains("1 example, ");
+    let summaries = sheet.marked().filter(|(_, line)| is_summary(line)).map(|(at, _)| at);
+    let summaries: Vec<usize> = summaries.collect();
+    // A report in JSON on the same stream tells all of it, with names.
+    if summaries.is_empty() || sheet.has("\"summary_line\":") {
+        return;
+    }
+    let is_whole = |part: Range<usize>| are_all(&sheet.lines[part.start + 1..=part.end]);
+    let mut runs = lists::runs(&summaries, sheet.lines.len(), is_whole);
+    // What looks like a failure there was printed, or is pending.
+    let passed = |said: &str| said.contains(", 0 failures") && !said.contains("outside");
+    runs.retain(|run| !passed(sheet.lines[run.above.end]));
+    for run in &runs {
+        read_list(sheet, run, found);
+    }
+    for (at, line) in sheet.beginning(b"A").filter(|_| !runs.is_empty()) {
+        if let Some(file) = line.trim_start().strip_prefix("An error occurred while loading ") {
+            load(file, &sheet.lines[at..], found);
+        } else if line.starts_with("An error occurred in ") {
+            hook(&sheet.lines[at..], found);
+        }
+    }
+}
+
+/// Says whether as many examples ended in some lines as the summary counts that is the last of them: each with a character, or
+/// on a line by itself below its group.
+fn are_all(lines: &[&str]) -> bool {
+    let Some((summary, lines)) = lines.split_last() else { return false };
+    let count = summary.split(' ').next().and_then(|count| count.parse::<usize>().ok());
+    let begin = lines.iter().rposition(|line| to_rerun(line).is_some()).map_or(0, |at| at + 1);
+    let lines = until(&lines[begin..], 0, |line| {
+        line == "Failures:" || line.starts_with("Pending: (") || line.starts_with("Finished in ")
+    });
+    let lines: Vec<&str> = lines.iter().copied().filter(|line| !line.trim().is_empty()).collect();
+    let dots = lines.iter().map(|line| line.len() - line.trim_start_matches(['.', 'F', '*']).len());
+    let depths: Vec<usize> = lines.iter().map(|line| indentation(line)).chain([0]).collect();
+    let ended = depths.windows(2).filter(|two| two[0] > 0 && two[1] <= two[0]).count();
+    count == Some(dots.sum()) || count == Some(ended) && depths[0] == 0
+}
+
+/// Reads the numbered list of a run above its summary, below which stands how to run the examples again.
+fn read_list(sheet: &Sheet<'_>, Run { above, list: below }: &Run, found: &mut Found<'_>) {
+    let lines = &sheet.lines[..above.end];
+    // An example may print the headline, too; the list is behind all that they print, and before the summary.
+    let own = sheet.own.part(above.clone());
+    let mut headlines = own.starting(b"F").filter(|(_, line)| line.trim_end() == "Failures:");
+    let Some(start) = headlines.next_back().map(|(at, _)| above.start + at) else { return };
+    let items = numbered::items(lines, start + 1, |line| {
+        let ends = ["Finished in ", "Failed examples:", "Pending:", "Top "];
+        ends.iter().any(|end| line.starts_with(end))
+    });
+    // To be run again they are listed in the same order.
+    let reruns = sheet.own.part(start..below.end).starting(b"r");
+    let files: Vec<&str> = reruns.filter_map(|(_, line)| to_rerun(line)).collect();
+    for (nth, item) in items.iter().enumerate() {
+        if let Some(rerun) = item.body.iter().position(|line| line.starts_with("  To rerun use: --match ")) {
+            found.push(haskell(lines[item.at - 1], item.head, &item.body[..rerun]));
+            continue;
+        }
+        let file = files.get(nth).filter(|_| files.len() == items.len()).copied().unwrap_or_default();
+        // What was pending and works is marked behind its name.
+        let is_fixed = |line: &&str| line.trim_start().starts_with("Expected pending ");
+        let fixed = item.head.strip_suffix(" FIXED").filter(|_| item.body.first().is_some_and(is_fixed));
+        let draft = Draft::test(TOOL, fixed.unwrap_or(item.head), item.body).within(file);
+        let draft = if fixed.is_some() { draft.kind("fixed") } else { draft };
+        found.push(draft.headed(item.head));
+    }
+}
+
+/// Reads an item of hspec: the place stands above its head, and behind it how to run it again.
+fn haskell(above: &str, head: &str, body: &[&str]) -> Draft {
+    let draft = Draft::test("hspec", head, body).headed(head);
+    let place = above.trim().strip_suffix(':').and_then(|place| place.rsplit_once(':'));
+    match place.and_then(|(place, _)| place.rsplit_once(':')) {
+        Some((file, line)) => draft.at(file, line.parse().ok()),
+        None => draft,
+    }
+}
+
+/// A hook that failed outside of the examples: what it says stands below its headline.
+pub(super) fn hook(lines: &[&str], found: &mut Found<'_>) {
+    let block =
+        until(lines, 1, |line| line.starts_with("An error occurred ") || line.starts_with("Finished in "));
+    let draft = Draft::process(TOOL, "", block);
+    let kind = format!("hook {}", draft.kind);
+    found.push(draft.kind(&kind));
+}
+
+/// Reads the file of an example to run again: `rspec ./spec/a_spec.rb:3 # a does`, `rspec './spec/a_spec.rb[1:2]'`.
+fn to_rerun(line: &str) -> Option<&str> {
+    let file = line.strip_prefix("rspec ")?.split(" # ").next()?.trim().trim_matches('\'');
+    let end = file.rfind(['[', ':'])?;
+    Some(&file[..end])
+}
+
+/// A file that could not be loaded.
+pub(super) fn load(file: &str, lines: &[&str], found: &mut Found<'_>) {
+    let file =
+        file.trim_end_matches('.').trim_end_matches(". - Did you mean?").split(". - ").next().unwrap_or(file);
+    let block = until(lines, 1, |line| {
+        line.starts_with("# ./") || line.starts_with("Finished in ") || line.contains("An error occurred")
+    });
+    let draft = Draft::process(TOOL, "", block);
+    let (kind, message) = (format!("load {}", draft.kind), format!("{}\n{}", lines[0].trim(), draft.message));
+    found.push(draft.kind(&kind).at(file, None).message(&message));
+}

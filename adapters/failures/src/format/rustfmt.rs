@@ -1,0 +1,26 @@
+//! rustfmt in check mode: `Diff in <file>:<line>:`.
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, until};
+
+/// So many lines of a difference are shown at most.
+const LINES: usize = 256;
+
+/// Reads every file that would change, once.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for (at, line) in sheet.marked() {
+        let Some(place) = line.strip_prefix("Diff in ") else { continue };
+        // Older versions: `Diff in <file> at line 3:`.
+        let file = place.trim_end_matches(':').split(" at line ").next().unwrap_or_default();
+        let (file, number) = match file.rsplit_once(':') {
+            Some((file, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                (file, number.parse().ok())
+            }
+            _ => (file, None),
+        };
+        let near = &sheet.lines[..sheet.lines.len().min(at + LINES)];
+        let block = until(near, at + 1, |line| line.starts_with("Diff in "));
+        let message = format!("{line}\n{}", block.join("\n"));
+        found.push(Draft::unformatted("rustfmt", file, number, &message));
+    }
+}

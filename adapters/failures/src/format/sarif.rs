@@ -1,0 +1,61 @@
+//! SARIF: results of level `error`, or all that are not mere notes when there is none.
+
+use serde_json::Value;
+
+use super::super::draft::{Draft, Found};
+use super::super::normalise::percent_decoded;
+use super::{Sheet, number};
+
+/// Reads every result.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for document in sheet.documents() {
+        let runs = document["runs"].as_array().into_iter().flatten();
+        let results = runs.flat_map(|run| {
+            let results = run["results"].as_array().into_iter().flatten();
+            results.map(|result| (result, rule(run, result)))
+        });
+        let results: Vec<(&Value, &Value)> =
+            results.filter(|(it, _)| it["suppressions"].as_array().is_none_or(Vec::is_empty)).collect();
+        let errors = results.iter().any(|(result, rule)| level(result, rule) == "error");
+        for (result, rule) in results {
+            let level = level(result, rule);
+            if level == "error" || (!errors && level == "warning") {
+                found.push(draft(result, rule, level));
+            }
+        }
+    }
+}
+
+/// Returns the rule of a result, which may be told by its place in the list of the tool or of an extension.
+fn rule<'r>(run: &'r Value, result: &'r Value) -> &'r Value {
+    let reference = &result["rule"];
+    let tool = match reference["toolComponent"]["index"].as_u64().and_then(|at| usize::try_from(at).ok()) {
+        Some(at) => &run["tool"]["extensions"][at],
+        None => &run["tool"]["driver"],
+    };
+    let index = result["ruleIndex"].as_u64().or(reference["index"].as_u64());
+    index.and_then(|at| usize::try_from(at).ok()).map_or(reference, |at| &tool["rules"][at])
+}
+
+/// Says how much a result weighs: what it does not say itself its rule does.
+fn level<'r>(result: &'r Value, rule: &'r Value) -> &'r str {
+    let default = rule["defaultConfiguration"]["level"].as_str();
+    result["level"].as_str().or(default).unwrap_or("warning")
+}
+
+fn draft(result: &Value, rule: &Value, level: &str) -> Draft {
+    let place = &result["locations"][0]["physicalLocation"];
+    let uri = place["artifactLocation"]["uri"].as_str().unwrap_or_default();
+    // Of a whole URL all readers know the path.
+    let file = if uri.starts_with("file://") { uri.to_owned() } else { percent_decoded(uri) };
+    let line = number(&place["region"]["startLine"]);
+    let message =
+        result["message"]["text"].as_str().or(result["message"]["markdown"].as_str()).unwrap_or_default();
+    let column = number(&place["region"]["startColumn"]);
+    let rule = result["ruleId"].as_str().or(rule["id"].as_str()).unwrap_or_default();
+    Draft::diagnostic("sarif", &file, line, message)
+        .kind(rule)
+        .shown_at(column, "")
+        .warning(level != "error")
+        .message(format!("{rule} {message}").trim())
+}

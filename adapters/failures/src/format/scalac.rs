@@ -1,0 +1,82 @@
+//! The Scala compiler: in sbt, Mill and the Scala CLI `[error] a.scala:3:5: message`, of Scala 3
+//! `-- [E007] Type Mismatch Error: a.scala:3:5 ---`; what it says more stands below, about the source text that it shows.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::Sheet;
+
+static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^-- (?:\[(?P<code>E\d+)\] )?(?P<what>[\w ]*?(?P<level>Error|Warning)): (?P<file>\S.*?\.scala):(?P<line>\d+)(?::(?P<column>\d+))?[ -]*$")
+        .expect("well formed")
+});
+
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<file>[^\s:][^:]*\.scala):(?P<line>\d+)(?::(?P<column>\d+))?(?:: (?:(?P<level>error|warning): )?(?P<what>.*))?$")
+        .expect("well formed")
+});
+
+/// A message goes on for so many lines at most.
+const LINES: usize = 20;
+
+/// Reads every error, and where the compiler says that it takes warnings for errors, these.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let is_strict = sheet.has("-Werror") || sheet.has("-Xfatal-warnings");
+    let drafts = sheet.marked().filter_map(|(at, _)| {
+        let drawn = drawn(sheet.lines, at).or_else(|| plain(sheet.lines, at));
+        drawn.filter(|draft| is_strict || !draft.is_warning)
+    });
+    found.push_errors(drafts.collect());
+}
+
+/// Takes off what sbt sets before a line, and says whether it is that of a warning.
+fn bare(line: &str) -> (Option<bool>, &str) {
+    let levels = [("[error] ", Some(false)), ("[warn] ", Some(true)), ("[info] ", None)];
+    let found = levels.into_iter().find_map(|(head, level)| Some((level, line.strip_prefix(head)?)));
+    found.unwrap_or((None, line))
+}
+
+/// Reads what Scala 3 draws: the message is behind a bar, below the source text and what points at it.
+fn drawn(lines: &[&str], at: usize) -> Option<Draft> {
+    let (level, line) = bare(lines[at]);
+    let head = HEAD.captures(line)?;
+    let below = lines[at + 1..].iter().take(LINES).map(|line| bare(line).1);
+    let barred = below.map_while(|line| {
+        let (number, text) = line.split_once('|')?;
+        number.bytes().all(|byte| byte.is_ascii_digit() || byte == b' ').then_some((number, text))
+    });
+    // Beside a number stands source text.
+    let told = barred.filter(|(number, _)| number.trim().is_empty()).map(|(_, text)| text.trim());
+    let told = told.skip_while(|text| !is_pointer(text)).skip(1);
+    let told: Vec<&str> =
+        told.take_while(|text| !text.is_empty() && !text.starts_with("longer expl")).collect();
+    let what = format!("{}: {}", &head["what"], told.join(" "));
+    let code = head.name("code").map_or("", |code| code.as_str());
+    let number = |name: &str| head.name(name).and_then(|number| number.as_str().parse().ok());
+    let draft = Draft::diagnostic("scalac", &head["file"], number("line"), &what).kind(code);
+    let is_warning = level.unwrap_or(&head["level"] == "Warning");
+    Some(draft.shown_at(number("column"), "").warning(is_warning))
+}
+
+/// Reads a place and a message, which goes on above the source text.
+fn plain(lines: &[&str], at: usize) -> Option<Draft> {
+    let (level, line) = bare(lines[at]);
+    let place = PLACE.captures(line)?;
+    let said = place.name("level").map(|level| level.as_str() == "warning");
+    let is_warning = said.or(level)?;
+    let below = lines[at + 1..].iter().take(LINES).map(|line| bare(line));
+    let below: Vec<&str> = below.take_while(|(other, _)| *other == level).map(|(_, line)| line).collect();
+    let pointer = below.iter().position(|line| is_pointer(line.trim())).unwrap_or_default();
+    let more = below[..pointer.saturating_sub(1)].iter().map(|line| line.trim());
+    let first = place.name("what").map_or("", |what| what.as_str()).trim();
+    let what = [first].into_iter().chain(more).filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ");
+    let number = |name: &str| place.name(name).and_then(|number| number.as_str().parse().ok());
+    let draft = Draft::diagnostic("scalac", &place["file"], number("line"), &what);
+    (!what.is_empty()).then(|| draft.shown_at(number("column"), "").warning(is_warning))
+}
+
+fn is_pointer(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte == b'^')
+}

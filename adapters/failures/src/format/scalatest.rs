@@ -1,0 +1,79 @@
+//! ScalaTest, also in sbt: `- does this *** FAILED ***` below its suite and what it is about, and further in what it says.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::indentation;
+use super::{Sheet, until};
+
+static PLACE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\((?P<file>[\w.$/-]+\.scala):(?P<line>\d+)\)$").expect("well formed"));
+
+/// Reads every test that is marked, and every suite that was aborted.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    // What sbt does not mark was printed by a test.
+    let is_sbt = sheet.marked().any(|(_, line)| line.starts_with("[info] "));
+    let own = sheet.marked().filter(|(_, line)| !is_sbt || bare(line).len() < line.len());
+    let marked: BTreeSet<usize> = own.map(|(at, _)| at).collect();
+    let lines: Vec<&str> = sheet.lines.iter().map(|line| bare(line)).collect();
+    let (mut suite, mut scopes) = ("", Vec::<&str>::new());
+    for (at, line) in lines.iter().enumerate() {
+        // The names of suites and scopes stand above their tests.
+        if let Some(name) = line.strip_suffix(':').filter(|name| is_suite(name)) {
+            (suite, scopes) = (name, Vec::new());
+        } else if is_scope(&lines, at, line.len() < sheet.lines[at].len()) {
+            scopes.retain(|scope| indentation(scope) < indentation(line));
+            scopes.push(line);
+        }
+        if !marked.contains(&at) {
+            continue;
+        }
+        let depth = indentation(line);
+        let within = scopes.iter().filter(|scope| indentation(scope) <= depth).map(|scope| scope.trim());
+        if let Some(name) = failed(line) {
+            let names: Vec<&str> = [suite].into_iter().chain(within).chain([name]).collect();
+            found.push(test(names.join(" ").trim(), &lines[at + 1..], depth));
+        } else if let Some((before, _)) = line.split_once(" *** ABORTED ***") {
+            let name = before.rsplit(": ").next().unwrap_or(before);
+            found.push(test(name, &lines[at + 1..], depth));
+        }
+    }
+}
+
+/// Takes off what sbt sets before a line.
+fn bare(line: &str) -> &str {
+    ["[info] ", "[error] "].iter().find_map(|head| line.strip_prefix(head)).unwrap_or(line)
+}
+
+/// Says whether this is the name of a class.
+fn is_suite(name: &str) -> bool {
+    name.starts_with(char::is_alphabetic) && name.chars().all(|c| c.is_alphanumeric() || "_.$".contains(c))
+}
+
+/// Says whether a line tells what the tests below it are about: they stand as far in. Without the mark of sbt it might be what a
+/// test printed, unless it is further in than the suite.
+fn is_scope(lines: &[&str], at: usize, is_marked: bool) -> bool {
+    let depth = indentation(lines[at]);
+    let is_test = |line: &str| line.trim_start().starts_with("- ");
+    let below = lines.get(at + 1).is_some_and(|below| is_test(below) && indentation(below) == depth);
+    below && !lines[at].trim().is_empty() && !is_test(lines[at]) && (is_marked || depth > 0)
+}
+
+fn failed(line: &str) -> Option<&str> {
+    let (name, time) = line.trim_start().strip_prefix("- ")?.split_once(" *** FAILED ***")?;
+    (time.is_empty() || time.starts_with(" (")).then_some(name)
+}
+
+/// Makes a failure of what stands further in below a test.
+fn test(name: &str, below: &[&str], depth: usize) -> Draft {
+    let block = until(below, 0, |line| indentation(line) < depth + 2 || line.trim_start().starts_with("- "));
+    let place = block.iter().find_map(|line| PLACE.captures(line));
+    let draft = Draft::test("scalatest", name, block);
+    match place {
+        Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
+        None => draft,
+    }
+}

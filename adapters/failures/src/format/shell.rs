@@ -1,0 +1,94 @@
+//! What shells and system tools say: `ci.sh: line 13: NAME: unbound variable`, `cat: x: No such file`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::Sheet;
+
+/// The sentences of the system, and those of shells.
+static SAID: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?P<what>[Nn]o such file or directory|[Pp]ermission denied|command not found|not found|unbound variable|parameter not set|syntax error.*|[Ii]s a directory|Not a directory|Connection refused|Connection reset by peer|Could not resolve host.*|Name or service not known|No space left on device|Too many open files|Text file busy|Exec format error|Segmentation fault|Aborted|Killed|Bus error|Illegal instruction|File exists|Directory not empty|Operation not permitted|Read-only file system|invalid option.*|unrecognized option.*|bad substitution|No rule to make target.*?|missing and no known rule to make it|No module named \S+)(?: \(core dumped\))?(?:\.  Stop)?\.?$").expect("well formed")
+});
+
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<who>[^\s:]+): (?:line )?(?P<line>\d+): (?P<rest>.*)$").expect("well formed")
+});
+
+/// Reads the last such line: what came before it did not end the script.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    /// What is longer than any path is the text of something.
+    const LINE_MAX: usize = 8192;
+    let own = |line: &&&str| {
+        !line.starts_with(' ')
+            && line.len() <= LINE_MAX
+            && line.contains(": ")
+            && !super::unparsed::is_epilogue(line)
+    };
+    let said = |line: &&&str| SAID.is_match(line) || is_of_a_parameter(line);
+    if let Some(line) = sheet.lines.iter().rev().filter(own).find(said) {
+        push(line, found);
+    }
+}
+
+/// Reads which programs make or a shell could not run, beside what another tool said.
+pub(crate) fn read_beside(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    static MISSED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?:g?make(?:\[\d+\])?: .*(?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]ot found|No rule to make target.*)|\S*sh: .*(?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]ot found))$").expect("well formed")
+    });
+    for line in sheet.lines.iter().filter(|line| may_miss(line) && MISSED.is_match(line)) {
+        if !super::unparsed::is_epilogue(line) {
+            push(line, found);
+        }
+    }
+}
+
+/// Tells most lines apart without the pattern.
+fn may_miss(line: &str) -> bool {
+    let who = || line.split(' ').next().and_then(|first| first.strip_suffix(':')).unwrap_or_default();
+    let is_make = line.starts_with("make") || line.starts_with("gmake");
+    is_make && !who().is_empty() || line.ends_with(['d', 'y']) && who().ends_with("sh")
+}
+
+fn push(line: &str, found: &mut Found<'_>) {
+    // With -k make goes on.
+    let line = line.strip_suffix("  Stop.").unwrap_or(line);
+    let kind = SAID.captures(line).map_or_else(|| "parameter".to_owned(), |said| said["what"].to_owned());
+    // What a shell is given on its command line has no file to mend.
+    let place = PLACE.captures(line).filter(|place| !is_shell(&place["who"]));
+    let draft = match place {
+        Some(place) => Draft::diagnostic("shell", &place["who"], place["line"].parse().ok(), &place["rest"]),
+        None => Draft::diagnostic("shell", "", None, line),
+    };
+    found.push(draft.kind(kind.trim_end_matches('.')).message(line));
+}
+
+/// Says whether a shell misses a parameter in the words of the script: `ci.sh: line 3: PORT: is not set`.
+fn is_of_a_parameter(line: &str) -> bool {
+    let Some(place) = PLACE.captures(line) else { return false };
+    let of_a_script = place["who"].ends_with("sh") || line[place["who"].len()..].starts_with(": line ");
+    let parameter = place.name("rest").and_then(|rest| rest.as_str().split_once(": "));
+    of_a_script
+        && parameter.is_some_and(|(name, _)| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        })
+}
+
+/// The names of shells, which speak of a script by its own name.
+const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "ksh", "zsh"];
+
+fn is_shell(who: &str) -> bool {
+    SHELLS.contains(&who.rsplit('/').next().unwrap_or(who))
+}
+
+/// Returns the command that a shell did not find, as one of its lines says: `sh: 1: lint: not found`. Not of a script, nor
+/// of a program that is named by its path: such a one may have to be made.
+pub(crate) fn missing_command(line: &str) -> Option<&str> {
+    static MISSING: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?P<who>[^\s:]+): (?:(?:line )?\d+: )?(?P<name>[^\s:/]+): (?:command )?not found$")
+            .expect("well formed")
+    });
+    let found = MISSING.captures(line.trim())?;
+    is_shell(found.name("who")?.as_str()).then(|| found.name("name").map(|name| name.as_str()))?
+}

@@ -1,0 +1,61 @@
+//! shunit2: the name of each test, and below it what it asserted in vain.
+
+use std::collections::BTreeSet;
+
+use super::super::draft::{Draft, Found};
+use super::{Lines, Sheet, blocks, until};
+
+const TOOL: &str = "shunit2";
+
+/// What a line begins with that tells of an assertion, and of the end of a test.
+const ASSERTED: &str = "ASSERT:";
+const ENDED: &str = "shunit2:ERROR ";
+
+/// Reads the tests with assertions, and those that ended with an error and asserted nothing, as the other stream has it.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let own = asserted(sheet.own);
+    let names: BTreeSet<&str> = own.iter().chain(&asserted(sheet.beside)).map(|(name, _)| *name).collect();
+    for (name, block) in own {
+        let said: Vec<&str> = block.iter().map(|line| line.strip_prefix(ASSERTED).unwrap_or(line)).collect();
+        found.push(Draft::test(TOOL, name, &said).kind("assert"));
+    }
+    for (_, line) in sheet.starting(b"s") {
+        let name =
+            line.strip_prefix(ENDED).and_then(|told| told.strip_suffix("() returned non-zero return code."));
+        if let Some(name) = name.filter(|name| !names.contains(name)) {
+            found.push(Draft::test(TOOL, name, &[line]).kind("error"));
+        }
+    }
+}
+
+/// Returns the tests below whose names assertions stand, with the lines from there on. A name is alone on its line, and begins like
+/// one, or stands directly above an assertion.
+fn asserted<'a>(own: Lines<'a>) -> Vec<(&'a str, &'a [&'a str])> {
+    let is_asserted = |at: usize| own.lines.get(at + 1).is_some_and(|line| line.starts_with(ASSERTED));
+    let is_head =
+        |at: &usize| is_name(own.lines[*at]) && (begins_like_test(own.lines[*at]) || is_asserted(*at));
+    let lines = own.lines.len();
+    let blocks = blocks((0..lines).filter(is_head), lines).filter_map(|(head, end)| {
+        let block =
+            until(&own.lines[..end], head + 1, |line| line.starts_with("shunit2:") || is_summary(line));
+        let first = block.iter().position(|line| line.starts_with(ASSERTED))?;
+        Some((own.lines[head], &block[first..]))
+    });
+    blocks.collect()
+}
+
+/// Says whether a line is a word that may be the name of a function.
+fn is_name(line: &str) -> bool {
+    !line.is_empty()
+        && !line.starts_with(|c: char| c.is_ascii_digit())
+        && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Says whether a word begins like the name of a test; `testing` is a word of its own.
+fn begins_like_test(word: &str) -> bool {
+    word.strip_prefix("test").is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_lowercase()))
+}
+
+fn is_summary(line: &str) -> bool {
+    line.starts_with("Ran ") && [" test.", " tests."].iter().any(|end| line.trim_end().ends_with(end))
+}

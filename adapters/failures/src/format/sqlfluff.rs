@@ -1,0 +1,37 @@
+//! sqlfluff: `== [file] FAIL`, and below it `L:   1 | P:  10 | CP01 | message`.
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, look};
+
+/// Reads the problems below each file.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for (at, head) in sheet.marked() {
+        let Some(file) = head.strip_prefix("== [").and_then(|rest| rest.strip_suffix("] FAIL")) else {
+            continue;
+        };
+        let below =
+            look(&sheet.lines[at + 1..]).take_while(|line| line.starts_with("L:") || line.starts_with(' '));
+        let lines: Vec<&str> = below.copied().collect();
+        for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("L:")) {
+            // A long message goes on below, as does the name of the rule.
+            let more = look(&lines[at + 1..]).take_while(|line| line.starts_with(' '));
+            let more = more.map(|line| line.trim_start_matches([' ', '|']));
+            if let Some(draft) = problem(file, line, more) {
+                found.push(draft);
+            }
+        }
+    }
+}
+
+fn problem<'a>(file: &str, line: &'a str, more: impl Iterator<Item = &'a str>) -> Option<Draft> {
+    let mut parts = line.splitn(4, '|').map(str::trim);
+    let mut number = |name: &str| Some(parts.next()?.strip_prefix(name)?.trim().parse().ok());
+    let (number, column) = (number("L:")?, number("P:")?);
+    let (rule, what) = (parts.next()?, parts.next()?);
+    let message = std::iter::once(what).chain(more).collect::<Vec<_>>().join(" ");
+    let message =
+        message.rsplit_once(" [").filter(|_| message.ends_with(']')).map_or(message.as_str(), |it| it.0);
+    Some(
+        Draft::diagnostic("diagnostics", file, number, message).kind(rule).shown_at(column, "").message(line),
+    )
+}

@@ -1,0 +1,32 @@
+//! stestr and what else runs tests in workers with subunit: `{worker} name [0.01s] ... FAILED`, and what the test said below.
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::exception;
+use super::{Sheet, python_place, until, without_time};
+
+/// Reads every such line; the list at the end tells the same a second time.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for (at, line) in sheet.marked() {
+        let Some(name) = ended(line).and_then(|told| told.strip_suffix(" ... FAILED")) else { continue };
+        let block = until(sheet.lines, at + 1, |line| ended(line).is_some() || line.starts_with("======"));
+        found.printed(block);
+        // Below the frames, each with its source further out, stands what was raised.
+        let said: Vec<&str> = block.iter().map(|line| line.trim()).collect();
+        let raised = said.iter().rposition(|line| exception(line).is_some());
+        let said_last = until(&said, raised.unwrap_or_default(), str::is_empty);
+        let draft = Draft::test("stestr", without_time(name), said_last);
+        let place = said
+            .iter()
+            .rev()
+            .filter_map(|line| python_place(line))
+            .find(|(file, ..)| !file.contains("/lib/"));
+        let draft = place.map_or(draft.clone(), |(file, line, _)| draft.at(file, line));
+        found.push(draft.headed(line));
+    }
+}
+
+/// Returns what a line tells of a test that ended, without the number of the worker.
+fn ended(line: &str) -> Option<&str> {
+    let (worker, told) = line.strip_prefix('{')?.split_once("} ")?;
+    (worker.parse::<u32>().is_ok() && told.contains(" ... ")).then_some(told)
+}

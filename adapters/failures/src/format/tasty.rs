@@ -1,0 +1,55 @@
+//! tasty (Haskell): a tree of groups, `does this: FAIL (0.01s)` in it, and further in what it says.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::indentation;
+use super::{Sheet, until};
+
+static FAILED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^ *(?P<name>\S.*?): +(?P<ending>FAIL|OK)(?: \([\d.]+s\))?$").expect("well formed")
+});
+
+static PLACE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^ +(?P<file>\S+\.l?hs):(?P<line>\d+):$").expect("well formed"));
+
+/// Reads every test that failed, with the groups that it is in; only where the sum stands below.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let mut groups: Vec<&str> = Vec::new();
+    let Some(end) = sheet.marked().last().map(|(at, _)| at) else { return };
+    for (at, line) in sheet.lines[..end].iter().enumerate() {
+        let depth = indentation(line);
+        // Behind the name of a test that passes, further right, may stand what it printed.
+        let Some(failed) = FAILED.captures(line).filter(|failed| !failed["name"].contains(":  ")) else {
+            // A group stands alone on its line, one step further out than what is in it.
+            let below = sheet.lines.get(at + 1).copied().unwrap_or_default();
+            if indentation(below) == depth + 2
+                && depth.is_multiple_of(2)
+                && !["", "OK"].contains(&line.trim())
+            {
+                groups.truncate(depth / 2);
+                if groups.len() == depth / 2 {
+                    groups.push(line.trim());
+                }
+            }
+            continue;
+        };
+        if &failed["ending"] != "FAIL" {
+            continue;
+        }
+        let block = until(sheet.lines, at + 1, |line| {
+            indentation(line) <= depth || line.ends_with("FAIL") || line.trim_start().starts_with("Use -p '")
+        });
+        let within = groups.iter().take(depth / 2).copied();
+        let name = within.chain([&failed["name"]]).collect::<Vec<_>>().join(".");
+        let place = block.iter().find_map(|line| PLACE.captures(line));
+        let told: Vec<&str> = block.iter().copied().filter(|line| !PLACE.is_match(line)).collect();
+        let draft = Draft::test("tasty", &name, &told).headed(&name);
+        found.push(match place {
+            Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
+            None => draft,
+        });
+    }
+}

@@ -1,0 +1,85 @@
+//! Terraform, OpenTofu and tflint: `Error: summary`, the place, the source text, and why; behind bars, or without.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::Sheet;
+
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^  on (?P<file>\S.*?) line (?P<line>\d+)(?:, in (?P<item>.+?))?:?$").expect("well formed")
+});
+
+/// The rule of tflint.
+static RULE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<what>.*\S) \((?P<rule>[a-z\d]+(?:_[a-z\d]+)+)\)$").expect("well formed")
+});
+
+/// The place stands so far below the summary at most.
+const LINES: usize = 8;
+
+/// Reads every error; the warnings of tflint where it has no errors.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let (mut drafts, mut free) = (Vec::new(), 0);
+    for (at, line) in sheet.marked() {
+        // The mark is in the summary, or in the place below it.
+        let first = at.saturating_sub(LINES).max(free);
+        let Some(start) = (first..=at).rev().find(|at| level(bare(sheet.lines[*at])).is_some()) else {
+            continue;
+        };
+        free = start + 1;
+        let Some((level, what)) = level(bare(sheet.lines[start])) else { continue };
+        let is_boxed = sheet.lines[start].starts_with('│');
+        if (is_boxed || at > start) && line.starts_with('│') == is_boxed {
+            drafts.extend(problem(level, what, block(&sheet.lines[start + 1..], is_boxed)));
+        }
+    }
+    found.push_errors(drafts);
+}
+
+/// Takes the bar off that stands before a line.
+fn bare(line: &str) -> &str {
+    line.strip_prefix('│').map_or(line, |line| line.strip_prefix(' ').unwrap_or(line)).trim_end()
+}
+
+/// Takes a summary apart.
+fn level(line: &str) -> Option<(&'static str, &str)> {
+    let found =
+        ["Error", "Warning", "Notice"].into_iter().find_map(|level| Some((level, line.strip_prefix(level)?)));
+    let (level, what) = found?;
+    Some((level, what.strip_prefix(": ")?))
+}
+
+/// Returns what is below a summary, up to the end of its box or to the next one.
+fn block<'a>(below: &[&'a str], is_boxed: bool) -> Vec<&'a str> {
+    const LINES: usize = 60;
+    let own = below.iter().take(LINES).take_while(|line| line.starts_with('│') == is_boxed);
+    own.map(|line| bare(line)).take_while(|line| level(line).is_none()).collect()
+}
+
+fn problem(level: &str, what: &str, block: Vec<&str>) -> Option<Draft> {
+    let near = block.iter().take(LINES).enumerate();
+    let (at, place) = near.filter_map(|(at, line)| Some((at, PLACE.captures(line)?))).next().unzip();
+    let (what, rule) = RULE.captures(what).map_or((what.to_owned(), String::new()), |ruled| {
+        (ruled["what"].to_owned(), ruled["rule"].to_owned())
+    });
+    if level != "Error" && rule.is_empty() {
+        return None;
+    }
+    // Which of several instances it is, and behind the source text why it is wrong.
+    let instance = block.iter().find_map(|line| line.strip_prefix("  with ")).unwrap_or_default();
+    let why = block[at.unwrap_or_default()..].iter().skip_while(|line| !line.is_empty());
+    let why = why.skip_while(|line| line.is_empty()).take_while(|line| !line.is_empty()).copied();
+    let why = if rule.is_empty() { why.collect::<Vec<_>>().join(" ") } else { String::new() };
+    let text = |name: &str| place.as_ref().and_then(|it| it.name(name)).map_or("", |it| it.as_str());
+    let message = [&[what.as_str()], block.as_slice()].concat().join("\n");
+    let draft = match text("item").strip_prefix("run \"").and_then(|item| item.strip_suffix('"')) {
+        Some(run) => Draft::test("terraform", run, &[&what, &why]).within(text("file")),
+        None => Draft::diagnostic("terraform", "", None, &what)
+            .about(&[&what, text("item"), instance, &why].join(" "))
+            .kind(&rule)
+            .warning(level != "Error"),
+    };
+    Some(draft.at(text("file"), text("line").parse().ok()).message(message.trim_end()))
+}

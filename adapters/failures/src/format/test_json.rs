@@ -1,0 +1,228 @@
+//! JSON reports of test runners: jest and vitest, mocha, RSpec, GoogleTest, Playwright, Cucumber.
+
+use serde_json::Value;
+
+use super::super::draft::{Draft, Found};
+use super::super::listing::{Ending, Tell};
+use super::{Sheet, cucumber, list, node_test, number, rspec, text};
+
+/// Reads every document.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    // Beside its JSON, jest tells all of it in words, and more.
+    let summary = |line: &str| line.starts_with("Test Suites: ");
+    let is_told = [sheet.own, sheet.beside].iter().any(|it| it.starting(b"T").any(|(_, line)| summary(line)));
+    for document in sheet.documents() {
+        let files = list(&document["testResults"]).iter().filter(|_| !is_told);
+        files.for_each(|file| jest(file, found));
+        list(&document["failures"]).iter().for_each(|test| mocha(test, found));
+        list(&document["examples"]).iter().for_each(|example| ruby(example, found));
+        list(&document["testsuites"]).iter().for_each(|suite| googletest(suite, found));
+        each_spec(&document["suites"], &mut |name, spec| playwright(name, spec, found));
+        if document["suites"].is_array() {
+            list(&document["errors"]).iter().for_each(|error| outside(error, found));
+        }
+        cucumber::report(&document, found);
+        for message in list(&document["messages"]).iter().filter_map(Value::as_str) {
+            let lines: Vec<&str> = message.trim().lines().collect();
+            if let Some(file) =
+                lines.first().and_then(|line| line.strip_prefix("An error occurred while loading "))
+            {
+                rspec::load(file, &lines, found);
+            } else if lines.first().is_some_and(|line| line.starts_with("An error occurred in ")) {
+                rspec::hook(&lines, found);
+            }
+        }
+    }
+    // As a stream, mocha writes a list for each event.
+    for (_, line) in sheet.starting(b"[").filter(|(_, line)| line.starts_with(STREAMED)) {
+        let event: Value = serde_json::from_str(line).unwrap_or_default();
+        mocha(&event[1], found);
+    }
+}
+
+/// Reads how each test ended of which a document of jest, vitest, mocha or RSpec tells.
+pub(crate) fn endings(text: &str, tell: &mut Tell<'_>) {
+    let mut end = 0;
+    for (at, _) in text.match_indices('{').filter(|(at, _)| *at == 0 || text.as_bytes()[at - 1] == b'\n') {
+        if at < end {
+            continue;
+        }
+        let mut documents = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
+        let document = match documents.next() {
+            Some(Ok(document)) => document,
+            // What was cut off is not read from each of its lines on again.
+            Some(Err(error)) if error.is_eof() => return,
+            _ => continue,
+        };
+        end = at + documents.byte_offset();
+        for file in list(&document["testResults"]) {
+            for test in list(&file["assertionResults"]) {
+                let (tool, name) = named(file, test);
+                tell(tool, &name, ending(&test["status"]));
+            }
+        }
+        each_spec(&document["suites"], &mut |name, spec| {
+            for test in list(&spec["tests"]) {
+                let ending = match super::text(&test["status"]) {
+                    "expected" | "flaky" => Ending::Passed,
+                    "unexpected" => Ending::Failed,
+                    _ => Ending::Excused,
+                };
+                tell("playwright-json", &in_project(name, test), ending);
+            }
+        });
+        for example in list(&document["examples"]) {
+            tell("rspec", super::text(&example["full_description"]), ending(&example["status"]));
+        }
+        let of_mocha =
+            [("passes", Ending::Passed), ("failures", Ending::Failed), ("pending", Ending::Excused)];
+        for (key, ending) in of_mocha {
+            let titles = list(&document[key]).iter().map(|test| super::text(&test["fullTitle"]));
+            titles
+                .filter(|title| !title.contains("\" hook"))
+                .for_each(|title| tell("mocha-json", title, ending));
+        }
+    }
+}
+
+fn ending(status: &Value) -> Ending {
+    match text(status) {
+        "passed" => Ending::Passed,
+        "failed" => Ending::Failed,
+        _ => Ending::Excused,
+    }
+}
+
+/// Returns the tool and the full name of a test of jest, or of vitest, whose report has the same form and what a test noted of
+/// itself besides: as each of them writes it.
+fn named(file: &Value, test: &Value) -> (&'static str, String) {
+    let (tool, between) = if test["meta"].is_object() { ("vitest", " > ") } else { ("jest", " › ") };
+    let titles = list(&test["ancestorTitles"]).iter().map(text).chain([text(&test["title"])]);
+    let titles = titles.filter(|title| !title.is_empty());
+    (tool, [text(&file["name"])].into_iter().chain(titles).collect::<Vec<_>>().join(between))
+}
+
+/// How a failed test begins in the stream of mocha.
+const STREAMED: &str = "[\"fail\",{";
+
+fn jest(file: &Value, found: &mut Found<'_>) {
+    let path = text(&file["name"]);
+    let tests = list(&file["assertionResults"]);
+    for test in tests.iter().filter(|test| test["status"] == "failed") {
+        let told = clean(list(&test["failureMessages"]).iter().map(text).collect::<Vec<_>>().join("\n"));
+        let block: Vec<&str> = told.lines().collect();
+        let (tool, name) = named(file, test);
+        let draft = Draft::test(tool, &name, &block);
+        let at = number(&test["location"]["line"]);
+        let at = at.or(draft.line.filter(|_| draft.file.as_deref() == Some(path)));
+        found.push(draft.at(path, at));
+    }
+    // A file that could not be run has no tests; where a hook failed, none of them did.
+    if file["status"] == "failed" && !tests.iter().any(|test| test["status"] == "failed") {
+        let told = clean(text(&file["message"]).to_owned());
+        let block: Vec<&str> = told
+            .lines()
+            .skip_while(|line| line.contains("Test suite failed to run") || line.trim().is_empty())
+            .collect();
+        let kind = if block.is_empty() { "suite" } else { "" };
+        let draft = Draft::process("jest", kind, &block).at(path, None);
+        let message = format!("{path}: failed outside of its tests");
+        found.push(if block.is_empty() { draft.message(&message) } else { draft });
+    }
+}
+
+fn mocha(test: &Value, found: &mut Found<'_>) {
+    let told = [&test["err"]["stack"], &test["err"]["message"], &test["stack"], &test["err"]]
+        .map(text)
+        .into_iter()
+        .find(|told| !told.is_empty())
+        .unwrap_or_default();
+    let block: Vec<&str> = told.lines().collect();
+    let draft = Draft::test("mocha", text(&test["fullTitle"]), &block).within(node_test::called_from(&block));
+    found.push(match text(&test["file"]) {
+        "" => draft,
+        file => draft.at(file, None),
+    });
+}
+
+fn ruby(example: &Value, found: &mut Found<'_>) {
+    if example["status"] != "failed" {
+        return;
+    }
+    let exception = &example["exception"];
+    let told = format!("{}: {}", text(&exception["class"]), text(&exception["message"]).trim());
+    let block: Vec<&str> = told.lines().map(str::trim).filter(|line| *line != "Diff:").collect();
+    found.push(
+        Draft::test("rspec", text(&example["full_description"]), &block)
+            .within(text(&example["file_path"]))
+            .at(text(&example["file_path"]), number(&example["line_number"])),
+    );
+}
+
+/// Passes on each test of Playwright below these suites, with its full name, which begins with its file.
+fn each_spec(suites: &Value, take: &mut dyn FnMut(&str, &Value)) {
+    fn below(suite: &Value, above: &str, take: &mut dyn FnMut(&str, &Value)) {
+        let name =
+            |title: &str| if above.is_empty() { title.to_owned() } else { format!("{above} › {title}") };
+        let own = name(text(&suite["title"]));
+        for spec in list(&suite["specs"]) {
+            take(&format!("{own} › {}", text(&spec["title"])), spec);
+        }
+        list(&suite["suites"]).iter().for_each(|suite| below(suite, &own, take));
+    }
+    list(suites).iter().for_each(|suite| below(suite, "", take));
+}
+
+/// A test is told of once for each project, and of each try.
+fn playwright(name: &str, spec: &Value, found: &mut Found<'_>) {
+    let failed = list(&spec["tests"]).iter().filter(|test| test["status"] == "unexpected");
+    for test in failed {
+        let errors = list(&test["results"]).first().map_or(&[][..], |result| list(&result["errors"]));
+        let told = errors.first().map_or("", |error| text(&error["message"]));
+        let told = clean(told.to_owned());
+        let block: Vec<&str> = told.lines().collect();
+        let name = in_project(name, test);
+        found.push(Draft::test("playwright", &name, &block).at(text(&spec["file"]), number(&spec["line"])));
+    }
+}
+
+/// Reads an error of a run of Playwright that belongs to no test.
+fn outside(error: &Value, found: &mut Found<'_>) {
+    let told = [&error["stack"], &error["message"], &error["value"]].map(text);
+    let told = clean(
+        told.into_iter().find(|told| !told.is_empty()).unwrap_or("an error outside of tests").to_owned(),
+    );
+    let block: Vec<&str> = told.lines().collect();
+    let draft = Draft::process("playwright", "", &block);
+    let place = &error["location"];
+    found.push(match text(&place["file"]) {
+        "" => draft,
+        file => draft.at(file, number(&place["line"])),
+    });
+}
+
+/// Names a test of Playwright with its project: the same test in another browser is another one.
+fn in_project(name: &str, test: &Value) -> String {
+    match text(&test["projectName"]) {
+        "" => name.to_owned(),
+        project => format!("[{project}] › {name}"),
+    }
+}
+
+/// Of what a test failed at, the first counts, as in its XML.
+fn googletest(suite: &Value, found: &mut Found<'_>) {
+    for test in list(&suite["testsuite"]) {
+        let Some(first) = list(&test["failures"]).first() else { continue };
+        let name = format!("{}.{}", text(&test["classname"]), text(&test["name"]));
+        let block: Vec<&str> = text(&first["failure"]).lines().collect();
+        found.push(Draft::test("gtest", &name, &block).at(text(&test["file"]), number(&test["line"])));
+    }
+}
+
+/// Messages keep their colours within JSON.
+fn clean(told: String) -> String {
+    if !told.contains('\u{1b}') {
+        return told;
+    }
+    super::super::page::Page::plain(told.as_bytes()).text().to_owned()
+}

@@ -1,0 +1,126 @@
+//! Python unittest.
+
+use super::super::draft::{Draft, Found};
+use super::{Lines, Sheet, python_place, until};
+
+const TOOL: &str = "unittest";
+
+/// Reads the blocks between the double lines.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    // What counts the tests lists their failures: on the other stream a test prints what looks like them.
+    let is_count = |line: &str| line.starts_with("Ran ") && line.contains(" test");
+    let counts = |lines: Lines<'_>| lines.starting(b"R").any(|(_, line)| is_count(line));
+    if !counts(sheet.own) && counts(sheet.beside) {
+        return;
+    }
+    let is_rule = |line: &str, of: char| line.len() >= 60 && line.chars().all(|c| c == of);
+    // testtools ends its line of dots with the first rule.
+    let begun = sheet.starting(b"T").filter(|(_, line)| line.starts_with("Tests running..."));
+    let dotted = begun.filter_map(|(at, _)| {
+        let dots = until(lines, at + 1, |line| line.ends_with("===="));
+        let line = lines.get(at + 1 + dots.len())?.trim_start_matches(['.', 'E', 'F', 's', 'x', 'u']);
+        Some((at + 1 + dots.len(), line))
+    });
+    let ruled = sheet.starting(b"=").filter(|(_, line)| line.starts_with("===="));
+    let mut rules: Vec<(usize, &str)> = dotted.chain(ruled).filter(|(_, line)| is_rule(line, '=')).collect();
+    rules.sort_unstable();
+    rules.dedup_by_key(|(at, _)| *at);
+    for (at, _) in rules {
+        if at + 1 >= lines.len() {
+            continue;
+        }
+        // What passed and should not have is listed without anything below, one below the other.
+        let head = lines[at + 1];
+        if head.starts_with(PASSED) {
+            for head in until(lines, at + 1, |line| is_rule(line, '-')) {
+                if let Some(title) = head.strip_prefix(PASSED) {
+                    push_unexpected(title, head, found);
+                }
+            }
+        }
+        let Some(title) = ["ERROR: ", "FAIL: "].iter().find_map(|mark| head.strip_prefix(mark)) else {
+            continue;
+        };
+        // A description of the test may stand below its name, before the rule.
+        let body = at + 2 + until(lines, at + 2, |line| is_rule(line, '-')).len() + 1;
+        found.printed(until(lines, body, |line| is_rule(line, '=') || is_rule(line, '-')));
+        let ends = |line: &str| is_rule(line, '=') || is_rule(line, '-') || line.starts_with("Stdout:");
+        let block = until(lines, body, ends);
+        // Below, each example that failed is told by itself.
+        if block.iter().any(|line| line.starts_with("AssertionError: Failed doctest test for ")) {
+            continue;
+        }
+        let (name, stage) = name(title);
+        // nose2 does not say of which class a fixture is.
+        let name = if name == "_ErrorHolder" { fixture(block).unwrap_or(name) } else { name };
+        let draft = Draft::test(TOOL, &name, block);
+        let stage = stage.or_else(|| stage_of(block));
+        let kind = stage.map_or_else(|| draft.kind.clone(), |stage| format!("{stage} {}", draft.kind));
+        found.push(draft.kind(&kind).headed(head));
+    }
+    unexpected(sheet, found);
+}
+
+/// Before the name of a test that passed and should not have.
+const PASSED: &str = "UNEXPECTED SUCCESS: ";
+const UNEXPECTED: &str = "unexpected success";
+
+fn push_unexpected(title: &str, line: &str, found: &mut Found<'_>) {
+    let (name, stage) = name(title);
+    let draft = Draft::test(TOOL, &name, &[]).told_by(line);
+    let kind = stage.map_or_else(|| UNEXPECTED.to_owned(), |stage| format!("{stage} {UNEXPECTED}"));
+    found.push(draft.kind(&kind).headed(line));
+}
+
+/// Before Python 3.12, the line of a test is all that is said of one that passed and should not have.
+fn unexpected(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    if !sheet.marked().any(|(_, line)| line.contains("unexpected successes=")) {
+        return;
+    }
+    for (_, line) in sheet.with(" ... unexpected success") {
+        if let Some(title) = line.strip_suffix(" ... unexpected success") {
+            found.push(Draft::test(TOOL, &name(title).0, &[]).kind(UNEXPECTED).message(line).told_by(line));
+        }
+    }
+    let counted = |line: &str| line.starts_with("FAILED (unexpected successes=");
+    if let Some((_, line)) = sheet.marked().find(|(_, line)| counted(line)).filter(|_| found.is_empty()) {
+        found.push(Draft::process(TOOL, UNEXPECTED, &[]).message(line));
+    }
+}
+
+/// Makes the full name of `test_x (tests.test_a.ATest.test_x) (i=3)`; before 3.11 the brackets hold the class. testtools sets
+/// the full name before them.
+pub(super) fn name(title: &str) -> (String, Option<&'static str>) {
+    let Some((method, rest)) = title.split_once(" (").filter(|(method, _)| !method.contains('.')) else {
+        return (title.to_owned(), None);
+    };
+    let (path, params) = rest.split_once(')').unwrap_or((rest, ""));
+    let stage = match method {
+        "setUpClass" | "setUpModule" => Some("setup"),
+        "tearDownClass" | "tearDownModule" => Some("teardown"),
+        _ => None,
+    };
+    // A module that cannot be loaded is reported as a test of the loader's own.
+    let is_full = path.ends_with(&format!(".{method}")) || stage.is_some();
+    let full = if is_full { path.to_owned() } else { format!("{path}.{method}") };
+    let full = full.trim_start_matches("unittest.loader._FailedTest.").to_owned();
+    (format!("{full}{}", params.trim_end()), stage)
+}
+
+/// Returns the name of the fixture that a traceback begins in, behind that of its module.
+fn fixture(block: &[&str]) -> Option<String> {
+    let (file, _, function) = block.iter().find_map(|line| python_place(line.trim_start()))?;
+    let module = file.rsplit('/').next()?.trim_end_matches(".py");
+    Some(format!("{module}.{}", function.strip_prefix(", in ")?.trim()))
+}
+
+/// Says in which fixture a test failed: the first frame of its traceback tells.
+pub(super) fn stage_of(block: &[&str]) -> Option<&'static str> {
+    let frame = block.iter().find(|line| line.trim_start().starts_with("File \""))?;
+    match frame.rsplit(", in ").next()?.trim() {
+        "setUp" | "asyncSetUp" | "setUpClass" | "setUpModule" => Some("setup"),
+        "tearDown" | "asyncTearDown" | "tearDownClass" | "tearDownModule" => Some("teardown"),
+        _ => None,
+    }
+}

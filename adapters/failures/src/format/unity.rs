@@ -1,0 +1,23 @@
+//! Unity: `file:line:test:FAIL: message`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::Sheet;
+
+static FAILED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<file>[^\s:]+):(?P<line>\d+):(?P<test>\w+):FAIL(?:: ?(?P<what>.*))?$")
+        .expect("well formed")
+});
+
+/// Reads every test that failed.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for (_, line) in sheet.marked() {
+        let Some(failed) = FAILED.captures(line) else { continue };
+        let what = failed.name("what").map_or("", |what| what.as_str());
+        let draft = Draft::test("unity", &failed["test"], &[what]).kind("assertion").message(line);
+        found.push(draft.at(&failed["file"], failed["line"].parse().ok()));
+    }
+}

@@ -1,0 +1,65 @@
+//! vitest.
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::exception;
+use super::{Sheet, until};
+
+const TOOL: &str = "vitest";
+
+/// By this the name of a test begins that failed.
+const HEAD: &str = " FAIL  ";
+
+/// The first byte of a rule.
+const RULE: u8 = "⎯".as_bytes()[0];
+
+/// Reads the blocks under `FAIL` and the unhandled errors.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let is_rule = |line: &str| line.starts_with('⎯');
+    let is_head = |line: &str| line.starts_with(HEAD);
+    let is_first = |line: &str| is_rule(line) && (line.contains(" Failed ") || line.contains(" Unhandled "));
+    let Some((start, _)) = sheet.starting(&[RULE]).find(|(_, line)| is_first(line)) else {
+        return;
+    };
+    let mut heads: Vec<&str> = Vec::new();
+    let mut unhandled = false;
+    for (at, line) in sheet.beginning(&[b'F', RULE]).skip_while(|(at, _)| *at < start) {
+        if is_rule(line) {
+            unhandled = line.contains(" Unhandled ") || (unhandled && !line.contains(" Failed "));
+            // What is raised stands right below the rule.
+            let raised =
+                lines.get(at + 1).filter(|line| unhandled && !is_head(line) && exception(line).is_some());
+            if raised.is_some() {
+                let draft = Draft::process(TOOL, "", until(lines, at + 1, is_rule));
+                let kind = format!("unhandled {}", draft.kind);
+                found.push(draft.kind(&kind));
+            }
+        } else if let Some(name) = line.strip_prefix(HEAD) {
+            heads.push(name);
+            // Several retries, or several tests with one reason, share a block.
+            if lines.get(at + 1).is_some_and(|next| is_head(next)) {
+                continue;
+            }
+            let block = until(lines, at + 1, |line| is_rule(line) || is_head(line));
+            let mut told = heads.clone();
+            told.dedup();
+            for name in told {
+                push(name, block, found);
+            }
+            heads.clear();
+        }
+    }
+}
+
+fn push(name: &str, block: &[&str], found: &mut Found<'_>) {
+    // A project's name stands before the file in brackets or bars.
+    let name = name.trim_start_matches('|').trim_start();
+    let name = name.split_once("| ").map_or(name, |(_, rest)| rest);
+    let place = name.split(" > ").next().unwrap_or(name);
+    let name = place.rsplit_once("  ").map_or(name, |(project, _)| name[project.len()..].trim_start());
+    let (file, rest) = name.split_once(" > ").unwrap_or((name.split(" [ ").next().unwrap_or(name), ""));
+    let draft = Draft::test(TOOL, name.split(" [ ").next().unwrap_or(name), block);
+    let line = draft.line.filter(|_| draft.file.as_deref() == Some(file));
+    let draft = if rest.is_empty() { Draft { test: None, ..draft } } else { draft };
+    found.push(draft.at(file, line).headed(name));
+}

@@ -1,0 +1,27 @@
+//! XCTest, of Swift and Objective-C.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::Sheet;
+
+static FAILED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<file>\S+):(?P<line>\d+): error: -?\[?(?P<test>[\w.]+[. ]\w+)\]? : (?P<what>.*)$")
+        .expect("well formed")
+});
+
+/// Reads the first assertion of each test that failed.
+pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let mut told = "";
+    for (_, line) in sheet.with(": error: ") {
+        let Some(failed) = FAILED.captures(line) else { continue };
+        let test = failed.name("test").map_or("", |test| test.as_str());
+        if test != told {
+            let draft = Draft::test("xctest", test, &[]).about(&failed["what"]).message(line);
+            found.push(draft.at(&failed["file"], failed["line"].parse().ok()));
+            told = test;
+        }
+    }
+}

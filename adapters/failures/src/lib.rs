@@ -1,0 +1,272 @@
+//! Reads the failures out of the output of test runners, compilers and linters.
+//!
+//! ```
+//! use unstuck_failures::{Output, extract};
+//!
+//! let output = Output {
+//!     command: "pytest",
+//!     exit_code: Some(1),
+//!     stdout: b"===== short test summary info =====\n\
+//!         FAILED tests/test_cart.py::test_total - assert 3 == 4\n\
+//!         ===== 1 failed in 0.12s =====\n",
+//!     ..Output::default()
+//! };
+//! let failure = &extract(&output).failures[0];
+//! assert_eq!(failure.test.as_deref(), Some("tests/test_cart.py::test_total"));
+//! assert!(failure.fingerprint.as_str().starts_with("f1:"));
+//! ```
+//!
+//! A [`Fingerprint`] identifies a failure: the same test that fails in the same way has the same fingerprint in the
+//! next run and on another machine. [`count`] returns how many tests ran, [`list`] how each named test ended, and
+//! [`shown`] all three at once. [`registry::FORMATS`] lists the formats.
+//!
+//! Any bytes give an answer, in time linear in their length. An output that no reader recognizes is one failure of kind
+//! [`UNPARSED`], with [`Confidence::Low`]. A failure that is missing from an output has not necessarily been fixed: compare
+//! which tests ran.
+//!
+//! # Map
+//!
+//! 1. `page`: bytes become lines without colors, progress bars and the prefixes of wrappers (`wrapper`).
+//! 2. [`registry`]: one search over the text (`marks`) finds which formats may be present. Each of these reads the lines by
+//!    its own grammar (`format`, one file per tool) and finds the block of each failure (`draft`).
+//! 3. `reason`: what a block says, whatever tool printed it: the kind, the assertion, the place.
+//! 4. `normalise`: values that change from run to run are masked, and the rest is hashed.
+//!
+//! `count` and `counters` read the summaries of tools, `listing` and `named` the names of tests. [`git_status`] reads the
+//! output of `git status`. Not here: running a command, deciding what a failure means, and the types, which are
+//! `unstuck_core::evidence`.
+
+mod beside;
+mod count;
+mod counters;
+mod draft;
+mod format;
+pub mod git_status;
+mod listing;
+mod marks;
+mod named;
+mod normalise;
+mod package;
+mod page;
+mod reason;
+mod record;
+pub mod registry;
+mod unread;
+mod work;
+mod wrapper;
+
+use serde::{Deserialize, Serialize};
+
+pub use count::count;
+pub use listing::{Listing, list};
+pub use normalise::percent_decoded;
+pub use record::{Class, Reading, Record, read};
+pub use unread::{UNREAD_REPORT, decoded};
+pub use unstuck_core::evidence::{
+    Confidence, FAILURES_MAX, Failure, FailureSet, Fingerprint, Listed, Location, Naming, Source, TestName,
+    Tests, UNPARSED, VERSION, What, shorten,
+};
+
+use draft::Found;
+use normalise::Normaliser;
+use page::Page;
+
+/// What a command left behind, as bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Output<'a> {
+    /// The command line.
+    pub command: &'a str,
+    /// The folder that it ran in, absolute; paths below it become relative.
+    pub cwd: &'a str,
+    /// Its exit code, where it is known; negative for a process that did not end by itself.
+    pub exit_code: Option<i32>,
+    /// Standard output.
+    pub stdout: &'a [u8],
+    /// Standard error.
+    pub stderr: &'a [u8],
+    /// The machine reports that it wrote.
+    pub reports: Vec<Report<'a>>,
+    /// The tests that the same command named as failed before; what it still names has failed, whatever its exit code.
+    pub failed_before: Option<&'a FailureSet>,
+}
+
+/// A machine report.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// The name of its format, see [`registry::FORMATS`]; empty to have it recognised.
+    pub format: &'a str,
+    /// Its content.
+    pub bytes: &'a [u8],
+}
+
+/// What was read from an output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extraction {
+    /// The tool that was recognised; empty where none was.
+    pub tool: String,
+    /// The failures, each fingerprint once, in the order of the output.
+    pub failures: Vec<Failure>,
+    /// How far this can be relied on. An extraction of low confidence satisfies no gate.
+    pub confidence: Confidence,
+    /// Output that was left out because there was too much of it, in bytes.
+    pub bytes_left_out: u64,
+    /// Failures that were left out because there were too many.
+    pub failures_left_out: u64,
+}
+
+impl Extraction {
+    /// Returns the failures as a set.
+    pub fn set(&self) -> FailureSet {
+        FailureSet::new(self.failures.iter().map(|failure| failure.fingerprint.clone()))
+    }
+}
+
+/// Returns the command that was not found, where a shell says so and nobody says anything else.
+pub fn missing_command(stdout: &[u8], stderr: &[u8]) -> Option<String> {
+    let text = plain(stdout) + "\n" + &plain(stderr);
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).map(format::shell::missing_command);
+    let first = lines.next()??.to_owned();
+    lines.all(|missing| missing.is_some()).then_some(first)
+}
+
+/// Returns an output as text: without colours and cursor movements, every carriage return an end of line.
+pub fn plain(bytes: &[u8]) -> String {
+    Page::plain(bytes).text().to_owned()
+}
+
+/// Reads the failures of an output, the format being recognised.
+pub fn extract(output: &Output<'_>) -> Extraction {
+    extract_as(output, None)
+}
+
+/// Reads the failures of an output; `format` forces one of [`registry::FORMATS`] on its text.
+///
+/// A command that exits with 0 has no failures in its text, whatever is printed there, unless its own summary counts
+/// failed tests, or `go test` ends with a package that failed: then it has those. TAP that breaks off fails, too. Of an output that counts nothing those
+/// count that failed before and are named again. Its reports are read in any case.
+pub fn extract_as(output: &Output<'_>, format: Option<&registry::Format>) -> Extraction {
+    let pages = Page::of(output);
+    let tests = || count::in_pages(&pages);
+    read_pages(output, format, &pages, output.exit_code.filter(|code| *code == 0).and_then(|_| tests()))
+}
+
+/// Returns the failure that stands for an output as if no reader recognized it; none if the command exits with 0.
+pub fn unparsed(output: &Output<'_>) -> Vec<Failure> {
+    if output.exit_code == Some(0) {
+        return Vec::new();
+    }
+    let normaliser = Normaliser::new(output.cwd);
+    let mut found = Found::new(&normaliser);
+    let pages = Page::of(output);
+    let lines = pages.each_ref().map(Page::lines);
+    format::unparsed::read(&lines.each_ref().map(Vec::as_slice), output, &mut found);
+    found.extraction(Confidence::Low, 0).failures
+}
+
+/// What a command shows.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// What failed.
+    pub extraction: Extraction,
+    /// How many tests there were; `None` where it does not tell.
+    pub tests: Option<Tests>,
+    /// How the tests ended that it names.
+    pub listing: Listing,
+}
+
+/// Reads all that an output shows, as [`extract`], [`count`] and [`list`] do each by itself; what was printed is cleaned
+/// once for all of them.
+pub fn shown(output: &Output<'_>) -> Shown {
+    let pages = Page::of(output);
+    let tests = count::in_pages(&pages);
+    Shown {
+        extraction: read_pages(output, None, &pages, tests),
+        tests,
+        listing: listing::in_pages(output, &pages),
+    }
+}
+
+/// Reads reports and pages; `tests` are those that the pages count.
+fn read_pages(
+    output: &Output<'_>,
+    format: Option<&registry::Format>,
+    pages: &[Page<'_>; 2],
+    tests: Option<Tests>,
+) -> Extraction {
+    let normaliser = Normaliser::new(output.cwd);
+    let mut found = Found::new(&normaliser);
+    for report in &output.reports {
+        registry::read_report(report, &mut found);
+    }
+    let exits_well = output.exit_code == Some(0);
+    // A summary is all of its counters, and an exit code is easily lost.
+    let beyond = if exits_well { count::beyond(pages) } else { Vec::new() };
+    let told = if exits_well && beyond.is_empty() { Told::of(output, pages, tests) } else { Told::All };
+    if told == Told::Nothing {
+        return found.extraction(Confidence::High, 0);
+    }
+    let left_out = pages.iter().map(Page::left_out).sum();
+    let reported = found.len();
+    let confidence = registry::read_pages(pages, format, output, &mut found);
+    if exits_well {
+        let mended = format::go_test::mended(pages);
+        let is_mended = |name: &str| mended.iter().any(|package| format::go_test::is_in(name, package));
+        found.keep_behind(reported, |failure| {
+            let is_known = beyond.is_empty() || failure.kind != UNPARSED;
+            is_known && told.has(failure, output, pages) && !failure.test.as_deref().is_some_and(is_mended)
+        });
+        add_unread(&beyond, tests, &mut found);
+        return found.extraction(Confidence::High, left_out);
+    }
+    found.extraction(confidence, left_out)
+}
+
+/// Adds the counters that are not green and that no failure was read for.
+fn add_unread(beyond: &[count::Beyond<'_>], tests: Option<Tests>, found: &mut Found<'_>) {
+    let read = u64::try_from(found.len()).unwrap_or(u64::MAX);
+    let errors = beyond.iter().filter(|it| !it.counts_groups).map(|it| it.counter.number);
+    let counted = errors.fold(tests.map_or(0, |tests| tests.failed), u64::saturating_add);
+    // A file has failed where a test in it has.
+    let is_read = |it: &count::Beyond<'_>| read >= if it.counts_groups { 1 } else { counted };
+    for it in beyond.iter().filter(|it| !is_read(it)) {
+        found.push_counted(&it.counter.label.to_lowercase(), it.counter.number, it.line.trim());
+    }
+}
+
+/// What counts as failed of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    /// The tests.
+    Tests,
+    /// The tests that failed before.
+    Known,
+    /// That not all of the tests were told of that were planned.
+    Plan,
+    All,
+}
+
+impl Told {
+    /// Says what of it counts although the command exits with 0. A tool that counts its tests is believed.
+    fn of(output: &Output<'_>, pages: &[Page<'_>; 2], tests: Option<Tests>) -> Self {
+        match tests {
+            Some(tests) if tests.failed > 0 => Self::Tests,
+            Some(_) if format::tap::breaks_off(pages) => Self::Plan,
+            Some(_) => Self::Nothing,
+            None if format::go_test::fails(pages) => Self::All,
+            None if output.failed_before.is_some_and(|before| !before.is_empty()) => Self::Known,
+            None => Self::Nothing,
+        }
+    }
+
+    fn has(self, failure: &Failure, output: &Output<'_>, pages: &[Page<'_>; 2]) -> bool {
+        let is_known = || output.failed_before.is_some_and(|before| before.contains(&failure.fingerprint));
+        match (self, &failure.test) {
+            (Self::All, _) => true,
+            (Self::Tests, Some(_)) => true,
+            (Self::Known, Some(name)) => is_known() && !format::markers::passes_at_last(pages, name),
+            (Self::Plan, None) => failure.kind == format::tap::UNFULFILLED,
+            (Self::Nothing | Self::Tests | Self::Known | Self::Plan, _) => false,
+        }
+    }
+}
