@@ -1,0 +1,15 @@
+//! Tests of decisions from outside.
+
+mod chains;
+mod children;
+mod completion;
+mod ends;
+mod interpolate;
+mod loops;
+mod model;
+mod properties;
+mod registry_answers;
+mod resume;
+mod side_by_side;
+mod verdict;
+mod weather;
