@@ -9,9 +9,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use unstuck_adapters::answer;
+use unstuck_adapters::answer::Sources;
 use unstuck_adapters::schema::{self, Complaint, Resolved, Schemas, check};
-use unstuck_core::answer::{Origin, Sources};
 use unstuck_core::completion::Form;
+use unstuck_core::evidence::Origin;
 
 fn folder(files: &BTreeMap<String, Value>) -> TempDir {
     let folder = tempfile::tempdir().unwrap();

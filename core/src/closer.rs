@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::answer::{AnswerSeen, departures};
+use crate::evidence::{AnswerSeen, departures};
 
 /// The schema of the answer, as it is handed to the worker that judges.
 pub const SCHEMA: &str = r#"{

@@ -34,7 +34,7 @@ impl Echo {
 
     /// Finds the lines of a message that repeat the prompt: each follows the same line there. Within the own words of who is
     /// asked they do where those follow the same line, too: who ends twice in the same words says them.
-    pub(crate) fn in_message<'a>(&'a self, message: &'a str) -> Repeated<'a> {
+    pub fn in_message<'a>(&'a self, message: &'a str) -> Repeated<'a> {
         let mut above = (String::new(), false);
         let repeats = |line: &Line<'_>| {
             let bare = bare(line.text);
@@ -53,7 +53,7 @@ impl Echo {
 }
 
 /// A message, with the lines that repeat the prompt.
-pub(crate) struct Repeated<'a> {
+pub struct Repeated<'a> {
     echo: &'a Echo,
     message: &'a str,
     pub(crate) lines: Vec<Line<'a>>,
@@ -63,7 +63,7 @@ pub(crate) struct Repeated<'a> {
 
 impl Repeated<'_> {
     /// Says whether a part of the message does.
-    pub(crate) fn has(&self, part: &Range<usize>) -> bool {
+    pub fn has(&self, part: &Range<usize>) -> bool {
         let last = line_of(&self.lines, part.end.max(part.start + 1) - 1);
         let in_place = self.repeats[line_of(&self.lines, part.start)..=last].iter().all(|repeats| *repeats);
         let part = || unquoted(&self.message[part.clone()]);

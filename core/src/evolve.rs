@@ -10,7 +10,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::answer::AnswerSeen;
 use crate::clip;
 use crate::convergence::Signal;
 use crate::declaration::{self, Intent, intent};
@@ -21,6 +20,7 @@ use crate::event::{
     RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, StageRaised, StepEnd, StepEnded, VerdictReached,
     WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerProgressed, WorkerStarted,
 };
+use crate::evidence::AnswerSeen;
 use crate::evidence::Decision;
 use crate::gate::{self, CommandResult};
 use crate::id::{Attempt, CheckId, Iteration, Millis, Seq, StepId, Timestamp};

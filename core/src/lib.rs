@@ -17,7 +17,6 @@ pub mod workflow;
 pub mod event;
 pub mod evidence;
 
-pub mod answer;
 pub mod beside;
 mod claim;
 pub mod client;

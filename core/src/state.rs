@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::AnswerSeen;
 use crate::convergence::Convergence;
 use crate::effect::{Due, Effect};
 use crate::event::{
     Call, Claimed, DecisionSource, Inquiry, Next, Purpose, RunOutcome, RunStarted, StepEnd, WaitReason,
 };
+use crate::evidence::AnswerSeen;
 use crate::evidence::Decision;
 use crate::evidence::ValidatorResult;
 use crate::gate::CommandResult;

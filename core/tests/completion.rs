@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
-use unstuck_core::answer::{AnswerSeen, Violation};
 use unstuck_core::completion::SuccessWhen;
 use unstuck_core::completion::{
     AnswerFormat, Closer, Completion, Condition, Form, OnFailed, Pattern, Phase, Run, StepPrompts, Template,
@@ -14,6 +13,7 @@ use unstuck_core::event::{
     VerdictReached, WorkerFinished, WorkerStarted,
 };
 use unstuck_core::evidence::Decision;
+use unstuck_core::evidence::{AnswerSeen, Violation};
 use unstuck_core::evidence::{Failure, Fingerprint, What};
 use unstuck_core::evidence::{Report, ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::{Blob, Digest, Millis};

@@ -11,12 +11,12 @@ use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::decision_file::{self, MovedAside};
 use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_adapters::process::StopSignal;
-use unstuck_core::answer::AnswerSeen;
 use unstuck_core::completion::Phase;
 use unstuck_core::event::{
     Call, CheckFinished, CheckStarted, DecisionFile, Exit, Inquiry, Outcome, Purpose, RunOutcome,
     WorkerFinished, WorkerStarted,
 };
+use unstuck_core::evidence::AnswerSeen;
 use unstuck_core::id::{Blob, CheckId, Iteration, Millis};
 use unstuck_core::prompt::{self, FromRegistry};
 use unstuck_core::snapshot::Snapshot;

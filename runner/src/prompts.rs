@@ -5,14 +5,15 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use unstuck_adapters::answer;
+use unstuck_adapters::answer::Sources;
 use unstuck_adapters::prompt_template::{Variables, substitute};
 use unstuck_adapters::registry::pattern::{self, Word};
 use unstuck_adapters::registry::retry_prompt::{Declared, Failed, Request, allowed, retry_prompt};
-use unstuck_core::answer::{AnswerSeen, Sources};
 use unstuck_core::completion::{AnswerFormat, Completion, Form, Pattern, Template};
 use unstuck_core::declaration::Declaration;
 use unstuck_core::echo::Echo;
 use unstuck_core::event::{DecisionFile, DecisionSource, Exit, Inquiry, Outcome, Purpose};
+use unstuck_core::evidence::AnswerSeen;
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::Iteration;
 use unstuck_core::prompt::{FromRegistry, fenced};

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use crate::answer::allowed_values;
 use serde_json::Value;
-use unstuck_core::answer::allowed_values;
 use unstuck_core::clip;
 use unstuck_core::completion::{Completion, Form, Pattern, Template};
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
-use unstuck_core::answer::Violation;
+use unstuck_core::evidence::Violation;
 
 use super::deep;
 

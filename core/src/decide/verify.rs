@@ -2,7 +2,6 @@
 //! closer, in this order. Who costs less is asked first, and nobody is asked once somebody has disagreed.
 
 use super::{Batch, kind_of};
-use crate::answer::{self, AnswerSeen};
 use crate::claim::Claim;
 use crate::clip;
 use crate::closer;
@@ -12,6 +11,7 @@ use crate::event::{
     CheckFinished, Claimed, DecisionSource, Exit, Failure, Inquiry, StepEnd, VerdictReached, WorkerFinished,
 };
 use crate::evidence::Decision;
+use crate::evidence::{self, AnswerSeen};
 use crate::evidence::{ValidatorOutcome, ValidatorResult};
 use crate::gate;
 use crate::id::{Attempt, Iteration, Seq};
@@ -332,7 +332,7 @@ impl Completion {
 fn declared(step: &Step, format: &AnswerFormat, answer: Option<&AnswerSeen>) -> Claim {
     let mut claim = Claim::new(Decision::Incomplete, DecisionSource::Answer);
     let Some(value) = answer.and_then(AnswerSeen::parsed) else {
-        claim.reasons = answer::departures(answer, "the answer");
+        claim.reasons = evidence::departures(answer, "the answer");
         claim.fingerprints = answer.map(AnswerSeen::fingerprints).unwrap_or_default();
         return claim;
     };

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::outcome::Outcome;
-use crate::answer::AnswerSeen;
 use crate::diffstat::Diffstat;
+use crate::evidence::AnswerSeen;
 use crate::evidence::DecisionFile;
 use crate::evidence::ValidatorResult;
 use crate::gate::CommandResult;

@@ -4,6 +4,7 @@
 //! Only the types are here. What reads them from an output is in other crates.
 
 mod amounts;
+mod answer;
 mod bytes;
 mod decision;
 mod failure;
@@ -13,6 +14,8 @@ mod test_results;
 mod validator;
 
 pub use amounts::amounts;
+pub(crate) use answer::departures;
+pub use answer::{AnswerSeen, Origin, Refused, Violation};
 pub use bytes::Bytes;
 pub use decision::{CheckIdMatch, Decision, DecisionFile, DecisionSource, Refusal};
 pub use failure::{

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use unstuck_core::answer::AnswerSeen;
 use unstuck_core::completion::Phase;
 use unstuck_core::event::{
     Bytes, CheckFinished, CheckStarted, DecisionFile, Exit, Inquiry, Outcome, RunStarted, WorkerFinished,
     WorkerStarted,
 };
+use unstuck_core::evidence::AnswerSeen;
 use unstuck_core::evidence::Refusal;
 use unstuck_core::evidence::{Report, ValidatorOutcome, ValidatorResult};
 use unstuck_core::gate::CommandResult;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use unstuck_core::answer;
 use unstuck_core::diffstat;
 use unstuck_core::event as domain;
 use unstuck_core::evidence;
@@ -190,9 +189,9 @@ record! {
         unparsed, cached,
     }
     v1::Report = evidence::Report { summary, details, severity, suggested_action, root_cause, related_files }
-    v1::AnswerSeen = answer::AnswerSeen { value, from, refused, violations }
-    v1::Refused = answer::Refused { from, line, reason }
-    v1::Violation = answer::Violation { path, keyword, schema_path, message, allowed }
+    v1::AnswerSeen = evidence::AnswerSeen { value, from, refused, violations }
+    v1::Refused = evidence::Refused { from, line, reason }
+    v1::Violation = evidence::Violation { path, keyword, schema_path, message, allowed }
     v1::CommandResult = gate::CommandResult {
         run, exit, duration, stdout, stderr, reports, tail, tool, failures, failures_left_out, flaky, confidence, tests,
         listed, observations,
@@ -253,7 +252,7 @@ choice! {
     Decision = evidence::Decision { Complete, Incomplete, Blocked, Waiting, None }
     Source = domain::DecisionSource { ExitCode, FileJson, FileText, OutputJson, Marker, None, Answer, Validators, Closer }
     Inquiry = domain::Inquiry { Check, Preflight, Conditions, Closer }
-    AnswerOrigin = answer::Origin { StructuredOutput, DecisionFile, Message(it) }
+    AnswerOrigin = evidence::Origin { StructuredOutput, DecisionFile, Message(it) }
     Severity = evidence::Severity { Info, Warning, Error, Critical }
     ValidatorOutcome = evidence::ValidatorOutcome { Pass, Fail, CouldNotRun(it) }
     FailureSource = evidence::Source { Text, Report }

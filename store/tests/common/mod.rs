@@ -2,7 +2,6 @@
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
-use unstuck_core::answer::{AnswerSeen, Origin, Refused, Violation};
 use unstuck_core::diffstat::{ChangedFile, Diffstat};
 use unstuck_core::event::{
     AnswerGiven, Bytes, Call, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Claimed, Conclusion,
@@ -12,6 +11,7 @@ use unstuck_core::event::{
     Suspended, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerProgressed,
     WorkerStarted,
 };
+use unstuck_core::evidence::{AnswerSeen, Origin, Refused, Violation};
 use unstuck_core::evidence::{Decision, Refusal};
 use unstuck_core::evidence::{Report, Severity, ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};

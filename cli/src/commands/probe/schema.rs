@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 use unstuck_adapters::answer;
+use unstuck_adapters::answer::Sources;
 use unstuck_adapters::schema::{self, Complaint, Resolved};
-use unstuck_core::answer::{AnswerSeen, Sources};
 use unstuck_core::completion::Form;
+use unstuck_core::evidence::AnswerSeen;
 
 use crate::error::{Error, Result};
 use crate::{exit, text};

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::echo::{Echo, Repeated};
-use crate::text::json::spans;
+use unstuck_core::echo::{Echo, Repeated};
+use unstuck_core::evidence::{AnswerSeen, Origin, Refused, Violation};
+use unstuck_core::text::json::spans;
 
 /// Refused candidates that are recorded, at most: a long answer is full of braces.
 const REFUSED_MAX: usize = 20;
@@ -38,131 +38,25 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// Where a value was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// In the structured output of the worker CLI.
-    StructuredOutput,
-    /// In the decision file.
-    DecisionFile,
-    /// In this message of the answer; the first is 1.
-    Message(u32),
-}
-
-impl std::fmt::Display for Origin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::StructuredOutput => f.write_str("structured output"),
-            Self::DecisionFile => f.write_str("decision file"),
-            Self::Message(number) => write!(f, "message {number}"),
-        }
+fn refuse(seen: &mut AnswerSeen, from: Origin, line: u32, reason: String) {
+    if seen.refused.len() < REFUSED_MAX {
+        seen.refused.push(Refused { from, line, reason });
     }
 }
 
-/// What was read of an answer.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct AnswerSeen {
-    /// The answer, as JSON text; `None` if nothing had the right form.
-    pub value: Option<String>,
-    /// Where it was found.
-    pub from: Option<Origin>,
-    /// What was looked at before, or in vain.
-    pub refused: Vec<Refused>,
-    /// What is wrong with the candidate that was most likely meant; empty if there is an answer.
-    pub violations: Vec<Violation>,
+fn accept(seen: &mut AnswerSeen, from: Origin, value: &Value) {
+    (seen.value, seen.from) = (Some(value.to_string()), Some(from));
+    seen.violations.clear();
 }
 
-/// Something that could have been the answer and is not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
-    /// Where it was found.
-    pub from: Origin,
-    /// The line that it begins in; the first is 1.
-    pub line: u32,
-    /// Why it is not the answer.
-    pub reason: String,
-}
-
-/// One way in which a value does not meet its schema.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Violation {
-    /// Where in the value, as people write it: `next_action.action`, `touched[2]`; empty for the value itself.
-    pub path: String,
-    /// The keyword of the schema that is not met.
-    pub keyword: String,
-    /// Where in the schema that keyword stands, as a JSON pointer without the keyword.
-    pub schema_path: String,
-    /// What is wrong, in words.
-    pub message: String,
-    /// The values that are allowed, where the schema lists them.
-    pub allowed: Vec<Value>,
-}
-
-impl std::fmt::Display for Violation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let path = if self.path.is_empty() { "the answer" } else { &self.path };
-        write!(f, "{path}: {}", self.message)
-    }
-}
-
-impl Violation {
-    /// Returns a violation by the answer as a whole, of what is no keyword of a schema.
-    fn whole(keyword: &str, message: String) -> Self {
-        Self {
-            path: String::new(),
-            keyword: keyword.to_owned(),
-            schema_path: String::new(),
-            message,
-            allowed: Vec::new(),
-        }
-    }
-
-    /// Returns the identity of the failure: the same schema, the same keyword.
-    pub fn fingerprint(&self) -> String {
-        format!("format:#{}:{}", self.schema_path, self.keyword)
-    }
-}
-
-impl AnswerSeen {
-    /// Returns the identities of what is wrong with the answer, each once; empty if it is right.
-    pub fn fingerprints(&self) -> Vec<String> {
-        let mut out: Vec<String> = self.violations.iter().map(Violation::fingerprint).collect();
-        out.sort();
-        out.dedup();
-        out
-    }
-
-    /// Returns the answer.
-    pub fn parsed(&self) -> Option<Value> {
-        serde_json::from_str(self.value.as_deref()?).ok()
-    }
-
-    fn refuse(&mut self, from: Origin, line: u32, reason: String) {
-        if self.refused.len() < REFUSED_MAX {
-            self.refused.push(Refused { from, line, reason });
-        }
-    }
-
-    fn accept(&mut self, from: Origin, value: &Value) {
-        (self.value, self.from) = (Some(value.to_string()), Some(from));
-        self.violations.clear();
-    }
-}
-
-/// How many ways in which an answer departs from its form are told.
-const DEPARTURES_MAX: usize = 12;
-
-/// Returns in what an answer departs from the form that was asked for, a sentence each.
-pub(crate) fn departures(answer: Option<&AnswerSeen>, who: &str) -> Vec<String> {
-    match answer.map(|answer| &answer.violations[..]) {
-        None | Some([]) => vec![format!("{who} has nothing of the form that was asked for")],
-        Some(violations) => violations
-            .iter()
-            .take(DEPARTURES_MAX)
-            .map(|it| format!("{who} is not of the right form: {it}"))
-            .collect(),
+/// Returns a violation by the answer as a whole, of what is no keyword of a schema.
+pub(super) fn whole(keyword: &str, message: String) -> Violation {
+    Violation {
+        path: String::new(),
+        keyword: keyword.to_owned(),
+        schema_path: String::new(),
+        message,
+        allowed: Vec::new(),
     }
 }
 
@@ -206,11 +100,11 @@ pub fn choose(
     let mut accepts = |seen: &mut AnswerSeen, from, line, value: &Value| {
         let violations = judge(value);
         if violations.is_empty() {
-            seen.accept(from, value);
+            accept(seen, from, value);
             return true;
         }
         let told: Vec<String> = violations.iter().take(3).map(Violation::to_string).collect();
-        seen.refuse(from, line, told.join("; "));
+        refuse(seen, from, line, told.join("; "));
         if seen.violations.is_empty() {
             seen.violations = violations;
         }
@@ -218,7 +112,7 @@ pub fn choose(
     };
     if let Some(value) = sources.structured {
         if !value.is_object() {
-            seen.refuse(Origin::StructuredOutput, 1, not_an_object(value));
+            refuse(&mut seen, Origin::StructuredOutput, 1, not_an_object(value));
         } else if accepts(&mut seen, Origin::StructuredOutput, 1, value) || wanted.is_final(value) {
             return seen;
         }
@@ -229,9 +123,9 @@ pub fn choose(
             let repeats = repeats(candidate.text);
             match candidate.read(object) {
                 Ok(_) if repeats => {
-                    seen.refuse(from, candidate.line, "it repeats the prompt".to_owned());
+                    refuse(&mut seen, from, candidate.line, "it repeats the prompt".to_owned());
                 }
-                Err(reason) => seen.refuse(from, candidate.line, reason),
+                Err(reason) => refuse(&mut seen, from, candidate.line, reason),
                 Ok(value) if accepts(&mut seen, from, candidate.line, &value) => return seen,
                 Ok(_) => {}
             }
@@ -248,7 +142,7 @@ pub fn choose(
                 format!("it holds no {} that can be read: {}", wanted.trim_start_matches("a "), first.reason)
             }
         };
-        seen.violations.push(Violation::whole("json", message));
+        seen.violations.push(whole("json", message));
     }
     seen
 }
@@ -266,16 +160,16 @@ pub fn match_text(pattern: &str, sources: &Sources<'_>) -> Result<AnswerSeen, re
         let text = text.trim_end_matches(['\n', '\r']);
         let repeats = sources.repeated(text);
         let Some(found) = regex.captures_iter(text).find(|found| !repeats(found.get_match().as_str())) else {
-            seen.refuse(from, 1, "the pattern does not match".to_owned());
+            refuse(&mut seen, from, 1, "the pattern does not match".to_owned());
             continue;
         };
         let groups: Vec<Value> =
             found.iter().map(|group| group.map_or(Value::Null, |group| group.as_str().into())).collect();
         let value = if groups.len() == 1 { groups[0].clone() } else { Value::Array(groups) };
-        seen.accept(from, &value);
+        accept(&mut seen, from, &value);
         return Ok(seen);
     }
-    seen.violations.push(Violation::whole("pattern", format!("nothing in it matches {pattern}")));
+    seen.violations.push(whole("pattern", format!("nothing in it matches {pattern}")));
     Ok(seen)
 }
 
@@ -528,7 +422,7 @@ mod tests {
         let sources = Sources { messages: &messages, ..Sources::default() };
         let wanted = if key.is_some() { Wanted::Object } else { Wanted::Any };
         choose(&sources, wanted, |value| match key.filter(|key| value.get(key).is_none()) {
-            Some(key) => vec![Violation::whole("required", format!("{key} is missing"))],
+            Some(key) => vec![whole("required", format!("{key} is missing"))],
             None => Vec::new(),
         })
     }
@@ -566,7 +460,7 @@ mod tests {
         let sources = Sources { messages: &messages, echo: Some(&echo), ..Sources::default() };
         let seen = choose(&sources, Wanted::LastNaming(&["a", "b"]), |value| match value.get("s") {
             Some(_) => Vec::new(),
-            None => vec![Violation::whole("required", "s is missing".to_owned())],
+            None => vec![whole("required", "s is missing".to_owned())],
         });
         assert_eq!(seen.value.as_deref(), expected, "{message}");
         assert_eq!(seen.violations.is_empty(), expected.is_some(), "{message}");
@@ -682,7 +576,7 @@ mod tests {
         {
             let seen = choose(&all, Wanted::Object, |value| match value.get(key) {
                 Some(_) => Vec::new(),
-                None => vec![Violation::whole("required", String::new())],
+                None => vec![whole("required", String::new())],
             });
             assert_eq!(seen.from, Some(from));
         }

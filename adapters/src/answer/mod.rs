@@ -1,11 +1,15 @@
 //! Reads the answer of a worker in the form that its step asks for.
 
+mod find;
+
 use serde_json::Value;
-use unstuck_core::answer::{AnswerSeen, Sources, Violation, Wanted, choose, match_text};
+use unstuck_core::evidence::AnswerSeen;
+
 use unstuck_core::closer;
 use unstuck_core::completion::Form;
 
 use crate::schema::check::Checker;
+pub use find::{Sources, Wanted, allowed_values, choose, match_text};
 
 /// Reads an answer: the last JSON that meets the schema, or the last match of the pattern.
 ///
@@ -33,12 +37,5 @@ fn meeting(schema: &Value, wanted: Wanted<'_>, sources: &Sources<'_>) -> AnswerS
 }
 
 fn unusable(keyword: &str, message: String) -> AnswerSeen {
-    let violation = Violation {
-        path: String::new(),
-        keyword: keyword.to_owned(),
-        schema_path: String::new(),
-        message,
-        allowed: Vec::new(),
-    };
-    AnswerSeen { violations: vec![violation], ..AnswerSeen::default() }
+    AnswerSeen { violations: vec![find::whole(keyword, message)], ..AnswerSeen::default() }
 }
