@@ -178,7 +178,7 @@ fn each_rule_notices_what_it_is_about() {
 
 // ---- rules ----
 
-/// What the top of the program may use.
+/// All of our libraries, for the crates at the top.
 const ALL: &[&str] = &[
     "unstuck-core", "unstuck-store", "unstuck-failures", "unstuck-adapters", "unstuck-runner",
     "unstuck-replay",

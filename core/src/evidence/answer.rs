@@ -1,9 +1,9 @@
-//! What was read of an answer that has to have a form.
+//! A structured answer of an agent: the accepted value, or the reasons why there is none.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Where a value was found.
+/// The place of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -25,43 +25,43 @@ impl std::fmt::Display for Origin {
     }
 }
 
-/// What was read of an answer.
+/// A structured answer, with the candidates that were rejected.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AnswerSeen {
-    /// The answer, as JSON text; `None` if nothing had the right form.
+    /// The answer as JSON text; `None` if no candidate was accepted.
     pub value: Option<String>,
-    /// Where it was found.
+    /// The place of the answer.
     pub from: Option<Origin>,
-    /// What was looked at before, or in vain.
+    /// Rejected candidates; a bounded number of them.
     pub refused: Vec<Refused>,
-    /// What is wrong with the candidate that was most likely meant; empty if there is an answer.
+    /// Errors of the most likely candidate; empty if there is an answer.
     pub violations: Vec<Violation>,
 }
 
-/// Something that could have been the answer and is not.
+/// A rejected candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// Where it was found.
+    /// Its place.
     pub from: Origin,
-    /// The line that it begins in; the first is 1.
+    /// Its first line, counted from 1.
     pub line: u32,
-    /// Why it is not the answer.
+    /// The reason for the rejection.
     pub reason: String,
 }
 
-/// One way in which a value does not meet its schema.
+/// A violation of the schema.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
-    /// Where in the value, as people write it: `next_action.action`, `touched[2]`; empty for the value itself.
+    /// The path in the value, such as `next_action.action` or `touched[2]`; empty for the value itself.
     pub path: String,
-    /// The keyword of the schema that is not met.
+    /// The keyword of the schema that is violated.
     pub keyword: String,
-    /// Where in the schema that keyword stands, as a JSON pointer without the keyword.
+    /// JSON pointer to the part of the schema that has the keyword.
     pub schema_path: String,
-    /// What is wrong, in words.
+    /// The error as a sentence.
     pub message: String,
-    /// The values that are allowed, where the schema lists them.
+    /// The allowed values, if the schema lists them.
     pub allowed: Vec<Value>,
 }
 
@@ -73,14 +73,14 @@ impl std::fmt::Display for Violation {
 }
 
 impl Violation {
-    /// Returns the identity of the failure: the same schema, the same keyword.
+    /// Returns the fingerprint: equal for the same place and keyword of the schema.
     pub fn fingerprint(&self) -> String {
         format!("format:#{}:{}", self.schema_path, self.keyword)
     }
 }
 
 impl AnswerSeen {
-    /// Returns the identities of what is wrong with the answer, each once; empty if it is right.
+    /// Returns the fingerprints of all violations, sorted and distinct; empty for a valid answer.
     pub fn fingerprints(&self) -> Vec<String> {
         let mut out: Vec<String> = self.violations.iter().map(Violation::fingerprint).collect();
         out.sort();
@@ -88,16 +88,16 @@ impl AnswerSeen {
         out
     }
 
-    /// Returns the answer.
+    /// Parses the answer.
     pub fn parsed(&self) -> Option<Value> {
         serde_json::from_str(self.value.as_deref()?).ok()
     }
 }
 
-/// How many ways in which an answer departs from its form are told.
+/// Most violations that a verdict names.
 const DEPARTURES_MAX: usize = 12;
 
-/// Returns in what an answer departs from the form that was asked for, a sentence each.
+/// Returns the violations of an answer, one sentence each.
 pub(crate) fn departures(answer: Option<&AnswerSeen>, who: &str) -> Vec<String> {
     match answer.map(|answer| &answer.violations[..]) {
         None | Some([]) => vec![format!("{who} has nothing of the form that was asked for")],

@@ -1,4 +1,4 @@
-//! What failed: a test, a diagnostic, a file that is not formatted, or a process.
+//! A failure: of a test, a diagnostic, a file that is not formatted, or a process.
 
 use std::fmt;
 
@@ -6,46 +6,46 @@ use serde::{Deserialize, Serialize};
 
 use super::Fingerprint;
 
-/// The kind of the failure that stands for output which nothing recognised.
+/// The kind of the one failure of an output that no reader recognizes.
 pub const UNPARSED: &str = "unparsed";
 
-/// So many failures are kept, those with the smallest fingerprints: which these are does not depend on what else fails, or
-/// where it stands in the output. Of more, only the number is told.
+/// Most failures that are kept. Those with the smallest fingerprints are kept, so that the choice does not depend on the
+/// order of the output; the others are only counted.
 pub const FAILURES_MAX: usize = 10_000;
-/// So many are kept with all that the tool says of them; of the others only the first line.
+/// Most failures that are kept with their complete message; the others keep its first line.
 const WHOLE_MAX: usize = 1000;
-/// So much of a first line.
+/// Most characters of that first line.
 const HEADLINE_CHARS_MAX: usize = 120;
-/// So many bytes of names and messages are kept of all failures beyond the first.
+/// Most bytes of names and messages of those others, together.
 const BEYOND_BYTES_MAX: usize = 8 << 20;
 
-/// One thing that failed: a test, a diagnostic, a file that is not formatted, or a process.
+/// A failure of a test, a diagnostic, a file that is not formatted, or a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The same failing thing with the same kind of failure, whatever the values were.
+    /// Identifies the failure, whatever its values are.
     pub fingerprint: Fingerprint,
-    /// The same also in its values.
+    /// Identifies the failure with its values.
     pub exact: Fingerprint,
-    /// The tool, or the format, that tells of it.
+    /// The tool, or the format of the report, that reported it.
     pub tool: String,
     /// The name of the test, as the tool gives it.
     pub test: Option<String>,
-    /// Where it is, as far as the tool says.
+    /// The location, if the tool names it.
     pub location: Option<Location>,
     /// The kind: an exception, a rule, an error code, a signal, `timeout`.
     pub kind: String,
-    /// What the tool says, without colours; bounded.
+    /// The message of the tool without colors; of bounded length.
     pub message: String,
-    /// Where it was read from.
+    /// The source of the failure.
     pub source: Source,
-    /// At how many lines of its file it is, where that is what tells several apart; at least 1.
+    /// The number of lines of its file that have this failure; at least 1.
     pub places: u32,
 }
 
-/// What a failure is one of that no output tells of.
+/// The subject of a failure that was not read from an output.
 #[derive(Clone, Copy, Debug)]
 pub enum What<'a> {
-    /// All of it.
+    /// Everything.
     Whole,
     /// A file.
     File(&'a str),
@@ -54,8 +54,7 @@ pub enum What<'a> {
 }
 
 impl Failure {
-    /// Makes a failure that no output tells of: `tool` found that `what`, perhaps a file, is `kind`. The message
-    /// is only for people.
+    /// Creates a failure that was not read from an output. The message is for people and not part of the fingerprint.
     pub fn named(tool: &str, kind: &str, what: What<'_>, message: &str) -> Self {
         let (test, file) = match what {
             What::Whole => (None, None),
@@ -77,7 +76,7 @@ impl Failure {
         }
     }
 
-    /// Returns the file of tests that a failed test is in, by its name or by where it failed; relative as the tool gives it.
+    /// Returns the test file of a failed test, from its name or its location.
     pub fn test_file(&self) -> Option<&str> {
         let name = self.test.as_deref()?;
         let heads = ["::", " › ", " > "].iter().filter_map(|mark| Some(name.split_once(mark)?.0));
@@ -86,12 +85,12 @@ impl Failure {
         Some(file.trim_start_matches("./"))
     }
 
-    /// Says whether it keeps tests from being run at all: what does not compile, cannot be loaded or imported, or is found in
-    /// the source before anything runs. Once it is gone, tests behind it can fail for the first time.
+    /// Returns whether it prevents tests from running: a compiler error, a failed import, a diagnostic. Once it is fixed,
+    /// other tests can fail for the first time.
     pub fn is_early(&self) -> bool {
         match &self.test {
             None => self.location.is_some() && self.kind != UNPARSED,
-            // The loader of Python's own tests makes one up for each module that it cannot load.
+            // Python's unittest invents a test for each module that it cannot load.
             Some(test) => {
                 self.location.as_ref().is_some_and(|it| it.file == *test)
                     || is_path_of_tests(test)
@@ -101,7 +100,7 @@ impl Failure {
         }
     }
 
-    /// Makes it the answer to one question: the same answer to another question is another failure.
+    /// Adds a question to its identity: the same output for another question is another failure.
     #[must_use]
     pub fn answering(self, question: &[&str]) -> Self {
         let of = |answer: &Fingerprint| Fingerprint::of(&[&[answer.as_str()], question].concat());
@@ -109,7 +108,7 @@ impl Failure {
     }
 }
 
-/// Says whether what is called so is no test, but a whole file of them. Names of tests have dots, too.
+/// Returns whether a name is the path of a test file.
 fn is_path_of_tests(name: &str) -> bool {
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     let is_short =
@@ -117,7 +116,7 @@ fn is_path_of_tests(name: &str) -> bool {
     name.contains('/') && !name.contains([' ', ':']) && is_short && is_test_file(name)
 }
 
-/// Kinds of failures of what cannot be loaded, as languages call them.
+/// Kinds of failures to load a file, as languages call them.
 const LOADING: [&str; 9] = [
     "SyntaxError",
     "IndentationError",
@@ -130,10 +129,10 @@ const LOADING: [&str; 9] = [
     "NoClassDefFoundError",
 ];
 
-/// A place in a file.
+/// A location in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
-    /// The file, relative to the folder of the command where it is below that.
+    /// The file, relative to the folder of the command if it is below it.
     pub file: String,
     /// The line, from 1.
     pub line: Option<u32>,

@@ -1,4 +1,4 @@
-//! How many tests there were, and how those ended that have names.
+//! The results of tests: counts, and names of tests.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -6,27 +6,27 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-/// So many tests that failed are kept.
+/// Most names that are kept.
 pub const LISTED_MAX: usize = 1000;
 
-/// A test of Go behind its package, before its cases.
+/// A test of Go: after its package, before its subtests.
 static GO_TEST: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?:^|\.)((?:Test|Example|Fuzz|Benchmark)\w*)(?:/|$)").expect("a pattern of ours")
 });
 
-/// How many tests a command tells of.
+/// The numbers of tests in the summary of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tests {
-    /// Those that passed.
+    /// Passed tests.
     pub passed: u64,
-    /// Those that failed.
+    /// Failed tests.
     pub failed: u64,
-    /// Those that were not run.
+    /// Tests that were not run.
     pub skipped: u64,
 }
 
 impl Tests {
-    /// Returns how many were run.
+    /// Returns the number of tests that ran.
     pub fn ran(self) -> u64 {
         self.passed.saturating_add(self.failed)
     }
@@ -42,27 +42,26 @@ impl Tests {
     }
 }
 
-/// A test as an output names it.
+/// The name of a test in an output.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TestName {
-    /// The tool that names it.
+    /// The tool that printed it.
     pub tool: String,
     /// The name.
     pub name: String,
 }
 
-/// What the names of an output say of tests that failed, here or before, and of those that passed and are gone.
+/// The tests that an output names, compared with the baseline.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     /// Those that failed.
     pub failed: Vec<TestName>,
-    /// Of those that failed before the work began, the ones that were run.
+    /// Tests that failed in the baseline and ran now.
     pub ran: Vec<TestName>,
-    /// Of all that ended before the work began, the ones that were not run: they are named as skipped, or they are
-    /// not named by a tool that names what passed. Also a test that failed and that nobody names any more, where no file
-    /// has its name either.
+    /// Tests of the baseline that did not run now: reported as skipped, or not named by a tool that names passed tests. Also
+    /// a failed test that no tool names now and no file contains.
     pub gone: Vec<TestName>,
-    /// The tools that name tests at all.
+    /// The tools that name tests.
     pub naming: Vec<Naming>,
 }
 
@@ -71,18 +70,18 @@ pub struct Listed {
 pub struct Naming {
     /// The tool.
     pub tool: String,
-    /// How many tests that passed it names.
+    /// The number of passed tests that it names.
     pub passed: u64,
 }
 
 impl Listed {
-    /// Says whether all of those that failed before the work began were run. Who names none does not show that.
+    /// Returns whether all tests that failed in the baseline ran now; false if no test is named.
     pub fn has_run_all(&self, failed: &[TestName]) -> bool {
         !failed.is_empty() && failed.iter().all(|name| self.ran.contains(name))
     }
 
-    /// Puts another observation of the same command beside this one. A test that passed before the work began, and is none of
-    /// those that `failed` then, is gone only if none of them has run it: one may have stopped at its first failure.
+    /// Merges the results of another run of the same command. A test that is not in `failed` (the failures of the baseline) is
+    /// gone only if it is gone in both: one run may have stopped at its first failure.
     #[must_use]
     pub fn and(&self, other: &Self, failed: &[TestName]) -> Self {
         let union = |one: &[TestName], two: &[TestName]| -> Vec<TestName> {
@@ -97,17 +96,17 @@ impl Listed {
         Self { failed: union(&self.failed, &other.failed), ran, gone, naming }
     }
 
-    /// Returns how many tests that passed a tool names; `None` where it names none at all.
+    /// Returns the number of passed tests that a tool names; `None` if it names no tests.
     pub fn names(&self, tool: &str) -> Option<u64> {
         self.naming.iter().find(|it| it.tool == tool).map(|it| it.passed)
     }
 }
 
 impl TestName {
-    /// Returns what a file that has the test holds of its name: the last identifier, of a title of several words all of them.
-    /// `None` where the name does not say which of its parts that is.
+    /// Returns the part of the name that its source file contains: the last identifier, or a title of several words.
+    /// `None` if the name does not show it.
     pub fn word(&self) -> Option<&str> {
-        // Behind a package comes the test, and behind that its cases.
+        // A package, then the test, then its subtests.
         let of_go = || self.name.rsplit_once('/').map_or(&*self.name, |(_, last)| last);
         let name = match self.tool.as_str() {
             "go-test" => {
@@ -126,9 +125,9 @@ impl TestName {
     }
 }
 
-/// Returns what a test is called whatever file, module or group it is in, and with whatever parameters it is run.
+/// Returns the name of a test without its file, module, group and parameters.
 pub fn last_component(test: &TestName) -> &str {
-    // The binary stands before the name.
+    // The name follows the binary.
     let behind_binary = || test.name.split_once(' ').filter(|_| test.tool == "cargo-nextest");
     let name = behind_binary().map_or(&*test.name, |(_, name)| name);
     let bare = [("[", "]"), ("(", ")")].iter().fold(name.trim_end(), |name, (open, close)| {
@@ -137,7 +136,7 @@ pub fn last_component(test: &TestName) -> &str {
     });
     let parts = ["::", " > ", " › "].iter();
     let inner = parts.fold(bare, |name, mark| name.rsplit(mark).next().unwrap_or(name));
-    // Neither the end of a sentence nor a number has components.
+    // A dot at the end of a sentence or in a number separates nothing.
     let begins_name = |at: &usize| inner[at + 1..].starts_with(|c: char| c.is_alphabetic() || c == '_');
     let dot = inner.rmatch_indices('.').map(|(at, _)| at).find(begins_name);
     dot.map_or(inner, |at| &inner[at + 1..])

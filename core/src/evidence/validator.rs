@@ -1,4 +1,4 @@
-//! What a validator showed, as it is recorded.
+//! The result of a validator.
 
 use std::collections::BTreeMap;
 
@@ -12,36 +12,36 @@ use crate::id::{Blob, Millis};
 /// Most failures of one validator that a verdict names.
 pub const FINGERPRINTS_MAX: usize = 1000;
 
-/// What a validator showed.
+/// The result of a validator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValidatorResult {
     /// Its name in the registry.
     pub validator: String,
-    /// What it found.
+    /// The outcome.
     pub outcome: ValidatorOutcome,
-    /// How its command ended; the last time, if it was run twice. 0 or 1 for files and checklists.
+    /// The exit of its command, of the last run if there were two; 0 or 1 for files and checklists.
     pub exit: Exit,
-    /// Wall time, of all times together.
+    /// Wall time of all its runs.
     pub duration: Millis,
     /// All of its standard output.
     pub stdout: Option<Blob>,
     /// All of its standard error.
     pub stderr: Option<Blob>,
-    /// Its standard output as a prompt shows it: of a long one the end, with a note; empty for one that passed.
+    /// The end of its standard output for the prompt; empty if it passed.
     pub stdout_end: String,
-    /// The same of its standard error.
+    /// The end of its standard error for the prompt; empty if it passed.
     pub stderr_end: String,
-    /// What it says of its failure: the part of the output that shows it; empty for one that passed.
+    /// The part of the output that shows the failure; empty if it passed.
     pub error: String,
-    /// What a prompt says besides; empty for one that passed.
+    /// The report for the prompt; empty if it passed.
     pub report: Report,
-    /// What was extracted, by the names of the registry.
+    /// The extracted parameters, by their names in the registry.
     pub params: BTreeMap<String, Value>,
-    /// What failed, each once; one of kind `could_not_run` where it could not run.
+    /// The failures, each once; one of kind `could_not_run` if it could not run.
     pub failures: Vec<Failure>,
-    /// It failed, and nothing was recognised in its output.
+    /// Whether it failed and no reader recognized its output.
     pub unparsed: bool,
-    /// It is that of an earlier check of the same workspace.
+    /// Whether it is reused from an earlier check of the same workspace.
     pub cached: bool,
 }
 
@@ -51,18 +51,18 @@ impl ValidatorResult {
         FailureSet::new(self.failures.iter().map(|failure| failure.fingerprint.clone()))
     }
 
-    /// Returns what the controller compares; at most 1,000 of them.
+    /// Returns the fingerprints of its failures; at most 1,000.
     pub fn fingerprints(&self) -> Vec<String> {
         let identities = self.failures.iter().map(|it| it.fingerprint.as_str().to_owned());
         identities.take(FINGERPRINTS_MAX).collect()
     }
 
-    /// Returns what is said of it in one sentence.
+    /// Returns the summary in one sentence.
     pub fn summary(&self) -> &str {
         &self.report.summary
     }
 
-    /// Returns it as that of an earlier check.
+    /// Returns it marked as reused.
     pub fn as_cached(&self) -> Self {
         Self { cached: true, ..self.clone() }
     }
@@ -73,47 +73,47 @@ impl ValidatorResult {
     }
 }
 
-/// What a validator found.
+/// The outcome of a validator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValidatorOutcome {
     /// The condition holds.
     Pass,
-    /// It does not.
+    /// The condition does not hold.
     Fail,
-    /// Nobody knows, for this reason. It holds no condition, and no worker can mend it.
+    /// It could not run, for this reason. The condition does not hold, and no work of an agent changes that.
     CouldNotRun(String),
 }
 
-/// What a prompt says of a failed validator.
+/// The description of a failed validator for the prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// One sentence.
     pub summary: String,
     /// One line for each failure.
     pub details: Vec<String>,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What mends it.
+    /// The action to take.
     pub suggested_action: String,
-    /// What is behind it, as far as the output tells; empty if it does not.
+    /// The cause, if the output names it; otherwise empty.
     pub root_cause: String,
-    /// The files that it is about.
+    /// The affected files.
     pub related_files: Vec<String>,
 }
 
-/// How bad a failure is.
+/// The severity of a failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Nothing is wrong.
+    /// No problem.
     Info,
-    /// It may be left so.
+    /// A problem that may stay.
     Warning,
-    /// It has to be mended.
+    /// A problem to fix.
     #[default]
     Error,
-    /// It stands in the way of everything else.
+    /// A problem to fix before all others.
     Critical,
 }
 

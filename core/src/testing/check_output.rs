@@ -1,4 +1,4 @@
-//! What a scripted check prints: lines of TAP (`ok 1 - name`, `not ok 1 - name`). A last line
+//! The output of a scripted check: lines of TAP (`ok 1 - name`, `not ok 1 - name`). A last line
 //! `3 passed` counts tests without naming those that passed. Anything else that exits with another code than 0 is one failure.
 
 use std::collections::BTreeMap;
