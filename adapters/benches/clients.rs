@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use unstuck_adapters::clients;
-use unstuck_core::client::{Client, Decoder};
+use unstuck_adapters::clients::Decoder;
+use unstuck_core::client::Client;
 use unstuck_core::event::Exit;
 
 /// Each figure is the best of so many rounds.

@@ -372,7 +372,8 @@ impl Tokens {
     }
 
     /// Returns what each kind is larger than `before`.
-    pub(crate) fn beyond(self, before: Self) -> Self {
+    #[must_use]
+    pub fn beyond(self, before: Self) -> Self {
         Self {
             input: self.input.saturating_sub(before.input),
             cached: self.cached.saturating_sub(before.cached),
@@ -382,7 +383,9 @@ impl Tokens {
         }
     }
 
-    pub(crate) fn plus(self, more: Self) -> Self {
+    /// Adds each kind.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
         Self {
             input: self.input.saturating_add(more.input),
             cached: self.cached.saturating_add(more.cached),

@@ -148,13 +148,15 @@ pub struct Usage {
 
 impl Usage {
     /// Returns the sum of both, in the scope of the other.
-    pub(crate) fn plus(self, more: Self) -> Self {
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
         let Tokens { input, cached, cache_write, output, reasoning } = Tokens::from(self).plus(more.into());
         Self { input, cached, cache_write, output, reasoning, scope: more.scope }
     }
 
     /// Returns what is counted beyond `before`; nothing if any kind went down.
-    pub(crate) fn beyond(self, before: Self) -> Option<Self> {
+    #[must_use]
+    pub fn beyond(self, before: Self) -> Option<Self> {
         Some(Self {
             input: self.input.checked_sub(before.input)?,
             cached: self.cached.checked_sub(before.cached)?,

@@ -323,7 +323,7 @@ fn trouble_of(line: &str) -> Option<Trouble> {
 }
 
 /// Returns what an error says that is known to be one, line by line from its end.
-pub(crate) fn mentioned(error: &str) -> Option<Trouble> {
+pub fn mentioned(error: &str) -> Option<Trouble> {
     last_lines(error).take(STDERR_LINES_MAX).find_map(trouble_of)
 }
 
@@ -356,7 +356,7 @@ fn begins_as_error(head: &str) -> bool {
 
 /// Reads when a limit ends: `... · resets 1pm (Asia/Seoul)`, `... try again at Nov 25th, 2026 3:04 PM`, `...|1700000000`,
 /// `Retry-After: Mon, 23 Nov 2026 15:00:00 GMT`, `limit reached until 15:00 UTC`.
-pub(crate) fn resets(line: &str) -> Option<String> {
+pub fn resets(line: &str) -> Option<String> {
     if clock_span(line).is_some() {
         return None;
     }
@@ -400,7 +400,7 @@ const UNIT: &str =
 const BEFORE_MOMENT: &str = r"(?i)^[\s~:(]*(?:(?:at|on|in|after|by|about|around|approximately|the|next)\s+)*";
 
 /// Says whether a text begins with a span of time, a time of day or a date.
-pub(crate) fn is_moment(text: &str) -> bool {
+pub fn is_moment(text: &str) -> bool {
     static SPAN: LazyLock<Regex> =
         LazyLock::new(|| regex(&format!(r"{BEFORE_MOMENT}\d+(?:\.\d+)?\s*(?:{UNIT}\d?\b|{UNIT}\d)")));
     is_clock(text) || SPAN.is_match(text)
@@ -426,7 +426,7 @@ fn is_clock(text: &str) -> bool {
 
 /// Reads how long to wait: `retry after 30s`, `Retry-After: 2`, `try again in 3 days 2 hours 5 minutes`; of `5-10 minutes`
 /// the longer.
-pub(crate) fn retry_after_ms(line: &str) -> Option<u64> {
+pub fn retry_after_ms(line: &str) -> Option<u64> {
     static AFTER: LazyLock<Regex> = LazyLock::new(|| {
         regex(&format!(
             concat!(

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use unstuck_adapters::answer::Sources;
+use unstuck_adapters::clients::Decoder;
 use unstuck_adapters::import::{self, Kind, Source, Wishes};
 use unstuck_adapters::prompt_template::{Names, Params, Parsed, Variables};
 use unstuck_adapters::registry::front_matter;
@@ -15,7 +16,7 @@ use unstuck_adapters::validators::judge::{Ended, judge};
 use unstuck_adapters::workflow_file::{self, Options};
 use unstuck_adapters::{answer, clients, schema};
 use unstuck_core::Event;
-use unstuck_core::client::{Client, Decoder};
+use unstuck_core::client::Client;
 use unstuck_core::completion::Form;
 use unstuck_core::completion::SuccessWhen;
 use unstuck_core::event::Exit;

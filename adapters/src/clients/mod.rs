@@ -16,10 +16,15 @@ use crate::workflow_file::shape::check_map;
 use crate::workflow_file::toml;
 use crate::workflow_file::view::View;
 
+mod decode;
+mod fold;
 pub mod keys;
+mod lines;
 mod read;
 mod rule;
+mod trouble;
 
+pub use decode::{Decoder, Seen};
 use keys::Part;
 pub(crate) use read::client;
 

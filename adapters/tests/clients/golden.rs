@@ -5,7 +5,7 @@
 use expect_test::expect;
 use serde::Deserialize;
 use unstuck_adapters::clients;
-use unstuck_core::client::Decoder;
+use unstuck_adapters::clients::Decoder;
 use unstuck_core::event::Exit;
 
 #[derive(Deserialize)]

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use unstuck_adapters::clients;
-use unstuck_core::client::Decoder;
+use unstuck_adapters::clients::Decoder;
 use unstuck_core::event::Exit;
 use unstuck_core::reading::{CallEnd, Trouble};
 

@@ -16,7 +16,8 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 use unstuck_adapters::clients;
-use unstuck_core::client::{Client, Decoder};
+use unstuck_adapters::clients::Decoder;
+use unstuck_core::client::Client;
 use unstuck_core::event::Exit;
 use unstuck_core::reading::{CallEnd, Progress, Reading, Scope, Trouble, Usage};
 

@@ -1,24 +1,16 @@
 //! Clients: the programs that work, each described by data.
 //!
-//! A [`Client`] says how a program is started ([`launch`]), how its output is read ([`rule`]) and what its ways
-//! to fail mean. A [`Decoder`] reads the output by that description while it is printed and gives a
-//! [`Reading`](crate::reading::Reading) in the end. A program that nobody here knows needs a description, and no code.
-//!
-//! What a client says is data: nothing that it prints is an error here, and what cannot be made sense of is counted.
+//! A [`Client`] describes how a program is started ([`launch`]), how its output is read ([`rule`]) and what its errors mean.
+//! A new program needs a description and no code. The decoder that follows a description is in `unstuck-adapters`.
 
-mod decode;
-mod fold;
 pub mod launch;
-mod lines;
 pub mod rule;
-mod trouble;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::reading::Trouble;
-pub use decode::{Decoder, Seen};
 use launch::Launch;
 pub use rule::{Counted, Problem, Told};
 use rule::{Pattern, Rule};

@@ -555,7 +555,7 @@ struct Place<'a> {
 
 impl Rule {
     /// Follows the rule for a line; says whether it matched.
-    pub(super) fn follow(&self, line: &Value, tell: &mut impl FnMut(Told)) -> bool {
+    pub fn follow(&self, line: &Value, tell: &mut impl FnMut(Told)) -> bool {
         let mut groups = Vec::new();
         if !self.when.iter().all(|test| test.holds(line, &mut groups)) {
             return false;

@@ -98,7 +98,7 @@ impl Exit {
     }
 
     /// Says whether we ended it since it did nothing any more, or since its probe said so.
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         matches!(self, Self::Idle | Self::Probed(_))
     }
 

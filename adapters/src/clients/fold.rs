@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::rule::{Counted, Problem, Told};
 use super::trouble::{is_hopeless, status_of, trouble_of};
-use super::{Client, Meaning};
-use crate::clip::{head, tail};
-use crate::id::Millis;
-use crate::money::Tokens;
-use crate::reading::{Cost, Counts, Earlier, Progress, Reading, Retrying, Trouble, Usage};
-use crate::weather;
+use unstuck_core::client::rule::{Counted, Problem, Told};
+use unstuck_core::client::{Client, Meaning};
+use unstuck_core::clip::{head, tail};
+use unstuck_core::id::Millis;
+use unstuck_core::money::Tokens;
+use unstuck_core::reading::{Cost, Counts, Earlier, Progress, Reading, Retrying, Trouble, Usage};
+use unstuck_core::weather;
 
 /// Bytes of an answer that are kept: its end, where a verdict stands.
 pub(super) const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::fold::{ANSWER_BYTES_MAX, End, Fold, count, describe};
 use super::lines::{Line, Lines};
 use super::trouble::{by_output, trouble_of};
-use super::{Client, Meaning, Problem, Stream, Told};
-use crate::clip::head;
-use crate::event::Exit;
-use crate::id::Millis;
-use crate::question::left_asking;
-use crate::reading::{CallEnd, Progress, Reading, Retrying, Trouble};
-use crate::text::plain::strip_ansi;
-use crate::weather::{self, ExitKind, class_of};
+use unstuck_core::client::{Client, Meaning, Problem, Stream, Told};
+use unstuck_core::clip::head;
+use unstuck_core::event::Exit;
+use unstuck_core::id::Millis;
+use unstuck_core::question::left_asking;
+use unstuck_core::reading::{CallEnd, Progress, Reading, Retrying, Trouble};
+use unstuck_core::text::plain::strip_ansi;
+use unstuck_core::weather::{self, ExitKind, class_of};
 
 /// Reads the output of one call: first every piece of it is [pushed](Self::push), then it is [finished](Self::finish).
 ///

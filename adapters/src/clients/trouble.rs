@@ -1,16 +1,16 @@
 //! What an error means: from the words of the description first, then from what services usually say.
 //!
 //! Only what a client calls an error is looked at here, never what it answers: so the phrases need not tell an error
-//! from prose about one, as those of [`weather`](crate::weather) have to.
+//! from prose about one, as those of [`weather`](unstuck_core::weather) have to.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Meaning, Problem};
-use crate::reading::Trouble;
-use crate::text::pattern::regex;
-use crate::weather::{self, ExitKind};
+use unstuck_core::client::{Meaning, Problem};
+use unstuck_core::reading::Trouble;
+use unstuck_core::text::pattern::regex;
+use unstuck_core::weather::{self, ExitKind};
 
 /// Says what an error means. What it says is more than how it is called: an empty account comes as a limit, a bad key as a
 /// refused request.
@@ -67,7 +67,7 @@ pub(super) fn by_output(exit: ExitKind, stdout: &str, stderr: &str) -> Option<(T
     let failure = weather::classify(false, exit, stdout, stderr)?;
     let message = failure.phrase?;
     let problem = Problem {
-        retry_after: failure.retry_after_ms.map(crate::id::Millis),
+        retry_after: failure.retry_after_ms.map(unstuck_core::id::Millis),
         resets: failure.resets,
         message,
         ..Problem::default()
