@@ -1,13 +1,22 @@
-//! Decides: the pure core of Unstuck.
+//! Decides what a run does next. Pure: no clock, no file, no environment, no random number.
 //!
-//! A run is a stream of [events](event). [`RunState::evolve`] folds them; [`RunState::decide`]
-//! answers a command with the events to append; [`RunState::pending_effects`] and
-//! [`RunState::next_deadline`] say what the world still owes. A live run, a resume, a replay and a
-//! property test call these four and nothing else. Nothing here reads a clock, a file, the
-//! environment or a random number.
+//! A run is a stream of [events](event). [`RunState::evolve`] folds them into a state. [`RunState::decide`] answers a command
+//! with the events to append. [`RunState::pending_effects`] and [`RunState::next_deadline`] return what to do next. A live run,
+//! a resume, a replay and a property test call these four functions and nothing else.
 //!
-//! Suggested reading order: [`workflow`], [`event`], [`state`], `evolve`, [`decide`],
-//! [`convergence`], [`verdict`], [`gate`].
+//! # Map, in reading order
+//!
+//! - Data: [`id`], [`workflow`] with [`completion`] and [`client`], [`evidence`] (the types that observations carry), [`event`].
+//! - State: [`state`], folded by `evolve`. [`convergence`] counts iterations without progress.
+//! - Decisions: [`decide`]. Whether a step is complete: [`verdict`], `claim`, [`gate`], [`unseen`], [`scope`], [`closer`],
+//!   [`declaration`].
+//! - Outages and backoff: [`weather`], [`rest`]. Costs and budgets: [`money`], [`spending`].
+//! - Prompts: [`prompt`], `findings`, [`template`], [`interpolate`].
+//! - Effects: [`effect`].
+//! - `testing` (a feature): strategies and a scripted world, to test a policy.
+//!
+//! Not here: reading the output of tools (`unstuck-failures`), of clients and of validators (`unstuck-adapters`), storage
+//! (`unstuck-store`), and the loop that performs effects (`unstuck-runner`).
 
 pub mod completion;
 pub mod duration;

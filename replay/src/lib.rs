@@ -1,9 +1,15 @@
-//! Looks back: re-decides, explains, asks "what if". Works on events alone and cannot touch the world.
+//! Explains recorded runs. Works on events alone: it cannot start a process or write a file.
 //!
-//! [`recheck`] compares what was decided with what would be decided now, [`what_if()`] does so under
-//! another policy, [`why`] prints the chain of evidence for a decision, [`Story`] is the run as
-//! people read it, [`report`] all that is told of it on a page. [`explore()`] looks ahead instead: at all that a
-//! workflow can come to.
+//! # Map
+//!
+//! - [`recheck`]: decides a recorded run again and compares the decisions. [`what_if()`] does so with another policy
+//!   (`change`, `policy`).
+//! - [`why`]: the evidence for a decision. `diagnosis`: the evidence for a stall. `describe`: one line for each event.
+//! - [`Story`]: the run as people read it. [`report`]: the data of the report page.
+//! - [`explore()`]: plays all short histories of a workflow and shows how it can end.
+//! - `batches` splits a stream of events into the batches of its appends; `seen` and `proof` follow the workspace through them.
+//!
+//! Start with `recheck.rs`. Not here: decisions (`unstuck-core`), reading logs (`unstuck-store`), printing (`unstuck`).
 
 mod batches;
 mod change;

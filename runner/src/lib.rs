@@ -1,10 +1,22 @@
-//! The loop that ties core, store and adapters together.
+//! The loop that performs what the core decides, and records what happened.
 //!
-//! [`Runner::drive`] is all of it: begin what is owed, wait for the first thing to happen, record it
-//! with what was decided, fold, repeat. What a run needs of the world is in [`world`]; what it means to
-//! begin and to end something on a real machine in `perform`; how a run is opened, for the first time or
-//! again, in [`launch`]; what is known of the workspace when a supervisor has died in [`abandoned`]; how a person ends a
-//! wait in [`kick`].
+//! [`Runner::drive`] starts each pending effect, waits for the first result, appends it with the decisions that follow, and
+//! folds. It keeps no state that is not in the log, except for the processes in flight.
+//!
+//! # Map
+//!
+//! - Opening a run: [`launch`] (new or resumed), [`workspace`] (one run per workspace), [`branch_lock`], [`abandoned`] (what a
+//!   killed supervisor left), `child` (runs that are steps).
+//! - The world: [`world`] is what a run needs; [`machine`] is the real one, [`clock`] its time.
+//! - Performing an effect: `perform` starts and ends a process; `job` chooses the process, `call` reads the output of a client,
+//!   `prompts` fills the prompts of a registry, `validation` runs validators until the workspace no longer changes.
+//! - Baselines: `baseline`, [`baselines`] (shared between runs), `removed` (looks for tests in files).
+//! - The workspace: [`snapshots`], `seen` and `watched` (changes of the agent and of checks), `repository`, `left_by_worker`,
+//!   `scratch`, `copies` (artifacts), [`undoing`] (plans an undo).
+//! - [`kick`]: the request to stop waiting.
+//!
+//! Start with this file. Not here: decisions (`unstuck-core`), and how a process, a snapshot or a validator works
+//! (`unstuck-adapters`).
 
 pub mod abandoned;
 mod baseline;

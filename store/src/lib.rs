@@ -19,9 +19,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Suggested reading order: [`event_store`], [`run_log`], [`opening`], [`envelope`], [`chain`], [`wire`],
-//! [`mirror`], [`blobs`], [`lease`], [`checkpoint`], [`exchange`], [`run_folder`], [`state_dir`],
-//! [`durable`], [`read`], [`regular`], [`system`]; behind them `beginning`, `sled_store`, `group`, `trouble`, `unmirrored`, `merged`, `before`, `engine` and `waker`.
+//! # Map
+//!
+//! - Contracts: [`event_store`] and [`blobs`]. Backends: `sled_store` with `group` (group commit), `engine` and `waker` (sled
+//!   behind a fence), and [`memory`].
+//! - Format: [`envelope`] (the header of a record), [`chain`] (hash chain), [`wire`] (stored types and upcasters).
+//! - `events.jsonl`: [`mirror`], `line`, `lines`, `cursor`, `hex`.
+//! - A run on disk: [`run_log`] ties the parts together, [`opening`] repairs what a crash left (`beginning`, `before`,
+//!   `unmirrored`, `merged`, `trouble`), [`lease`] gives the right to append, [`checkpoint`] saves a fold.
+//! - Folders: [`run_folder`], [`state_dir`], [`store_url`]. Export and import: [`exchange`].
+//! - Files: [`durable`], [`read`], [`regular`], [`system`], `hint`.
+//! - For tests: `failpoint`, `faulty`.
 //!
 //! What is assumed of the disk: what `fdatasync` and `fsync` have returned for stays, a `rename` within a
 //! folder is atomic, and anything else may be lost or damaged. Damage is noticed by a hash chain over all
