@@ -14,8 +14,8 @@ use std::path::{Component, Path, PathBuf};
 use unstuck_core::id::StepId;
 use unstuck_core::workflow::{Export, Input, Output};
 
-use crate::folder::{self, FILE, FOLDER, Folder, LEADS_OUT, LINK, Seen, TYPE};
-use crate::own_folder::{self, OwnFolder};
+use unstuck_files::folder::{self, FILE, FOLDER, Folder, LEADS_OUT, LINK, Seen, TYPE};
+use unstuck_files::own_folder::{self, OwnFolder};
 
 /// An artifact holds no more bytes than that; holes in files are none.
 pub const BYTES_MAX: u64 = 2 << 30;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use unstuck_core::workflow::Convergence;
-use unstuck_store::Read;
+use unstuck_files::Read;
 
 use crate::branch;
-use crate::folder::{self, Folder};
+use unstuck_files::folder::{self, Folder};
 
 /// Most bytes of a file that holds nothing but a name.
 const FILE_MAX: u64 = 4096;

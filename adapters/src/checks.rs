@@ -20,10 +20,10 @@ use unstuck_failures::{Confidence, Failure, Fingerprint, Listed, Listing, TestNa
 use unstuck_store::blobs::BlobStore;
 
 use crate::blocking::{Unfinished, blocking, within};
-use crate::folder;
 use crate::process::{self, Spec, Stop, StopSignal};
 use crate::redact::Redactor;
 use crate::reports::Reports;
+use unstuck_files::folder;
 
 /// Maximum bytes of a report that are read for failures.
 const REPORT_MAX: u64 = 8 << 20;

@@ -17,8 +17,8 @@ use unstuck_core::workflow::{CheckBy, Export, Step, Work, Worker};
 
 use crate::branch::Protected;
 use crate::environment::BranchFacts;
-use crate::folder::{FILE, Folder};
-use crate::own_folder::{self, OwnFolder};
+use unstuck_files::folder::{FILE, Folder};
+use unstuck_files::own_folder::{self, OwnFolder};
 
 /// The view of the run.
 pub(crate) const WORKFLOW: &str = "_workflow.json";

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use unstuck_core::event::{Bytes, DecisionFile};
 use unstuck_core::evidence::Refusal;
 
-use crate::folder::{self, FILE, FOLDER, Folder, LEADS_OUT, LINK, TYPE, leads_out};
+use unstuck_files::folder::{self, FILE, FOLDER, Folder, LEADS_OUT, LINK, TYPE, leads_out};
 
 /// Larger files are refused.
 pub const SIZE_MAX: u64 = 1024 * 1024;

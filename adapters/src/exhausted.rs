@@ -7,7 +7,7 @@ use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::sync::{Mutex, PoisonError};
 
-use unstuck_store::system::scarcity;
+use unstuck_files::system::scarcity;
 
 static LAST: Mutex<Option<String>> = Mutex::new(None);
 
@@ -21,7 +21,7 @@ pub fn report(error: &(dyn Error + 'static)) -> bool {
     });
     let is_exhausted = causes.any(|cause| cause.downcast_ref::<io::Error>().is_some_and(is_exhausted));
     if is_exhausted {
-        *last() = Some(unstuck_core::error::with_causes(error));
+        *last() = Some(unstuck_files::error::with_causes(error));
     }
     is_exhausted
 }

@@ -16,8 +16,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::awaited;
-use crate::folder::as_path;
+use unstuck_files::awaited;
+use unstuck_files::folder::as_path;
 
 /// How long git may take where it reads or writes a few files.
 const PATIENCE: Duration = Duration::from_secs(30);

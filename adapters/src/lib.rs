@@ -40,9 +40,6 @@ pub mod checks;
 pub mod context;
 pub mod exhausted;
 pub mod ignored;
-pub mod output_file;
-pub mod own_folder;
-pub mod own_output;
 pub mod own_paths;
 pub mod reports;
 pub mod reset_time;
@@ -56,7 +53,5 @@ pub mod worktree;
 pub mod blocking;
 pub mod shell;
 
-mod awaited;
-mod folder;
 mod git;
 mod settings;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use unstuck_core::workflow::{Step, Work};
 
 use crate::context::{CONVERGENCE, IGNORE_ALL, META, RESOLVED, WORKFLOW};
-use crate::{folder, own_folder};
+use unstuck_files::folder;
+use unstuck_files::own_folder;
 
 /// What a context folder has beside the folders of its steps.
 const OF_RUN: [&str; 2] = [WORKFLOW, "_subworkflows"];

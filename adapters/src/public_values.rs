@@ -9,11 +9,11 @@ use std::fmt;
 use std::path::Path;
 
 use aho_corasick::AhoCorasick;
-use unstuck_store::Read;
+use unstuck_files::Read;
 
-use crate::folder::{self, as_path};
 use crate::git;
 use crate::redact::MIN_LEN;
+use unstuck_files::folder::{self, as_path};
 
 /// Larger files are not read, nor more than so many bytes of all.
 const FILE_MAX: u64 = 4 << 20;

@@ -1,40 +1,10 @@
-//! Words as a shell reads them, and command lines that run others.
+//! Command lines that run others.
 
 use std::ffi::OsString;
-
-/// Returns a word as a shell reads it: as it is where that is the same, else in quotes.
-pub fn quoted(word: &str) -> String {
-    let is_plain = |it: char| it.is_alphanumeric() || "-_./:@%+=,~".contains(it);
-    if !word.is_empty() && word.chars().all(is_plain) && !word.starts_with('~') {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
 
 /// Returns a command line that is run by another one, such as `docker run ...`. If that fails, nothing is run without it.
 pub fn wrapped(wrap: Option<&str>, argv: Vec<OsString>) -> Vec<OsString> {
     let Some(wrap) = wrap else { return argv };
     let by_shell = ["sh", "-c", &format!("exec {wrap} \"$@\""), "wrap"].map(OsString::from);
     by_shell.into_iter().chain(argv).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_a_shell_would_change_is_quoted() {
-        for (word, want) in [
-            ("/home/me/my-project", "/home/me/my-project"),
-            ("a~b", "a~b"),
-            ("~", "'~'"),
-            ("", "''"),
-            ("my project", "'my project'"),
-            ("it's", "'it'\\''s'"),
-            ("$HOME", "'$HOME'"),
-        ] {
-            assert_eq!(quoted(word), want);
-        }
-    }
 }

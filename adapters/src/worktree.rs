@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use crate::branch;
-use crate::folder::{Folder, as_path};
 use crate::git::{
     Setting, clone_local, filters, git, git_on_files, git_on_files_unfiltered, git_within_unfiltered,
 };
-use crate::{folder, own_output};
+use unstuck_files::folder;
+use unstuck_files::folder::{Folder, as_path};
+use unstuck_files::own_output;
 
 /// A checkout that was made for a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

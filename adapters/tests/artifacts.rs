@@ -9,8 +9,8 @@ use std::process::Command;
 
 use tempfile::TempDir;
 use unstuck_adapters::artifacts::{ArtifactError, Overlap, collect_outputs, copy_exports, copy_inputs};
-use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_core::workflow::{Export, Input, Output};
+use unstuck_files::own_folder::OwnFolder;
 
 struct Bench {
     folder: TempDir,

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use unstuck_adapters::branch::{self, GitFacts, Protected};
 use unstuck_adapters::environment::BranchFacts;
-use unstuck_adapters::shell::quoted;
 use unstuck_core::Event;
 use unstuck_core::event::{Conclusion, Fact, Observation, StepEnd};
 use unstuck_core::snapshot::Standing;
+use unstuck_core::text::shell::quoted;
 use unstuck_core::workflow::BranchRules;
+use unstuck_files::hint;
 use unstuck_runner::branch_lock::BranchLock;
-use unstuck_store::hint;
 
 use crate::error::{Error, Result};
 use crate::variables;
@@ -95,7 +95,7 @@ fn unread(workspace: &Path, error: &io::Error) -> Error {
     let said = error.to_string();
     let first = said.lines().next().unwrap_or_default();
     let lacks =
-        || unstuck_store::system::scarcity(error).map(|_| format!("{}, then try again", hint::for_io(error)));
+        || unstuck_files::system::scarcity(error).map(|_| format!("{}, then try again", hint::for_io(error)));
     let hint = git_says(&said)
         .or_else(lacks)
         .unwrap_or_else(|| format!("see what is wrong: git -C {} status", place(workspace)));

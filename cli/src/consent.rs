@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use unstuck_core::client::Client;
 use unstuck_core::id::{Digest, Timestamp};
-use unstuck_store::regular;
+use unstuck_files::regular;
 use unstuck_store::state_dir::Project;
 
 /// An acknowledgement.

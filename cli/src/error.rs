@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use unstuck_core::error::with_causes;
+use unstuck_files::error::with_causes;
 
 use crate::{exit, text, typed};
 

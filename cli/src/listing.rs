@@ -18,7 +18,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use unstuck_core::id::{Millis, RunId, Timestamp};
 use unstuck_core::money::{Spent, Sum, Tokens};
-use unstuck_store::regular;
+use unstuck_files::regular;
 use unstuck_store::state_dir::{Changes, Project as Runs};
 
 use crate::project::shortest;

@@ -22,9 +22,9 @@ use unstuck_core::money;
 use unstuck_core::reading::CallEnd;
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Event, RunState};
+use unstuck_files::regular;
 use unstuck_replay::{FailureStory, IterationStory, Story};
 use unstuck_runner::Watcher;
-use unstuck_store::regular;
 
 use self::child::ChildView;
 use self::live::Live;

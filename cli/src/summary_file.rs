@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::own_folder::OwnFolder;
+use unstuck_files::own_folder::OwnFolder;
 
 /// Where a summary goes.
 #[derive(Debug)]

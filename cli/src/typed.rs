@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use unstuck_adapters::shell::quoted;
+use unstuck_core::text::shell::quoted;
 
 use crate::args::Global;
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use unstuck_adapters::branch::{GitFacts, facts};
 use unstuck_adapters::ignored;
-use unstuck_adapters::shell::quoted;
 use unstuck_adapters::worktree::{self, Branch, Worktree};
-use unstuck_core::error::with_causes;
 use unstuck_core::id::RunId;
+use unstuck_core::text::shell::quoted;
+use unstuck_files::error::with_causes;
 use unstuck_store::state_dir::Project as Runs;
 
 use crate::commands::{gc, undo};

@@ -38,7 +38,6 @@ pub mod declaration;
 pub mod diffstat;
 pub mod echo;
 pub mod effect;
-pub mod error;
 mod evolve;
 pub mod rest;
 pub mod state;

@@ -12,11 +12,11 @@ use unstuck_adapters::branch;
 use unstuck_adapters::checks::{self, Suite, Witness};
 use unstuck_adapters::process::StopSignal;
 use unstuck_adapters::worktree::{self, Part};
-use unstuck_core::error::with_causes;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::Digest;
 use unstuck_core::workflow::Step;
+use unstuck_files::error::with_causes;
 
 use crate::baselines;
 use crate::machine::Machine;

@@ -15,9 +15,9 @@ use unstuck_core::Event;
 use unstuck_core::event::{CheckFinished, Exit, Fact, Observation, Outcome};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Blob, Digest, Iteration, Millis, RunId, Seq, StepId};
+use unstuck_files::durable;
+use unstuck_files::regular;
 use unstuck_store::blobs::BlobStore;
-use unstuck_store::durable;
-use unstuck_store::regular;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::Project;
 

@@ -6,7 +6,6 @@ use tokio::sync::watch;
 use unstuck_adapters::environment::ParentFacts;
 use unstuck_adapters::exhausted;
 use unstuck_adapters::process::{Stop, StopSignal};
-use unstuck_core::error::with_causes;
 use unstuck_core::event::{
     AnswerGiven, ChildEnd, Exit, Outcome, Parent, RunOutcome, RunResumed, RunStarted, StepEnd,
 };
@@ -14,6 +13,7 @@ use unstuck_core::id::{Digest, Millis, RunId};
 use unstuck_core::weather::ErrorClass;
 use unstuck_core::workflow::{OnFailure, Step, Subworkflow, Workflow};
 use unstuck_core::{Observation, Rejection, RunState};
+use unstuck_files::error::with_causes;
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 

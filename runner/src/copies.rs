@@ -3,9 +3,9 @@
 
 use unstuck_adapters::artifacts::{ArtifactError, IsStopped};
 use unstuck_adapters::blocking::blocking;
-use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_adapters::process::{Stop, StopSignal};
 use unstuck_core::event::{Exit, Outcome};
+use unstuck_files::own_folder::OwnFolder;
 
 /// What came of it.
 pub(crate) enum Copied {

@@ -10,7 +10,6 @@ use std::time::Duration;
 use unstuck_adapters::artifacts::{self, IsStopped, Overlap};
 use unstuck_adapters::checks::{self, Suite};
 use unstuck_adapters::environment::{self, BranchFacts, Facts};
-use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_adapters::process::{self, Patience, Spec, StopSignal};
 use unstuck_adapters::shell::wrapped;
 use unstuck_core::client::Client;
@@ -28,6 +27,7 @@ use unstuck_core::workflow::{
     Check, CheckBy, CheckCommand, Session, Step, Subworkflow, Work, Worker, WorkerKind,
 };
 use unstuck_core::{Due, RunState};
+use unstuck_files::own_folder::OwnFolder;
 
 use crate::branch_lock::BranchLock;
 use crate::call::{self, Listener, Planned, Tell};

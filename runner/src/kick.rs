@@ -12,7 +12,8 @@ use std::time::Duration;
 use unstuck_core::id::Seq;
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Conclusion, Event, Fact, RunState};
-use unstuck_store::{durable, regular};
+use unstuck_files::durable;
+use unstuck_files::regular;
 
 /// Name of the file.
 const NAME: &str = "kick";

@@ -10,7 +10,6 @@ use unstuck_adapters::environment::{BranchFacts, ParentFacts};
 use unstuck_adapters::process;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::{self, Git, Restored};
-use unstuck_core::error::with_causes;
 use unstuck_core::event::{
     AnswerGiven, Fact, LogRepaired, RunOutcome, RunResumed, RunStarted, SnapshotMoment, SnapshotTaken,
     StepEnd,
@@ -21,6 +20,7 @@ use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::{Gap, StepState};
 use unstuck_core::workflow::Step;
 use unstuck_core::{Observation, Rejection, RunState, scope};
+use unstuck_files::error::with_causes;
 use unstuck_store::event_store::{EventStore as _, ReadError};
 use unstuck_store::exchange;
 use unstuck_store::lease::{AcquireError, Holder, Lease};

@@ -8,7 +8,7 @@ use unstuck_adapters::decision_file;
 use unstuck_core::event::{Bytes, DecisionFile};
 use unstuck_core::evidence::Refusal;
 use unstuck_core::workflow::Step;
-use unstuck_store::regular;
+use unstuck_files::regular;
 
 use crate::machine::Machine;
 

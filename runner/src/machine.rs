@@ -12,16 +12,16 @@ use unstuck_adapters::branch::Protected;
 use unstuck_adapters::context;
 use unstuck_adapters::environment::{BranchFacts, ParentFacts};
 use unstuck_adapters::exhausted;
-use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_adapters::process::StopSignal;
 use unstuck_adapters::redact::Redactor;
-use unstuck_core::error::with_causes;
 use unstuck_core::event::{DecisionFile, Outcome, Parent, RunOutcome};
 use unstuck_core::id::{Blob, Digest, Millis, RunId, Timestamp};
 use unstuck_core::money::Prices;
 use unstuck_core::plural::count;
 use unstuck_core::workflow::{Budget, Subworkflow};
 use unstuck_core::{Due, Event, Observation, RunState};
+use unstuck_files::error::with_causes;
+use unstuck_files::own_folder::OwnFolder;
 use unstuck_store::blobs::BlobStore;
 
 use crate::Watcher;

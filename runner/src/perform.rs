@@ -9,7 +9,6 @@ use std::sync::Arc;
 use unstuck_adapters::artifacts;
 use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::decision_file::{self, MovedAside};
-use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_adapters::process::StopSignal;
 use unstuck_core::completion::Phase;
 use unstuck_core::event::{
@@ -23,6 +22,7 @@ use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
 use unstuck_core::workflow::{Capability, Check, CheckBy, Step};
 use unstuck_core::{Due, Observation, RunState};
+use unstuck_files::own_folder::OwnFolder;
 
 use crate::branch_lock::BranchLock;
 use crate::call::Tell;

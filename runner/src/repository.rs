@@ -4,10 +4,10 @@
 
 use std::path::PathBuf;
 
-use unstuck_adapters::shell::quoted;
 use unstuck_adapters::snapshot::{InnerBranch, MovedBranch};
 use unstuck_core::id::StepId;
 use unstuck_core::snapshot::{Snapshot, Standing};
+use unstuck_core::text::shell::quoted;
 use unstuck_core::workflow::Workflow;
 
 use crate::snapshots::named;

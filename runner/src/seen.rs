@@ -9,7 +9,6 @@ use std::sync::Arc;
 use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::{base, exhausted, snapshot};
 use unstuck_core::diffstat::Diffstat;
-use unstuck_core::error::with_causes;
 use unstuck_core::event::{Inquiry, Outcome};
 use unstuck_core::id::{Iteration, RunId, Stage};
 use unstuck_core::scope::{self, Drift};
@@ -17,6 +16,7 @@ use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::{Gap, LostWork};
 use unstuck_core::workflow::{Convergence, Step};
 use unstuck_core::{Due, RunState};
+use unstuck_files::error::with_causes;
 
 use crate::machine::Machine;
 use crate::repository::Branch;

@@ -14,7 +14,6 @@ use unstuck_adapters::snapshot::{
 };
 use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::diffstat::Diffstat;
-use unstuck_core::error::with_causes;
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
 use unstuck_core::plural::count;
@@ -22,6 +21,7 @@ use unstuck_core::scope::{self, Protected};
 use unstuck_core::snapshot::{Snapshot, on_one_line};
 use unstuck_core::state::Gap;
 use unstuck_core::workflow::Convergence;
+use unstuck_files::error::with_causes;
 use unstuck_store::state_dir::Project;
 
 use crate::repository::{self, Branch};

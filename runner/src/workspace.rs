@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::own_folder;
 use unstuck_adapters::process;
-use unstuck_adapters::shell::quoted;
-use unstuck_core::error::with_causes;
 use unstuck_core::id::RunId;
 use unstuck_core::plural::count;
+use unstuck_core::text::shell::quoted;
+use unstuck_files::error::with_causes;
+use unstuck_files::folder;
 use unstuck_store::lease::{AcquireError, Holder, Lease, Liveness};
 use unstuck_store::state_dir::{Project, RunEntry};
 
@@ -99,7 +99,7 @@ fn end_what_was_left(workspace: &Path, runs: &[RunEntry]) {
 /// folder away and leaves a link would have all that follows done elsewhere. `state` is the folder of the project's state.
 pub fn leads_elsewhere(workspace: &Path, state: Option<&Path>) -> Option<PathBuf> {
     // This is asked before all that is done there, so most of the time it is one question to the system.
-    if own_folder::is_reached_without_links(workspace) {
+    if folder::is_reached_without_links(workspace) {
         return None;
     }
     if let Ok(target) = fs::read_link(workspace) {

@@ -17,10 +17,10 @@ use crate::envelope::MAGIC;
 use crate::lease::Lease;
 use crate::line::{LineError, Scratch};
 use crate::lines::FromLine as _;
-use crate::read::{Read, is_absence};
-use crate::regular;
 use crate::run_folder::{FORMAT_VERSION, Format, RunFolder};
 use crate::unmirrored::{self, Found};
+use unstuck_files::read::{Read, is_absence};
+use unstuck_files::regular;
 
 /// The first event of a run.
 #[derive(Debug)]

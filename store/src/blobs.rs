@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sha2::{Digest as _, Sha256};
 use unstuck_core::id::{Blob, Digest};
 
-use crate::system;
-use crate::{durable, regular};
+use unstuck_files::durable;
+use unstuck_files::regular;
+use unstuck_files::system;
 
 /// A store of large payloads.
 pub trait BlobStore: Send + Sync {

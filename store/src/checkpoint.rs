@@ -8,7 +8,8 @@ use std::path::Path;
 
 use unstuck_core::id::{Digest, Seq};
 
-use crate::{durable, regular};
+use unstuck_files::durable;
+use unstuck_files::regular;
 
 /// A saved fold.
 #[derive(Clone, Debug, PartialEq, Eq)]

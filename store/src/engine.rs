@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 
 use unstuck_core::id::Seq;
 
-use crate::durable;
 use crate::envelope;
 use crate::event_store::ReadError;
-use crate::regular::{self, InFile, LINE_MAX};
-use crate::system;
 use crate::waker::Waker;
+use unstuck_files::durable;
+use unstuck_files::regular::{self, InFile, LINE_MAX};
+use unstuck_files::system;
 
 /// What sled may keep in memory. Its default is a gigabyte.
 const CACHE_BYTES: u64 = 1 << 20;

@@ -11,8 +11,8 @@ use unstuck_core::id::{Blob, Epoch, Seq};
 
 pub use crate::chain::Head;
 use crate::envelope::Record;
-use crate::hint;
 use crate::wire::EncodeError;
+use unstuck_files::hint;
 
 /// Events in order. After an error it ends.
 pub type Events<'a> = Box<dyn Iterator<Item = Result<Event, ReadError>> + Send + 'a>;

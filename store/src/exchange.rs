@@ -7,14 +7,14 @@ use std::io::{self, BufWriter, Read, Write};
 
 use unstuck_core::id::Seq;
 
-use crate::durable;
 use crate::event_store::EventStore as _;
 use crate::line;
 use crate::mirror::EventLines;
 use crate::opening::OpenError;
-use crate::regular;
 use crate::run_folder::RunFolder;
 use crate::run_log::{ReadLog, RunLog};
+use unstuck_files::durable;
+use unstuck_files::regular;
 
 /// Writes the lines of a log up to that of the event `last`, the last that was found to be good: those of the mirror as they
 /// stand, then those of what only the store has. Somebody else may be writing the log, and its store may be damaged.

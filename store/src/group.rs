@@ -6,8 +6,8 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use unstuck_core::error::with_causes;
 use unstuck_core::id::Epoch;
+use unstuck_files::error::with_causes;
 
 use crate::chain::{self, Head, Prepared, Sealed};
 use crate::event_store::{AppendError, Expected};

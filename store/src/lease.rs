@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::id::{Epoch, RunId, Timestamp};
 
 use crate::event_store::AppendError;
-use crate::regular;
 use crate::run_folder::RunFolder;
-use crate::system::{self, Identity, process_start};
+use unstuck_files::regular;
+use unstuck_files::system::{self, Identity, process_start};
 
 /// Who holds a lease, or held it last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -28,35 +28,29 @@
 //! - A run on disk: [`run_log`] ties the parts together, [`opening`] repairs what a crash left (`beginning`, `before`,
 //!   `unmirrored`, `merged`, `trouble`), [`lease`] gives the right to append, [`checkpoint`] saves a fold.
 //! - Folders: [`run_folder`], [`state_dir`], [`store_url`]. Export and import: [`exchange`].
-//! - Files: [`durable`], [`read`], [`regular`], [`system`], `hint`.
 //! - For tests: `failpoint`, `faulty`.
 //!
 //! What is assumed of the disk: what `fdatasync` and `fsync` have returned for stays, a `rename` within a
 //! folder is atomic, and anything else may be lost or damaged. Damage is noticed by a hash chain over all
-//! records, not by the engine. Not here: what events mean (`unstuck-core`), and anything that asks a
+//! records, not by the engine. Not here: durable writes (`unstuck-files`), what events mean (`unstuck-core`), and anything that asks a
 //! network.
 
 pub mod blobs;
 pub mod chain;
 pub mod checkpoint;
-pub mod durable;
 pub mod envelope;
 pub mod event_store;
 pub mod exchange;
 #[cfg(feature = "testing")]
 pub mod faulty;
-pub mod hint;
 pub mod lease;
 pub mod memory;
 pub mod mirror;
 pub mod opening;
-pub mod read;
-pub mod regular;
 pub mod run_folder;
 pub mod run_log;
 pub mod state_dir;
 pub mod store_url;
-pub mod system;
 pub mod wire;
 
 mod before;
@@ -80,7 +74,6 @@ pub use lease::{Holder, Lease, Liveness};
 pub use merged::Merged;
 pub use mirror::MirrorReader;
 pub use opening::{Finding, OpenError, Opening};
-pub use read::Read;
 pub use run_folder::RunFolder;
 pub use run_log::{ReadLog, RunLog};
 pub use state_dir::{Project, RunEntry};

@@ -12,7 +12,7 @@ use crate::chain::Head;
 use crate::envelope::Header;
 use crate::event_store::ReadError;
 use crate::line::{self, LineError, Scratch};
-use crate::regular::{self, LINE_MAX};
+use unstuck_files::regular::{self, LINE_MAX};
 
 /// What can be made of a line.
 pub(crate) trait FromLine: Send + Sized + 'static {

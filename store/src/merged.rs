@@ -14,9 +14,9 @@ use crate::envelope::{Header, Record};
 use crate::event_store::ReadError;
 use crate::line::{self, LineError, Scratch};
 use crate::lines::{is_blank, line_error};
-use crate::regular::{self, InFile, LINE_MAX};
 use crate::run_folder::RunFolder;
 use crate::unmirrored::{Found, RECORDS_MAX};
+use unstuck_files::regular::{self, InFile, LINE_MAX};
 
 /// What was merged.
 #[derive(Debug, Default)]

@@ -16,8 +16,8 @@ use crate::envelope::Header;
 use crate::event_store::{Events, ReadError};
 use crate::line::{LineError, Rebuilt, Scratch};
 use crate::lines::{FromLine as _, Lines, Source, is_blank, line_error, lines_of};
-use crate::regular::{self, LINE_MAX};
-use crate::system::read_exact_at;
+use unstuck_files::regular::{self, LINE_MAX};
+use unstuck_files::system::read_exact_at;
 
 /// Reads a mirror from its first line, on all processors, and checks every hash and link.
 ///

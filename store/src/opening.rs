@@ -13,21 +13,21 @@ use unstuck_core::id::{RunId, Seq};
 use crate::blobs::{BlobStore, FolderBlobs};
 use crate::chain::Head;
 use crate::checkpoint::Checkpoint;
-use crate::durable;
 use crate::engine::{Engine, EngineError};
 use crate::envelope::RecordRef;
 use crate::event_store::{ReadError, span};
-use crate::hint;
 use crate::lease::{AcquireError, Holder};
 use crate::line::{self, LineError, Rebuilt};
 use crate::merged::{self, Merged};
 use crate::mirror::{self, MirrorWriter, Tail};
-use crate::regular::{self, InFile};
 use crate::run_folder::RunFolder;
 use crate::run_log::Rest;
 use crate::sled_store;
 use crate::unmirrored::{self, Beyond};
 use crate::wire;
+use unstuck_files::durable;
+use unstuck_files::hint;
+use unstuck_files::regular::{self, InFile};
 
 /// What opening found; nothing if all was well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use unstuck_core::id::RunId;
 
-use crate::{durable, regular};
+use unstuck_files::durable;
+use unstuck_files::regular;
 
 /// The folder of one run: `<project>/runs/<id>/`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -19,7 +19,6 @@ use crate::beginning;
 use crate::blobs::{BlobStore, FolderBlobs, MemoryBlobs};
 use crate::chain::{self, Head};
 use crate::checkpoint::Checkpoint;
-use crate::durable;
 use crate::engine::Engine;
 use crate::envelope::Record;
 use crate::event_store::{AppendError, EventStore, Events, Expected, ReadError, Records};
@@ -29,14 +28,15 @@ use crate::memory::MemoryStore;
 use crate::merged::{self, Merged};
 use crate::mirror::{self, MirrorReader, Tail};
 use crate::opening::{self, Finding, NO_EVENT, OpenError, Opening, Reconciler};
-use crate::read::{Read, is_absence};
-use crate::regular::{self, InFile};
 use crate::run_folder::{FORMAT_VERSION, Format, RunFolder};
 use crate::sled_store::SledStore;
 use crate::state_dir::Project;
-use crate::system;
 use crate::unmirrored::{self, Beyond};
 use crate::wire::EventType;
+use unstuck_files::durable;
+use unstuck_files::read::{Read, is_absence};
+use unstuck_files::regular::{self, InFile};
+use unstuck_files::system;
 
 /// The log of a run, with the right to append to it until it is dropped.
 pub struct RunLog {

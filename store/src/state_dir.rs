@@ -11,16 +11,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
-use unstuck_core::error::with_causes;
 use unstuck_core::id::{Digest, RunId, Timestamp};
+use unstuck_files::error::with_causes;
 
 use crate::beginning;
-use crate::durable;
-use crate::hint;
 use crate::lease::{Lease, Liveness, now};
-use crate::read::Read;
 use crate::run_folder::RunFolder;
-use crate::{regular, system};
+use unstuck_files::durable;
+use unstuck_files::hint;
+use unstuck_files::read::Read;
+use unstuck_files::regular;
+use unstuck_files::system;
 
 /// The folder that holds the runs of one workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1360,7 +1360,7 @@ fn a_pipe_in_the_folder_of_the_store_is_named_and_not_waited_for() {
             if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let error = run.open_error();
-        let said = unstuck_core::error::with_causes(&error);
+        let said = unstuck_files::error::with_causes(&error);
         assert!(said.contains(name) && said.contains("a pipe, socket or device"), "{name}: {said}");
         assert!(error.hint().unwrap().starts_with("move away what is there"), "{name}");
     }

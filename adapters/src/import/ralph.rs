@@ -5,10 +5,11 @@ use unstuck_core::money;
 use unstuck_core::plural::count;
 
 use super::{Input, Works, prompt};
+use crate::clients;
 use crate::workflow_file::complaint::quoted;
 use crate::workflow_file::node::{Entry, Kind, Node};
 use crate::workflow_file::{Rejected, path_within};
-use crate::{clients, shell};
+use unstuck_core::text::shell;
 
 /// Says whether a tree is one.
 pub(super) fn is_one(tree: &Node) -> bool {

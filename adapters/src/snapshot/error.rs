@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::id::Digest;
-use unstuck_store::hint::for_io;
+use unstuck_files::hint::for_io;
 
 /// Why something with snapshots did not work.
 #[derive(Debug, thiserror::Error)]

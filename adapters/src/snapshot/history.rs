@@ -13,8 +13,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use unstuck_store::Read;
-use unstuck_store::read::is_absence;
+use unstuck_files::Read;
+use unstuck_files::read::is_absence;
 
 use super::folder::{self, Folder, Stamp};
 use super::index::{is_settled, now};

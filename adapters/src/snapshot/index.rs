@@ -12,7 +12,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
 use unstuck_core::id::Digest;
-use unstuck_store::{Read, regular};
+use unstuck_files::Read;
+use unstuck_files::regular;
 
 use super::folder::{Seen, Stamp};
 use super::object::path_order;

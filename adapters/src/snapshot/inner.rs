@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use unstuck_core::id::Digest;
-use unstuck_store::Read;
+use unstuck_files::Read;
 
 use super::error::Error;
 use super::folder::{self, Folder, as_path};

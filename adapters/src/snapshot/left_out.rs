@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use unstuck_core::snapshot::LeftOut;
-use unstuck_store::Read;
+use unstuck_files::Read;
 
 use super::folder::{self, Folder, Seen};
 use super::inner;

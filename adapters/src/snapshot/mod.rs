@@ -88,12 +88,11 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use unstuck_core::diffstat::ChangedFile;
-use unstuck_core::error::with_causes;
 use unstuck_core::id::Digest;
 use unstuck_core::scope::Patterns;
 use unstuck_core::state::Gap;
+use unstuck_files::error::with_causes;
 
-use crate::{folder, own_output};
 use change::differences;
 use error::io;
 use folder::Folder;
@@ -103,6 +102,8 @@ use parts::Parts;
 use restore::Sides;
 use rules::Rules;
 use store::Store;
+use unstuck_files::folder;
+use unstuck_files::own_output;
 use walk::OwnOutput;
 
 pub use change::{Change, ChangeKind};

@@ -13,8 +13,8 @@ use flate2::write::ZlibEncoder;
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use sha2::{Digest as _, Sha256};
 use unstuck_core::id::Digest;
-use unstuck_store::regular;
-use unstuck_store::system::{read_at, read_exact_at, sync_folder, write_all_at};
+use unstuck_files::regular;
+use unstuck_files::system::{read_at, read_exact_at, sync_folder, write_all_at};
 
 use super::object::{self, Kind};
 

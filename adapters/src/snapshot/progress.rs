@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use super::repository::{Known, entries, first_part, look, name_of};
-use crate::shell::quoted;
+use unstuck_core::text::shell::quoted;
 
 /// An operation that git begins with one command and ends with another.
 struct Operation {

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::snapshot::Standing;
-use unstuck_store::Read;
+use unstuck_files::Read;
 
 use super::tables::Tables;
 use super::{Branches, folder, progress};

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use unstuck_store::Read;
+use unstuck_files::Read;
 
 use super::attributes::{self, Attributes};
 use super::change::Difference;
@@ -18,7 +18,7 @@ use super::object::{FOLDER, LINK, TYPE};
 use super::permissions::{self, Permissions};
 use super::store::Store;
 use super::tree::{self, Place};
-use crate::own_folder;
+use unstuck_files::own_folder;
 
 /// What was done to a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

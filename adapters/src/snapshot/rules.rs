@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use unstuck_store::Read;
+use unstuck_files::Read;
 
 use super::folder;
 use super::gitignore::{self, Rule};

@@ -12,11 +12,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use unstuck_core::error::with_causes;
 use unstuck_core::id::Digest;
-use unstuck_store::durable::{is_unfinished, replace};
-use unstuck_store::regular;
-use unstuck_store::system::owner_only;
+use unstuck_files::durable::{is_unfinished, replace};
+use unstuck_files::error::with_causes;
+use unstuck_files::regular;
+use unstuck_files::system::owner_only;
 
 use super::error::{Error, io};
 use super::object::{self, Item, Kind};

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use unstuck_store::Read;
+use unstuck_files::Read;
 
 use super::folder::{FOLDER, Folder};
 

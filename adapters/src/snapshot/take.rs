@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use unstuck_core::id::Digest;
 use unstuck_core::plural::count;
-use unstuck_store::Read;
+use unstuck_files::Read;
 
 use super::attributes::Attributes;
 use super::content::{self, Content};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{io, thread};
 
-use unstuck_store::Read;
+use unstuck_files::Read;
 
 use super::folder::{self, Folder, Seen, Stamp};
 use super::left_out::{Left, Reason};

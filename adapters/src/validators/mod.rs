@@ -30,19 +30,19 @@ use unstuck_core::completion::{Extractor, SuccessWhen};
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::Millis;
-use unstuck_store::Read;
+use unstuck_files::Read;
 use unstuck_store::blobs::BlobStore;
 
 use crate::blocking::{Unfinished, within};
 use crate::checks::{READING_MAX, last_part, whole};
 use crate::environment::PREFIXES;
-use crate::folder;
 use crate::git;
 use crate::inherited;
 use crate::process::{self, Patience, Spec, Stop, StopSignal};
 use crate::redact::Redactor;
 use crate::registry::builtin::GIT_STATUS;
 use crate::shell::wrapped;
+use unstuck_files::folder;
 
 use self::extract::{Facts, Raw, Repository};
 use self::hiding::Hiding;

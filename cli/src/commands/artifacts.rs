@@ -4,9 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use clap_complete::engine::ArgValueCompleter;
-use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_core::Event;
 use unstuck_core::id::StepId;
+use unstuck_files::own_folder::OwnFolder;
 
 use crate::args::Global;
 use crate::error::{Error, Result};

@@ -9,10 +9,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use unstuck_adapters::own_output;
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
-use unstuck_store::regular;
+use unstuck_files::own_output;
+use unstuck_files::regular;
 use unstuck_store::state_dir::Project as Runs;
 
 use crate::error::{Error, Result};

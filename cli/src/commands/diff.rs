@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::ArgValueCompleter;
-use unstuck_adapters::shell::quoted;
 use unstuck_adapters::snapshot::{
     Change, ChangeKind, DiffOptions, Loss, Lost, Reason, Snapshot, Snapshots, Unseen,
 };
@@ -12,6 +11,7 @@ use unstuck_core::Event;
 use unstuck_core::diffstat::{ChangedFile, Diffstat};
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::Seq;
+use unstuck_core::text::shell::quoted;
 use unstuck_replay::{gaps, seen};
 use unstuck_runner::snapshots;
 use unstuck_store::state_dir::Project as Runs;

@@ -7,17 +7,17 @@ use std::{fs, io};
 
 use serde::Serialize;
 use unstuck_adapters::branch;
-use unstuck_adapters::shell::quoted;
 use unstuck_adapters::snapshot::{self, Options, Snapshots};
 use unstuck_adapters::worktree::{self, Branch, Part};
 use unstuck_adapters::{inherited, process};
-use unstuck_core::error::with_causes;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Digest, RunId};
+use unstuck_core::text::shell::quoted;
+use unstuck_files::error::with_causes;
+use unstuck_files::hint;
 use unstuck_replay::Story;
 use unstuck_runner::machine::mark_of;
 use unstuck_store::exchange;
-use unstuck_store::hint;
 use unstuck_store::lease::{Lease, Liveness};
 use unstuck_store::opening::OpenError;
 use unstuck_store::state_dir::Project as Runs;
@@ -299,7 +299,7 @@ fn state_folder(folder: &Path) -> Finding {
         let mend = "make it writable, or name another one: export XDG_STATE_HOME=DIR";
         return Finding::bad("state", format!("{place} cannot be written to"), mend);
     }
-    match unstuck_store::system::free_bytes(there) {
+    match unstuck_files::system::free_bytes(there) {
         Ok(free) if free < FREE_MIN => Finding::weak(
             "state",
             format!("{place} is on a disk with {} left", gc::bytes(free)),

@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use unstuck_adapters::output_file::{Existing, OutputFile};
-use unstuck_core::error::with_causes;
 use unstuck_core::id::Seq;
+use unstuck_files::error::with_causes;
+use unstuck_files::hint;
+use unstuck_files::output_file::{Existing, OutputFile};
 use unstuck_store::event_store::ReadError;
+use unstuck_store::exchange;
 use unstuck_store::opening::PUT_BACK;
 use unstuck_store::run_log::RunLog;
-use unstuck_store::{exchange, hint};
 
 use crate::args::Global;
 use crate::driving;

@@ -8,11 +8,11 @@ use std::time::{Duration, SystemTime};
 
 use clap_complete::engine::ArgValueCompleter;
 use unstuck_adapters::snapshot::Snapshots;
-use unstuck_core::error::with_causes;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Millis, RunId};
+use unstuck_files::error::with_causes;
+use unstuck_files::hint;
 use unstuck_runner::baselines;
-use unstuck_store::hint;
 use unstuck_store::lease::{AcquireError, Lease};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;

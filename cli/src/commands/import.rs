@@ -5,9 +5,9 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use unstuck_core::error::with_causes;
 use unstuck_core::id::{RunId, Seq};
 use unstuck_core::{Event, Fact, Observation};
+use unstuck_files::error::with_causes;
 use unstuck_store::event_store::EventStore as _;
 use unstuck_store::exchange;
 use unstuck_store::opening::OpenError;

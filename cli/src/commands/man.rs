@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
-use unstuck_adapters::output_file::{self, Existing};
+use unstuck_files::output_file::{self, Existing};
 
 use crate::error::{Error, Result};
 use crate::exit;

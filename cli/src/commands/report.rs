@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::output_file::{self, Existing};
+use unstuck_files::output_file::{self, Existing};
 
 use super::diff;
 use crate::args::Global;

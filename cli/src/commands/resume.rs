@@ -4,9 +4,9 @@ use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
-use unstuck_adapters::shell::quoted;
 use unstuck_core::event::{RunOutcome, RunResumed, RunStarted};
 use unstuck_core::id::{Millis, Seq};
+use unstuck_core::text::shell::quoted;
 use unstuck_core::workflow::{Step, Worker};
 use unstuck_core::{Event, Fact, Observation};
 use unstuck_replay::Story;

@@ -1,7 +1,7 @@
 //! `unstuck` and `unstuck runs`: what ran, and what needs a person first.
 
-use unstuck_core::error::with_causes;
 use unstuck_core::id::{Millis, RunId, Timestamp};
+use unstuck_files::error::with_causes;
 use unstuck_replay::Story;
 
 use crate::args::Global;

@@ -5,12 +5,12 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::ArgValueCompleter;
-use unstuck_adapters::shell::quoted;
 use unstuck_adapters::snapshot::{Git, LeftOut, Loss, Lost, Plan, Restored, Snapshot};
 use unstuck_core::Event;
 use unstuck_core::event::{Fact, Observation, SnapshotMoment};
 use unstuck_core::id::Seq;
 use unstuck_core::snapshot::on_one_line;
+use unstuck_core::text::shell::quoted;
 use unstuck_replay::gaps;
 use unstuck_runner::launch::Asked;
 use unstuck_runner::undoing::{Order, Planned};

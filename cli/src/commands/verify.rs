@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 
 use unstuck_adapters::snapshot;
-use unstuck_core::error::with_causes;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Blob, Digest, Seq};
+use unstuck_files::error::with_causes;
 use unstuck_store::blobs::BlobStore;
 use unstuck_store::event_store::{EventStore as _, ReadError};
 use unstuck_store::exchange;

@@ -5,9 +5,9 @@ use std::io::{self, Read as _};
 
 use unstuck_adapters::snapshot::{DiffOptions, Snapshots};
 use unstuck_core::Event;
-use unstuck_core::error::with_causes;
 use unstuck_core::event::StepEnd;
 use unstuck_core::id::{Blob, Iteration, Seq, StepId};
+use unstuck_files::error::with_causes;
 use unstuck_replay::report::Report;
 use unstuck_replay::{around, describe, diagnosis, kind};
 use unstuck_store::blobs::BlobStore;

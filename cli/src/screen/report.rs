@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use unstuck_adapters::environment::BranchFacts;
-use unstuck_adapters::shell::quoted;
 use unstuck_adapters::workflow_file::{self, Options};
 use unstuck_core::completion::Completion;
 use unstuck_core::diffstat::Diffstat;
@@ -13,6 +12,7 @@ use unstuck_core::id::{Iteration, Seq, StepId};
 use unstuck_core::money::{self, Spent};
 use unstuck_core::spending::Overspent;
 use unstuck_core::state::{Child, StepPhase};
+use unstuck_core::text::shell::quoted;
 use unstuck_core::workflow::{
     Budget, CheckBy, CheckCommand, Convergence, Gate, Step, Weather, Work, Worker, Workflow,
 };

@@ -7,5 +7,6 @@ pub mod json;
 pub mod lines;
 pub mod pattern;
 pub mod plain;
+pub mod shell;
 pub mod stack;
 pub mod undress;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use unstuck_store::system;
+use unstuck_files::system;
 
 use super::job::{Job, interrupt, resume};
 use super::{How, Identity};

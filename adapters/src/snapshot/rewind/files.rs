@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use unstuck_core::id::Digest;
-use unstuck_store::Read;
+use unstuck_files::Read;
 
 use super::{Rewound, Unknown};
 use crate::snapshot::Snapshots;

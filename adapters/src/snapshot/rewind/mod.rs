@@ -7,7 +7,7 @@ mod files;
 mod own;
 mod within;
 
-use unstuck_core::error::with_causes;
+use unstuck_files::error::with_causes;
 
 pub(super) use self::files::{is_setting, without_branches};
 use super::error::Error;

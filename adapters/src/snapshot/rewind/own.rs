@@ -7,7 +7,6 @@ use unstuck_core::snapshot::Standing;
 use super::files::{self, is_in_progress, is_setting};
 use super::{NO_REPOSITORY, Rewound, Unknown, bound, gone, has_objects, told, unknown_state};
 use crate::git::Bound;
-use crate::shell::quoted;
 use crate::snapshot::error::Error;
 use crate::snapshot::folder::{self, as_path};
 use crate::snapshot::inner::{self, GIT};
@@ -18,6 +17,7 @@ use crate::snapshot::repository::is_object_name;
 use crate::snapshot::store::Store;
 use crate::snapshot::tree::{self, Place};
 use crate::snapshot::{Branches, Snapshot, Snapshots};
+use unstuck_core::text::shell::quoted;
 
 /// How a repository stands at a moment, as a snapshot has it.
 struct State {

@@ -6,10 +6,10 @@ use std::path::{Component, Path};
 
 use serde_json::json;
 use unstuck_adapters::import::{self, BYTES_MAX, Imported, Kind, Remark, Source, Wishes, Works};
-use unstuck_adapters::output_file::{self, Existing};
-use unstuck_adapters::shell::quoted;
 use unstuck_adapters::test_command;
 use unstuck_adapters::workflow_file::{Disk, Options};
+use unstuck_core::text::shell::quoted;
+use unstuck_files::output_file::{self, Existing};
 
 use super::Args;
 use crate::args::Global;

@@ -26,7 +26,7 @@ pub fn hold<P: AsRef<Path>>(paths: &[P]) {
 }
 
 /// Returns device and node of all these files.
-pub(crate) fn files() -> Vec<(u64, u64)> {
+pub fn files() -> Vec<(u64, u64)> {
     let held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     let seen: Vec<_> = held.iter().map(folder::look_at).filter_map(io::Result::ok).collect();
     let held = seen.iter().map(|seen| (seen.stamp.device, seen.stamp.node));

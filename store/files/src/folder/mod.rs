@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
-use unstuck_store::Read;
+use crate::Read;
 
 #[cfg(unix)]
 use self::unix as platform;
@@ -21,33 +21,33 @@ use self::unix as platform;
 use self::windows as platform;
 
 pub use platform::is_reached_without_links;
-pub(crate) use platform::{
+pub use platform::{
     Folder, as_bytes, as_path, attributes, has_another_name, is_awaited, let_owner_read, look_at,
     next_content, open_file, own_output, own_output_paths, set_attribute, set_permissions, share_content,
 };
 
 /// What a file is, in the part of a mode that says so; the numbers are those of git and of Unix.
-pub(crate) const TYPE: u32 = 0o170_000;
+pub const TYPE: u32 = 0o170_000;
 /// A folder.
-pub(crate) const FOLDER: u32 = 0o040_000;
+pub const FOLDER: u32 = 0o040_000;
 /// A file, with its permissions.
-pub(crate) const FILE: u32 = 0o100_000;
+pub const FILE: u32 = 0o100_000;
 /// A symbolic link.
-pub(crate) const LINK: u32 = 0o120_000;
+pub const LINK: u32 = 0o120_000;
 
 /// Attributes of a file or folder, by their names.
-pub(crate) type Attributes = BTreeMap<Vec<u8>, Vec<u8>>;
+pub type Attributes = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// The attribute with the access list. Where there is one, the bits of the group in the mode are the most that anybody on the
 /// list has.
-pub(crate) const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
+pub const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
 
 /// The kind of the error where a path leads out of the folder, or through a link, which may. (The one
 /// that Linux answers to such a path where it does the walk itself.)
-pub(crate) const LEADS_OUT: io::ErrorKind = io::ErrorKind::CrossesDevices;
+pub const LEADS_OUT: io::ErrorKind = io::ErrorKind::CrossesDevices;
 
 /// Returns the error of that kind.
-pub(crate) fn leads_out() -> io::Error {
+pub fn leads_out() -> io::Error {
     io::Error::new(LEADS_OUT, "it leads out of the workspace, or through a link")
 }
 
@@ -55,42 +55,44 @@ pub(crate) fn leads_out() -> io::Error {
 ///
 /// The time of the last change of the file's node (`ctime`) cannot be put back by `touch -r`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    pub(crate) device: u64,
-    pub(crate) node: u64,
-    pub(crate) size: u64,
-    /// Nanoseconds since 1970; so is `changed`.
-    pub(crate) modified: i64,
-    pub(crate) changed: i64,
+pub struct Stamp {
+    /// Number of the device.
+    pub device: u64,
+    /// Number of the file on it.
+    pub node: u64,
+    /// In bytes.
+    pub size: u64,
+    /// Last change of the content, in nanoseconds since 1970.
+    pub modified: i64,
+    /// Last change of the content or the attributes, in nanoseconds since 1970.
+    pub changed: i64,
 }
 
 /// Mode and stamp.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub struct Seen {
     /// What it is, and the nine bits of permissions of a file or folder. Bits that give somebody else's rights are not
     /// kept: what is put back belongs to whoever puts it back.
-    pub(crate) mode: u32,
-    pub(crate) stamp: Stamp,
+    pub mode: u32,
+    /// What else the system says.
+    pub stamp: Stamp,
 }
 
 impl Seen {
-    pub(crate) fn is(&self, kind: u32) -> bool {
+    /// Returns whether it is of that type.
+    pub fn is(&self, kind: u32) -> bool {
         self.mode & TYPE == kind
     }
 }
 
 impl Folder {
     /// Opens the folder `path` below this one, and creates what is missing of it.
-    pub(crate) fn make_below(&self, path: &[u8]) -> io::Result<Self> {
+    pub fn make_below(&self, path: &[u8]) -> io::Result<Self> {
         self.make_below_as(path, &|_| None)
     }
 
     /// The same; what is created gets the permissions that are known of its path, and its owner all.
-    pub(crate) fn make_below_as(
-        &self,
-        path: &[u8],
-        permissions: &dyn Fn(&[u8]) -> Option<u32>,
-    ) -> io::Result<Self> {
+    pub fn make_below_as(&self, path: &[u8], permissions: &dyn Fn(&[u8]) -> Option<u32>) -> io::Result<Self> {
         let (mut at, mut below) = (self.try_clone()?, Vec::new());
         for name in steps(path) {
             below = join(&below, name);
@@ -109,7 +111,7 @@ impl Folder {
     }
 
     /// Reads a regular file of at most `size_max` bytes. A link or a folder with its name is no such file.
-    pub(crate) fn read_small(&self, name: &[u8], size_max: u64) -> Read<Vec<u8>> {
+    pub fn read_small(&self, name: &[u8], size_max: u64) -> Read<Vec<u8>> {
         let seen = Read::from_io(self.look(name));
         seen.and_then(|seen| if seen.is(FILE) { Read::from_io(self.open_file(name)) } else { Read::Absent })
             .and_then(|file| read_small(file, size_max))
@@ -117,7 +119,7 @@ impl Folder {
 }
 
 /// Reads a file if it is a regular one, and of at most `size_max` bytes.
-pub(crate) fn read_small(mut file: File, size_max: u64) -> Read<Vec<u8>> {
+pub fn read_small(mut file: File, size_max: u64) -> Read<Vec<u8>> {
     Read::from_io(look_at(&file)).and_then(|seen| {
         if !seen.is(FILE) {
             return Read::Absent;
@@ -142,7 +144,7 @@ fn steps(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Splits a path into its folder and its name.
-pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+pub fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match memchr::memrchr(b'/', path) {
         Some(at) => (&path[..at], &path[at + 1..]),
         None => (&[], path),
@@ -150,23 +152,23 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Returns the path of something in a folder.
-pub(crate) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
+pub fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
     if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() }
 }
 
 /// Says whether `path` is `folder` or below it.
-pub(crate) fn is_within(path: &[u8], folder: &[u8]) -> bool {
+pub fn is_within(path: &[u8], folder: &[u8]) -> bool {
     folder.is_empty()
         || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
 /// Says whether a mode is of something whose content is kept.
-pub(crate) fn has_content(mode: u32) -> bool {
+pub fn has_content(mode: u32) -> bool {
     matches!(mode & TYPE, FILE | LINK)
 }
 
 /// Says whether a mode is of a folder.
-pub(crate) fn is_folder(mode: u32) -> bool {
+pub fn is_folder(mode: u32) -> bool {
     mode & TYPE == FOLDER
 }
 

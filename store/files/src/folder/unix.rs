@@ -35,20 +35,21 @@ const FILE_FLAGS: OFlags = OFlags::RDONLY
 
 /// An open folder.
 #[derive(Debug)]
-pub(crate) struct Folder(OwnedFd);
+pub struct Folder(OwnedFd);
 
 impl Folder {
     /// Opens the folder at `path`, which may be reached through links but is none.
-    pub(crate) fn root(path: &Path) -> io::Result<Self> {
+    pub fn root(path: &Path) -> io::Result<Self> {
         Ok(Self(openat(CWD, path, FOLDER_FLAGS | OFlags::NOFOLLOW, Mode::empty())?))
     }
 
-    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+    /// Opens it once more.
+    pub fn try_clone(&self) -> io::Result<Self> {
         self.0.try_clone().map(Self)
     }
 
     /// Opens a folder in this one.
-    pub(crate) fn open(&self, name: &[u8]) -> io::Result<Self> {
+    pub fn open(&self, name: &[u8]) -> io::Result<Self> {
         let opened = openat(&self.0, name, FOLDER_FLAGS | OFlags::NOFOLLOW, Mode::empty());
         opened.map(Self).map_err(|error| match error {
             // Opening a link as a folder fails like opening a file as one: tell them apart.
@@ -60,7 +61,7 @@ impl Folder {
     /// Opens the folder that `path` names below this one; an empty path names this one.
     ///
     /// In one call where the kernel does the walk, step by step where it cannot.
-    pub(crate) fn open_below(&self, path: &[u8]) -> io::Result<Self> {
+    pub fn open_below(&self, path: &[u8]) -> io::Result<Self> {
         match self.jump_below(path) {
             Err(Errno::LOOP | Errno::XDEV) => Err(leads_out()),
             // A kernel before 5.6, and what sandboxes say instead. To what it does not understand or
@@ -91,19 +92,19 @@ impl Folder {
     }
 
     /// Opens a file for reading.
-    pub(crate) fn open_file(&self, name: &[u8]) -> io::Result<File> {
+    pub fn open_file(&self, name: &[u8]) -> io::Result<File> {
         Ok(File::from(openat(&self.0, name, FILE_FLAGS, Mode::empty())?))
     }
 
     /// Looks at something in the folder.
-    pub(crate) fn look(&self, name: &[u8]) -> io::Result<Seen> {
+    pub fn look(&self, name: &[u8]) -> io::Result<Seen> {
         Ok(seen(&statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
     /// Returns when something in the folder was made, in nanoseconds since 1970, where the system tells. A folder that is
     /// made anew may get the node of the one before.
     #[cfg(target_os = "linux")]
-    pub(crate) fn born(&self, name: &[u8]) -> Option<i64> {
+    pub fn born(&self, name: &[u8]) -> Option<i64> {
         use rustix::fs::{StatxFlags, statx};
         let seen = statx(&self.0, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?;
         let is_known = StatxFlags::from_bits_retain(seen.stx_mask).contains(StatxFlags::BTIME);
@@ -112,40 +113,40 @@ impl Folder {
 
     /// Returns when something in the folder was made, in nanoseconds since 1970.
     #[cfg(target_vendor = "apple")]
-    pub(crate) fn born(&self, name: &[u8]) -> Option<i64> {
+    pub fn born(&self, name: &[u8]) -> Option<i64> {
         let stat = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         Some(nanoseconds(stat.st_birthtime, stat.st_birthtime_nsec))
     }
 
     /// Returns when something in the folder was made: nobody knows.
     #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-    pub(crate) fn born(&self, _name: &[u8]) -> Option<i64> {
+    pub fn born(&self, _name: &[u8]) -> Option<i64> {
         None
     }
 
     /// Sets the permissions of the folder itself, and what else its mode says.
     #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
-    pub(crate) fn set_permissions(&self, mode: u32) -> io::Result<()> {
+    pub fn set_permissions(&self, mode: u32) -> io::Result<()> {
         Ok(fchmod(&self.0, Mode::from_raw_mode((mode & 0o7777) as RawMode))?)
     }
 
     /// As [`attributes`], of the folder itself.
-    pub(crate) fn attributes(&self) -> io::Result<Option<Attributes>> {
+    pub fn attributes(&self) -> io::Result<Option<Attributes>> {
         attributes_of(self.0.as_fd())
     }
 
     /// As [`set_attribute`], of the folder itself.
-    pub(crate) fn set_attribute(&self, name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
+    pub fn set_attribute(&self, name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
         set_attribute_of(self.0.as_fd(), name, value)
     }
 
     /// Lets its owner read something in this folder, where the bits that allow that are missing. Returns whether they were.
-    pub(crate) fn let_owner_read(&self, name: &[u8]) -> io::Result<bool> {
+    pub fn let_owner_read(&self, name: &[u8]) -> io::Result<bool> {
         let_read(self.0.as_fd(), name)
     }
 
     /// Returns the names in the folder, in no order.
-    pub(crate) fn names(&self) -> io::Result<Vec<Vec<u8>>> {
+    pub fn names(&self) -> io::Result<Vec<Vec<u8>>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.0)? {
             let entry = entry?;
@@ -158,12 +159,12 @@ impl Folder {
     }
 
     /// Returns where a link leads.
-    pub(crate) fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
+    pub fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
         Ok(readlinkat(&self.0, name, Vec::new())?.into_bytes())
     }
 
     /// Creates a folder in this one if it is not there.
-    pub(crate) fn make(&self, name: &[u8]) -> io::Result<()> {
+    pub fn make(&self, name: &[u8]) -> io::Result<()> {
         match mkdirat(&self.0, name, Mode::from_raw_mode(0o777)) {
             Err(Errno::EXIST) => Ok(()),
             made => Ok(made?),
@@ -171,12 +172,12 @@ impl Folder {
     }
 
     /// Creates a file, for its owner only, under a name that nothing has.
-    pub(crate) fn create(&self, name: &[u8]) -> io::Result<File> {
+    pub fn create(&self, name: &[u8]) -> io::Result<File> {
         self.create_as(name, 0o600)
     }
 
     /// Creates a file with the permissions that new files have, under a name that nothing has.
-    pub(crate) fn create_for_all(&self, name: &[u8]) -> io::Result<File> {
+    pub fn create_for_all(&self, name: &[u8]) -> io::Result<File> {
         self.create_as(name, 0o666)
     }
 
@@ -186,55 +187,55 @@ impl Folder {
     }
 
     /// Creates a folder under a name that nothing has.
-    pub(crate) fn make_new(&self, name: &[u8]) -> io::Result<()> {
+    pub fn make_new(&self, name: &[u8]) -> io::Result<()> {
         Ok(mkdirat(&self.0, name, Mode::from_raw_mode(0o777))?)
     }
 
     /// Looks at the folder itself.
-    pub(crate) fn seen(&self) -> io::Result<Seen> {
+    pub fn seen(&self) -> io::Result<Seen> {
         Ok(seen(&fstat(&self.0)?))
     }
 
     /// Creates a symbolic link.
-    pub(crate) fn make_link(&self, name: &[u8], target: &[u8]) -> io::Result<()> {
+    pub fn make_link(&self, name: &[u8], target: &[u8]) -> io::Result<()> {
         Ok(symlinkat(target, &self.0, name)?)
     }
 
     /// Gives a file in this folder the same name in another one, too.
-    pub(crate) fn share(&self, name: &[u8], with: &Self) -> io::Result<()> {
+    pub fn share(&self, name: &[u8], with: &Self) -> io::Result<()> {
         Ok(linkat(&self.0, name, &with.0, name, AtFlags::empty())?)
     }
 
     /// Renames something in the folder; a file that has the new name is replaced.
-    pub(crate) fn rename(&self, name: &[u8], to: &[u8]) -> io::Result<()> {
+    pub fn rename(&self, name: &[u8], to: &[u8]) -> io::Result<()> {
         Ok(renameat(&self.0, name, &self.0, to)?)
     }
 
     /// Lets two names change places in one step, where the system can do that.
     #[cfg(target_os = "linux")]
-    pub(crate) fn exchange(&self, one: &[u8], other: &[u8]) -> io::Result<()> {
+    pub fn exchange(&self, one: &[u8], other: &[u8]) -> io::Result<()> {
         use rustix::fs::{RenameFlags, renameat_with};
         Ok(renameat_with(&self.0, one, &self.0, other, RenameFlags::EXCHANGE)?)
     }
 
     /// Lets two names change places in one step, where the system can do that.
     #[cfg(not(target_os = "linux"))]
-    pub(crate) fn exchange(&self, _one: &[u8], _other: &[u8]) -> io::Result<()> {
+    pub fn exchange(&self, _one: &[u8], _other: &[u8]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Removes a file or link.
-    pub(crate) fn remove_file(&self, name: &[u8]) -> io::Result<()> {
+    pub fn remove_file(&self, name: &[u8]) -> io::Result<()> {
         Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
     /// Removes an empty folder.
-    pub(crate) fn remove_folder(&self, name: &[u8]) -> io::Result<()> {
+    pub fn remove_folder(&self, name: &[u8]) -> io::Result<()> {
         Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
     /// What the superuser makes belongs to whoever a folder belongs to.
-    pub(crate) fn own_like(&self, like: &Self, name: &[u8]) -> io::Result<()> {
+    pub fn own_like(&self, like: &Self, name: &[u8]) -> io::Result<()> {
         if !geteuid().is_root() {
             return Ok(());
         }
@@ -246,7 +247,7 @@ impl Folder {
     }
 
     /// Says whether an open file belongs to the same user and group as what has a name in the folder.
-    pub(crate) fn is_owned_like(&self, file: &File, name: &[u8]) -> io::Result<bool> {
+    pub fn is_owned_like(&self, file: &File, name: &[u8]) -> io::Result<bool> {
         let (one, other) = (fstat(file)?, statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?);
         Ok((one.st_uid, one.st_gid) == (other.st_uid, other.st_gid))
     }
@@ -257,7 +258,7 @@ impl Folder {
         clippy::unnecessary_fallible_conversions,
         reason = "the widths differ between systems"
     )]
-    pub(crate) fn set_modified(&self, time: i64) -> io::Result<()> {
+    pub fn set_modified(&self, time: i64) -> io::Result<()> {
         const SECOND: i64 = 1_000_000_000;
         let time = Timespec { tv_sec: time.div_euclid(SECOND) as _, tv_nsec: time.rem_euclid(SECOND) as _ };
         Ok(futimens(&self.0, &Timestamps { last_access: time, last_modification: time })?)
@@ -280,7 +281,7 @@ pub fn is_reached_without_links(_path: &Path) -> bool {
 }
 
 /// Lets its owner read what is at a path, where the bits that allow that are missing. Returns whether they were.
-pub(crate) fn let_owner_read(path: &Path) -> io::Result<bool> {
+pub fn let_owner_read(path: &Path) -> io::Result<bool> {
     let_read(CWD, path.as_os_str().as_bytes())
 }
 
@@ -320,17 +321,17 @@ fn change_mode(folder: BorrowedFd<'_>, name: &[u8], mode: u32) -> io::Result<()>
 }
 
 /// Opens a file for reading, which may be reached through links but is none.
-pub(crate) fn open_file(path: &Path) -> io::Result<File> {
+pub fn open_file(path: &Path) -> io::Result<File> {
     Ok(File::from(openat(CWD, path, FILE_FLAGS, Mode::empty())?))
 }
 
 /// Says whether a file has another name, so that it stays when this one is removed.
-pub(crate) fn has_another_name(metadata: &Metadata) -> bool {
+pub fn has_another_name(metadata: &Metadata) -> bool {
     std::os::unix::fs::MetadataExt::nlink(metadata) > 1
 }
 
 /// Says whether somebody waits at a pipe for another one to write into it. Whoever does finds the end of the pipe then.
-pub(crate) fn is_awaited(path: &Path) -> bool {
+pub fn is_awaited(path: &Path) -> bool {
     let is_pipe = statat(CWD, path, AtFlags::empty())
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -339,12 +340,12 @@ pub(crate) fn is_awaited(path: &Path) -> bool {
 
 /// Returns the attributes of an open file that are its user's or say who may do what with it. `None` where that cannot be known
 /// here.
-pub(crate) fn attributes(file: &File) -> io::Result<Option<Attributes>> {
+pub fn attributes(file: &File) -> io::Result<Option<Attributes>> {
     attributes_of(file.as_fd())
 }
 
 /// Sets an attribute of an open file, or removes it.
-pub(crate) fn set_attribute(file: &File, name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
+pub fn set_attribute(file: &File, name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
     set_attribute_of(file.as_fd(), name, value)
 }
 
@@ -399,13 +400,13 @@ fn set_attribute_of(_of: BorrowedFd<'_>, _name: &[u8], value: Option<&[u8]>) -> 
 }
 
 /// Looks at an open file.
-pub(crate) fn look_at(file: &File) -> io::Result<Seen> {
+pub fn look_at(file: &File) -> io::Result<Seen> {
     Ok(seen(&fstat(file)?))
 }
 
 /// Sets the permissions, and what else the mode says.
 #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
-pub(crate) fn set_permissions(file: &File, mode: u32) -> io::Result<()> {
+pub fn set_permissions(file: &File, mode: u32) -> io::Result<()> {
     Ok(fchmod(file, Mode::from_raw_mode((mode & 0o7777) as RawMode))?)
 }
 
@@ -433,13 +434,13 @@ fn nanoseconds(seconds: i64, rest: i64) -> i64 {
 }
 
 /// Returns device and node of the files that this process writes its standard output and error to, where those are files.
-pub(crate) fn own_output() -> Vec<(u64, u64)> {
+pub fn own_output() -> Vec<(u64, u64)> {
     let seen = [fstat(io::stdout()), fstat(io::stderr())].into_iter().flatten().map(|stat| seen(&stat));
     seen.filter(|seen| seen.is(FILE)).map(|seen| (seen.stamp.device, seen.stamp.node)).collect()
 }
 
 /// Returns the paths of those files, as far as the system tells.
-pub(crate) fn own_output_paths() -> Vec<PathBuf> {
+pub fn own_output_paths() -> Vec<PathBuf> {
     let (out, err) = (io::stdout(), io::stderr());
     let is_file = |at: &BorrowedFd<'_>| fstat(at).is_ok_and(|stat| seen(&stat).is(FILE));
     [out.as_fd(), err.as_fd()].into_iter().filter(is_file).filter_map(path_of).collect()
@@ -458,20 +459,20 @@ fn path_of(file: BorrowedFd<'_>) -> Option<PathBuf> {
 
 /// Lets a file have the content of another one without a copy of it, where the file system can do that.
 #[cfg(target_os = "linux")]
-pub(crate) fn share_content(from: &File, to: &File) -> io::Result<()> {
+pub fn share_content(from: &File, to: &File) -> io::Result<()> {
     Ok(rustix::fs::ioctl_ficlone(to, from)?)
 }
 
 /// Lets a file have the content of another one without a copy of it, where the file system can do that.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn share_content(_from: &File, _to: &File) -> io::Result<()> {
+pub fn share_content(_from: &File, _to: &File) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Returns from where to where there is content in a file at or behind a place; `None` where nothing comes but a hole. Where the
 /// system does not tell, all of it is content.
 #[cfg(any(target_os = "linux", target_vendor = "apple", target_os = "freebsd"))]
-pub(crate) fn next_content(file: &File, from: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
+pub fn next_content(file: &File, from: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
     use rustix::fs::{SeekFrom, seek};
     match seek(file, SeekFrom::Data(from)) {
         Ok(begin) => {
@@ -486,16 +487,16 @@ pub(crate) fn next_content(file: &File, from: u64, size: u64) -> io::Result<Opti
 
 /// Returns from where to where there is content in a file at or behind a place: the system does not tell.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple", target_os = "freebsd")))]
-pub(crate) fn next_content(file: &File, from: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
+pub fn next_content(file: &File, from: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
     all_content(file, from, size)
 }
 
 /// Returns a path as bytes with slashes.
-pub(crate) fn as_bytes(path: &Path) -> Cow<'_, [u8]> {
+pub fn as_bytes(path: &Path) -> Cow<'_, [u8]> {
     path.as_os_str().as_bytes().into()
 }
 
 /// Returns the path that bytes with slashes name.
-pub(crate) fn as_path(bytes: &[u8]) -> Cow<'_, Path> {
+pub fn as_path(bytes: &[u8]) -> Cow<'_, Path> {
     Path::new(OsStr::from_bytes(bytes)).into()
 }

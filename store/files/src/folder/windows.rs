@@ -11,7 +11,7 @@ use std::os::windows::io::AsRawHandle as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use unstuck_store::system;
+use crate::system;
 use windows_sys::Win32::Storage::FileSystem::{
     FILE_BASIC_INFO, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_LIST_DIRECTORY,
     FILE_READ_ATTRIBUTES, FILE_SHARE_READ, FILE_SHARE_WRITE, FILE_WRITE_ATTRIBUTES, FileBasicInfo,
@@ -27,14 +27,14 @@ const FOLDER_PERMISSIONS: u32 = 0o755;
 
 /// An open folder.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub struct Folder {
     path: PathBuf,
     pin: File,
 }
 
 impl Folder {
     /// Opens the folder at `path`, which may be reached through links but is none.
-    pub(crate) fn root(path: &Path) -> io::Result<Self> {
+    pub fn root(path: &Path) -> io::Result<Self> {
         let pin = options(FILE_LIST_DIRECTORY).share_mode(FILE_SHARE_READ | FILE_SHARE_WRITE).open(path)?;
         match look_at(&pin)?.mode & TYPE {
             FOLDER => Ok(Self { path: path.to_owned(), pin }),
@@ -43,68 +43,69 @@ impl Folder {
         }
     }
 
-    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+    /// Opens it once more.
+    pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self { path: self.path.clone(), pin: self.pin.try_clone()? })
     }
 
     /// Opens a folder in this one.
-    pub(crate) fn open(&self, name: &[u8]) -> io::Result<Self> {
+    pub fn open(&self, name: &[u8]) -> io::Result<Self> {
         if name == b"." { self.try_clone() } else { Self::root(&self.path_of(name)?) }
     }
 
     /// Opens the folder that `path` names below this one; an empty path names this one.
-    pub(crate) fn open_below(&self, path: &[u8]) -> io::Result<Self> {
+    pub fn open_below(&self, path: &[u8]) -> io::Result<Self> {
         steps(path).try_fold(self.try_clone()?, |folder, name| folder.open(name))
     }
 
     /// Opens a file for reading.
-    pub(crate) fn open_file(&self, name: &[u8]) -> io::Result<File> {
+    pub fn open_file(&self, name: &[u8]) -> io::Result<File> {
         open_file(&self.path_of(name)?)
     }
 
     /// Looks at something in the folder.
-    pub(crate) fn look(&self, name: &[u8]) -> io::Result<Seen> {
+    pub fn look(&self, name: &[u8]) -> io::Result<Seen> {
         look_at(&options(FILE_READ_ATTRIBUTES).open(self.path_of(name)?)?)
     }
 
     /// Returns when something in the folder was made, in nanoseconds since 1970.
-    pub(crate) fn born(&self, name: &[u8]) -> Option<i64> {
+    pub fn born(&self, name: &[u8]) -> Option<i64> {
         let made = fs::symlink_metadata(self.path_of(name).ok()?).ok()?.created().ok()?;
         i64::try_from(made.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos()).ok()
     }
 
     /// Does nothing: permissions of the system are of another kind.
-    pub(crate) fn set_permissions(&self, _mode: u32) -> io::Result<()> {
+    pub fn set_permissions(&self, _mode: u32) -> io::Result<()> {
         Ok(())
     }
 
     /// Does nothing: permissions of the system are of another kind.
-    pub(crate) fn let_owner_read(&self, _name: &[u8]) -> io::Result<bool> {
+    pub fn let_owner_read(&self, _name: &[u8]) -> io::Result<bool> {
         Ok(false)
     }
 
     /// Returns no attributes of the folder itself, since the system has others.
-    pub(crate) fn attributes(&self) -> io::Result<Option<Attributes>> {
+    pub fn attributes(&self) -> io::Result<Option<Attributes>> {
         Ok(None)
     }
 
     /// Sets an attribute of the folder itself, which cannot be done, or removes it.
-    pub(crate) fn set_attribute(&self, _name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
+    pub fn set_attribute(&self, _name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
         value.map_or(Ok(()), |_| Err(io::ErrorKind::Unsupported.into()))
     }
 
     /// Returns the names in the folder, in no order.
-    pub(crate) fn names(&self) -> io::Result<Vec<Vec<u8>>> {
+    pub fn names(&self) -> io::Result<Vec<Vec<u8>>> {
         fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name().into_encoded_bytes())).collect()
     }
 
     /// Returns where a link leads.
-    pub(crate) fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
+    pub fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
         Ok(as_bytes(&fs::read_link(self.path_of(name)?)?).into_owned())
     }
 
     /// Creates a folder in this one if it is not there.
-    pub(crate) fn make(&self, name: &[u8]) -> io::Result<()> {
+    pub fn make(&self, name: &[u8]) -> io::Result<()> {
         match fs::create_dir(self.path_of(name)?) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             made => made,
@@ -112,47 +113,47 @@ impl Folder {
     }
 
     /// Creates a file under a name that nothing has.
-    pub(crate) fn create(&self, name: &[u8]) -> io::Result<File> {
+    pub fn create(&self, name: &[u8]) -> io::Result<File> {
         File::create_new(self.path_of(name)?)
     }
 
     /// Creates a file under a name that nothing has.
-    pub(crate) fn create_for_all(&self, name: &[u8]) -> io::Result<File> {
+    pub fn create_for_all(&self, name: &[u8]) -> io::Result<File> {
         self.create(name)
     }
 
     /// Creates a folder under a name that nothing has.
-    pub(crate) fn make_new(&self, name: &[u8]) -> io::Result<()> {
+    pub fn make_new(&self, name: &[u8]) -> io::Result<()> {
         fs::create_dir(self.path_of(name)?)
     }
 
     /// Looks at the folder itself.
-    pub(crate) fn seen(&self) -> io::Result<Seen> {
+    pub fn seen(&self) -> io::Result<Seen> {
         look_at(&self.pin)
     }
 
     /// Lets two names change places in one step, which this system cannot.
-    pub(crate) fn exchange(&self, _one: &[u8], _other: &[u8]) -> io::Result<()> {
+    pub fn exchange(&self, _one: &[u8], _other: &[u8]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Creates a symbolic link.
-    pub(crate) fn make_link(&self, name: &[u8], target: &[u8]) -> io::Result<()> {
+    pub fn make_link(&self, name: &[u8], target: &[u8]) -> io::Result<()> {
         link(&as_path(target), &self.path_of(name)?)
     }
 
     /// Gives a file in this folder the same name in another one, too.
-    pub(crate) fn share(&self, name: &[u8], with: &Self) -> io::Result<()> {
+    pub fn share(&self, name: &[u8], with: &Self) -> io::Result<()> {
         fs::hard_link(self.path_of(name)?, with.path_of(name)?)
     }
 
     /// Renames something in the folder; a file that has the new name is replaced.
-    pub(crate) fn rename(&self, name: &[u8], to: &[u8]) -> io::Result<()> {
+    pub fn rename(&self, name: &[u8], to: &[u8]) -> io::Result<()> {
         fs::rename(self.path_of(name)?, self.path_of(to)?)
     }
 
     /// Removes a file or link.
-    pub(crate) fn remove_file(&self, name: &[u8]) -> io::Result<()> {
+    pub fn remove_file(&self, name: &[u8]) -> io::Result<()> {
         let path = self.path_of(name)?;
         // A link to a folder is a kind of folder here.
         fs::remove_file(&path)
@@ -160,22 +161,22 @@ impl Folder {
     }
 
     /// Removes an empty folder.
-    pub(crate) fn remove_folder(&self, name: &[u8]) -> io::Result<()> {
+    pub fn remove_folder(&self, name: &[u8]) -> io::Result<()> {
         fs::remove_dir(self.path_of(name)?)
     }
 
     /// Says yes: no file runs as whom it belongs to.
-    pub(crate) fn is_owned_like(&self, _file: &File, _name: &[u8]) -> io::Result<bool> {
+    pub fn is_owned_like(&self, _file: &File, _name: &[u8]) -> io::Result<bool> {
         Ok(true)
     }
 
     /// Does nothing: what is made belongs to whoever makes it.
-    pub(crate) fn own_like(&self, _like: &Self, _name: &[u8]) -> io::Result<()> {
+    pub fn own_like(&self, _like: &Self, _name: &[u8]) -> io::Result<()> {
         Ok(())
     }
 
     /// Sets when the folder was changed, in nanoseconds since 1970.
-    pub(crate) fn set_modified(&self, time: i64) -> io::Result<()> {
+    pub fn set_modified(&self, time: i64) -> io::Result<()> {
         let since = Duration::from_nanos(time.unsigned_abs());
         let epoch = SystemTime::UNIX_EPOCH;
         let time = if time < 0 { epoch.checked_sub(since) } else { epoch.checked_add(since) };
@@ -209,33 +210,33 @@ pub fn is_reached_without_links(_path: &Path) -> bool {
 }
 
 /// Opens a file for reading, which may be reached through links but is none.
-pub(crate) fn open_file(path: &Path) -> io::Result<File> {
+pub fn open_file(path: &Path) -> io::Result<File> {
     let file = File::options().read(true).custom_flags(FILE_FLAG_OPEN_REPARSE_POINT).open(path)?;
     if look_at(&file)?.is(LINK) { Err(leads_out()) } else { Ok(file) }
 }
 
 /// Says whether a file has another name, which this system does not report in the metadata.
-pub(crate) fn has_another_name(_metadata: &fs::Metadata) -> bool {
+pub fn has_another_name(_metadata: &fs::Metadata) -> bool {
     false
 }
 
 /// Files that are pipes are not there.
-pub(crate) fn is_awaited(_path: &Path) -> bool {
+pub fn is_awaited(_path: &Path) -> bool {
     false
 }
 
 /// Returns no attributes of an open file, since the system has others.
-pub(crate) fn attributes(_file: &File) -> io::Result<Option<Attributes>> {
+pub fn attributes(_file: &File) -> io::Result<Option<Attributes>> {
     Ok(None)
 }
 
 /// Sets an attribute of an open file, which cannot be done, or removes it.
-pub(crate) fn set_attribute(_file: &File, _name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
+pub fn set_attribute(_file: &File, _name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
     value.map_or(Ok(()), |_| Err(io::ErrorKind::Unsupported.into()))
 }
 
 /// Looks at an open file.
-pub(crate) fn look_at(file: &File) -> io::Result<Seen> {
+pub fn look_at(file: &File) -> io::Result<Seen> {
     let kind = file.metadata()?.file_type();
     let mode = match () {
         () if kind.is_symlink() => LINK,
@@ -249,12 +250,12 @@ pub(crate) fn look_at(file: &File) -> io::Result<Seen> {
 }
 
 /// A file that is being written here cannot be told from others.
-pub(crate) fn own_output() -> Vec<(u64, u64)> {
+pub fn own_output() -> Vec<(u64, u64)> {
     Vec::new()
 }
 
 /// Nor does it have a path.
-pub(crate) fn own_output_paths() -> Vec<PathBuf> {
+pub fn own_output_paths() -> Vec<PathBuf> {
     Vec::new()
 }
 
@@ -276,22 +277,22 @@ fn nanos(time: i64) -> i64 {
 }
 
 /// Does nothing: permissions of the system are of another kind.
-pub(crate) fn let_owner_read(_path: &Path) -> io::Result<bool> {
+pub fn let_owner_read(_path: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
 /// Does nothing: permissions of the system are of another kind.
-pub(crate) fn set_permissions(_file: &File, _mode: u32) -> io::Result<()> {
+pub fn set_permissions(_file: &File, _mode: u32) -> io::Result<()> {
     Ok(())
 }
 
 /// Lets a file have the content of another one without a copy of it, which this system cannot.
-pub(crate) fn share_content(_from: &File, _to: &File) -> io::Result<()> {
+pub fn share_content(_from: &File, _to: &File) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Returns from where to where there is content in a file at or behind a place: all of it.
-pub(crate) fn next_content(file: &File, from: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
+pub fn next_content(file: &File, from: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
     all_content(file, from, size)
 }
 
@@ -302,12 +303,12 @@ fn link(target: &Path, link: &Path) -> io::Result<()> {
 }
 
 /// Returns a path as bytes with slashes.
-pub(crate) fn as_bytes(path: &Path) -> Cow<'_, [u8]> {
+pub fn as_bytes(path: &Path) -> Cow<'_, [u8]> {
     let slashed = |&byte: &u8| if byte == b'\\' { b'/' } else { byte };
     path.as_os_str().as_encoded_bytes().iter().map(slashed).collect()
 }
 
 /// Returns the path that bytes with slashes name.
-pub(crate) fn as_path(bytes: &[u8]) -> Cow<'_, Path> {
+pub fn as_path(bytes: &[u8]) -> Cow<'_, Path> {
     PathBuf::from(String::from_utf8_lossy(bytes).into_owned()).into()
 }

@@ -20,7 +20,7 @@ const READ: [&str; 3] = [".gitignore", ".gitattributes", ".gitmodules"];
 
 /// Returns a pipe that is in the place of a file that git reads in the repository of a folder, and at which somebody waits
 /// right now.
-pub(crate) fn pipe(folder: &Path) -> Option<PathBuf> {
+pub fn pipe(folder: &Path) -> Option<PathBuf> {
     let folder = folder.canonicalize().ok()?;
     let root = folder.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok())?;
     let until = Instant::now() + LOOK;

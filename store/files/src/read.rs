@@ -5,7 +5,7 @@
 
 use std::io;
 
-use unstuck_core::error::with_causes;
+use crate::error::with_causes;
 
 /// The result of looking for a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -22,7 +22,7 @@ pub fn create_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Creates `folder`, for its owner only, in a folder that is there, and makes its name durable.
-pub(crate) fn create_last_folder(folder: &Path) -> io::Result<()> {
+pub fn create_last_folder(folder: &Path) -> io::Result<()> {
     match owner_only(&mut fs::DirBuilder::new()).create(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
         // What is in the way is the trouble, not that it is there.
@@ -58,7 +58,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Returns a name in the folder of `path` that nothing else uses.
-pub(crate) fn temporary_beside(path: &Path) -> PathBuf {
+pub fn temporary_beside(path: &Path) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let name = || {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -76,7 +76,7 @@ pub fn is_unfinished(name: &OsStr) -> bool {
 const TEMPORARY_PREFIX: &str = ".tmp-";
 
 /// Moves `path` to the first free name `<name>.<word>-<n>` beside it and returns that name.
-pub(crate) fn set_aside(path: &Path, word: &str) -> io::Result<PathBuf> {
+pub fn set_aside(path: &Path, word: &str) -> io::Result<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let aside = (1..)
         .map(|n| path.with_file_name(format!("{name}.{word}-{n}")))

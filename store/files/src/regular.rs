@@ -89,7 +89,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Reads what follows so many bytes of a file. An error if that is too large.
-pub(crate) fn rest_of(mut file: File, after: u64) -> io::Result<Vec<u8>> {
+pub fn rest_of(mut file: File, after: u64) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(after))?;
     up_to(LINE_MAX, file)
 }
@@ -106,7 +106,7 @@ pub fn first_line(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Returns the error for what is larger than it may be.
-pub(crate) fn too_long(what: &str) -> io::Error {
+pub fn too_long(what: &str) -> io::Error {
     longer(what, LINE_MAX)
 }
 
@@ -119,7 +119,7 @@ fn longer(what: &str, most: u64) -> io::Error {
 /// # Errors
 ///
 /// What the system says, or what is there instead of a folder.
-pub(crate) fn check_folder(path: &Path) -> io::Result<()> {
+pub fn check_folder(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(seen) if !path.is_dir() => {
             Err(io::Error::other(InTheWay::OfFolder { path: path.to_owned(), is: what(&seen) }))
@@ -145,25 +145,36 @@ fn what(seen: &Metadata) -> &'static str {
 
 /// What is there instead of a file or a folder.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum InTheWay {
+pub enum InTheWay {
+    /// In place of a file.
     #[error("{is} is where a file of Unstuck must be: move it away")]
-    OfFile { is: &'static str },
+    OfFile {
+        /// What it is.
+        is: &'static str,
+    },
     /// It may lie above the folder that was asked for.
     #[error("{} is {is}, and has to be a folder of Unstuck: move it away", path.display())]
-    OfFolder { path: PathBuf, is: &'static str },
+    OfFolder {
+        /// Where it is.
+        path: PathBuf,
+        /// What it is.
+        is: &'static str,
+    },
 }
 
 /// An error of one of several files.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {}", path.display())]
-pub(crate) struct InFile {
-    pub(crate) path: PathBuf,
-    pub(crate) source: io::Error,
+pub struct InFile {
+    /// The file.
+    pub path: PathBuf,
+    /// What the system says.
+    pub source: io::Error,
 }
 
 impl InFile {
     /// Returns the error of this file, or of a folder.
-    pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> Self {
+    pub fn at(path: &Path) -> impl Fn(io::Error) -> Self {
         move |source| Self { path: path.to_owned(), source }
     }
 }

@@ -9,9 +9,6 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::folder::{self, FILE, FOLDER, Folder, LINK, TYPE};
-use crate::shell;
-
-pub use crate::folder::is_reached_without_links;
 
 /// Where a folder of ours is, or is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +59,7 @@ impl OwnFolder {
     }
 
     /// The same of a view, which is made again whenever a run is taken up, and need not survive a loss of power.
-    pub(crate) fn put_view(&self, name: &str, content: &[u8]) -> io::Result<()> {
+    pub fn put_view(&self, name: &str, content: &[u8]) -> io::Result<()> {
         self.put_with(put_view, name.as_ref(), content)
     }
 
@@ -93,7 +90,7 @@ impl OwnFolder {
     }
 
     /// Opens it, and makes what is missing of it.
-    pub(crate) fn make(&self) -> io::Result<Folder> {
+    pub fn make(&self) -> io::Result<Folder> {
         if self.is_all_ours {
             fs::create_dir_all(&self.root).map_err(|error| at(&self.root, error))?;
         }
@@ -101,7 +98,7 @@ impl OwnFolder {
     }
 
     /// Opens it. What is missing is an error of that kind.
-    pub(crate) fn open(&self) -> io::Result<Folder> {
+    pub fn open(&self) -> io::Result<Folder> {
         self.reach(|root, below| root.open_below(below))
     }
 
@@ -139,8 +136,7 @@ impl OwnFolder {
                 Ok(_) => "is no folder, and one of Unstuck must be there",
                 Err(_) => break,
             };
-            let away = shell::quoted(&path.to_string_lossy());
-            let why = format!("{} {what}; what takes it away: rm {away}", path.display());
+            let why = format!("{} {what}; remove it first", path.display());
             return io::Error::new(error.kind(), why);
         }
         at(&self.path(), error)
@@ -152,7 +148,7 @@ fn at(path: &Path, error: io::Error) -> io::Error {
 }
 
 /// Puts a file in its place in an open folder. Whatever else has that name, but for a folder, is replaced.
-pub(crate) fn put(folder: &Folder, name: &[u8], content: &[u8]) -> io::Result<()> {
+pub fn put(folder: &Folder, name: &[u8], content: &[u8]) -> io::Result<()> {
     let (temporary, written) = write_beside(folder, content)?;
     place(folder, &temporary, name, written)
 }
@@ -180,7 +176,7 @@ fn write_beside(folder: &Folder, content: &[u8]) -> io::Result<(Vec<u8>, io::Res
 }
 
 /// Gives what was made under another name its own, if it was made; else nothing of it is left.
-pub(crate) fn place(folder: &Folder, made: &[u8], name: &[u8], result: io::Result<()>) -> io::Result<()> {
+pub fn place(folder: &Folder, made: &[u8], name: &[u8], result: io::Result<()>) -> io::Result<()> {
     let placed = result.and_then(|()| folder.rename(made, name));
     if placed.is_err() {
         let _best_effort = folder.remove_file(made);
@@ -189,12 +185,12 @@ pub(crate) fn place(folder: &Folder, made: &[u8], name: &[u8], result: io::Resul
 }
 
 /// Removes something with all that is in it. No link is followed.
-pub(crate) fn remove(folder: &Folder, name: &[u8]) -> io::Result<()> {
+pub fn remove(folder: &Folder, name: &[u8]) -> io::Result<()> {
     remove_unless(folder, name, &|| false, 0)
 }
 
 /// The same, unless somebody stops it.
-pub(crate) fn remove_unless(
+pub fn remove_unless(
     folder: &Folder,
     name: &[u8],
     is_stopped: &dyn Fn() -> bool,
@@ -221,12 +217,12 @@ pub(crate) fn remove_unless(
 }
 
 /// Creates a file under a name that nothing has.
-pub(crate) fn create_beside(folder: &Folder) -> io::Result<(Vec<u8>, File)> {
+pub fn create_beside(folder: &Folder) -> io::Result<(Vec<u8>, File)> {
     make_beside(|name| folder.create_for_all(name))
 }
 
 /// Makes something under a name that nothing has and nobody can guess.
-pub(crate) fn make_beside<T>(mut make: impl FnMut(&[u8]) -> io::Result<T>) -> io::Result<(Vec<u8>, T)> {
+pub fn make_beside<T>(mut make: impl FnMut(&[u8]) -> io::Result<T>) -> io::Result<(Vec<u8>, T)> {
     const TRIES: u32 = 100;
     let mut tried = 0;
     loop {
@@ -242,7 +238,7 @@ const PREFIX: &str = ".unstuck-";
 const SUFFIX: &str = ".tmp";
 
 /// Says whether a name is one that something has only until it is whole.
-pub(crate) fn is_temporary(name: &[u8]) -> bool {
+pub fn is_temporary(name: &[u8]) -> bool {
     name.starts_with(PREFIX.as_bytes()) && name.ends_with(SUFFIX.as_bytes())
 }
 
@@ -295,10 +291,10 @@ mod tests {
         const LINK: &str = "is a link, and nothing is read or written through one";
         const OTHER: &str = "is no folder, and one of Unstuck must be there";
         for (script, expected) in [
-            ("ln -s .. ctx", format!("ctx {LINK}; what takes it away: rm ctx")),
-            ("mkdir ctx; ln -s ../.. ctx/s", format!("ctx/s {LINK}; what takes it away: rm ctx/s")),
-            ("mkfifo ctx", format!("ctx {OTHER}; what takes it away: rm ctx")),
-            ("mkdir ctx; echo x >ctx/s", format!("ctx/s {OTHER}; what takes it away: rm ctx/s")),
+            ("ln -s .. ctx", format!("ctx {LINK}; remove it first")),
+            ("mkdir ctx; ln -s ../.. ctx/s", format!("ctx/s {LINK}; remove it first")),
+            ("mkfifo ctx", format!("ctx {OTHER}; remove it first")),
+            ("mkdir ctx; echo x >ctx/s", format!("ctx/s {OTHER}; remove it first")),
             ("mkdir -p ctx/s/f.json", "ctx/s/f.json: Is a directory (os error 21)".to_owned()),
         ] {
             assert_eq!(put_after(script), (Err(expected), "mine".to_owned()), "{script}");
