@@ -522,12 +522,6 @@ mod unknown_keys {
         a_typo_in_a_feature_that_is_not_run_is_found: top("sentinel: {enabled: false, telemetri: {}}") => expect![[r#"
             flow.yaml:4:28: sentinel.telemetri: unknown key; did you mean "telemetry"?
         "#]];
-        a_marker_is_no_key: checked("worker: CUSTOM\ninstructions: x\ncapabilities: [READ]\nmarker: DONE") => expect![[r#"
-            flow.yaml:14:7: steps.a.completion_check.marker: unknown key; markers are fixed words; see docs/decisions.md
-        "#]];
-        an_empty_marker_is_an_error_too: checked("worker: CUSTOM\ninstructions: x\ncapabilities: [READ]\nmarker: \"\"") => expect![[r#"
-            flow.yaml:14:7: steps.a.completion_check.marker: unknown key; markers are fixed words; see docs/decisions.md
-        "#]];
         odd_names_are_quoted_in_suggestions_too: steps(&format!("a: {{{GOOD}, outputs: [{{name: \"s\\nrted\", path: x}}]}}\nb: {{{GOOD}, depends_on: [a], inputs: [{{from: a, artifact: sorted}}]}}")) => expect![[r#"
             flow.yaml:5:79: steps.a.outputs[0].name: found "s\nrted": the character '\n'; expected a name without slashes
             flow.yaml:6:108: steps.b.inputs[0].artifact: step "a" never produces "sorted"; did you mean "s\nrted"?

@@ -49,7 +49,6 @@ pub mod iteration_summary;
 mod json_text;
 pub mod moment;
 pub mod money;
-pub mod nearest;
 pub mod plural;
 pub mod prompt;
 pub mod question;

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use unstuck_core::id::{Millis, StepId};
 use unstuck_core::money;
-use unstuck_core::nearest::is_near;
 use unstuck_core::template;
 use unstuck_core::workflow::{Baseline, CheckBy, Convergence, Gate, Step, Workflow};
 
@@ -280,6 +279,12 @@ fn nearest_key(parts: &[&str], place: usize, known: &[String]) -> Option<String>
     let (_, length, name) = candidates.min_by_key(|(distance, ..)| *distance)?;
     let (before, after) = (&parts[..place], &parts[place + length..]);
     Some(joined(before.iter().copied().chain([name.as_str()]).chain(after.iter().copied())))
+}
+
+/// Says whether a name and a candidate that differ in so many letters are near enough to each other for the one to be a slip of
+/// the pen for the other: in at most a third of the shorter one, and in one letter of any.
+fn is_near(distance: usize, name: &str, candidate: &str) -> bool {
+    distance <= (candidate.len().min(name.len()) / 3).max(1) && distance < candidate.len()
 }
 
 fn did_you_mean(nearest: &Option<String>) -> String {

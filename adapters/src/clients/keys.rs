@@ -2,32 +2,22 @@
 //!
 //! The page that tells their meaning is `docs/workers.md`.
 
-use crate::workflow_file::keys::{Key, Kind, Level, optional, required};
+use crate::workflow_file::document_keys::{Format, Key, Kind, Level, optional, required};
 
-/// A place in a file of descriptions that holds a map with known keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the titles say it")]
-pub enum Part {
-    File,
-    Client,
-    Launch,
-    Grant,
-    Isolated,
-    Rule,
-    Tool,
-    Usage,
-    Cost,
-    Retry,
-    Problem,
-    Meaning,
-}
+/// Files that describe workers.
+pub static WORKERS: Format = Format {
+    page: "docs/workers.md",
+    schema: None,
+    levels: &[
+        &FILE, &CLIENT, &LAUNCH, &GRANT, &ISOLATED, &RULE, &TOOL, &USAGE, &COST, &RETRY, &PROBLEM_KEYS,
+        &MEANING,
+    ],
+};
 
 /// Where the meaning of all keys is told.
 const MEANING_PAGE: &str = "See docs/workers.md.";
 
 const TEXTS: Kind = Kind::List(&Kind::AnyText);
-const MEANINGS: Kind = Kind::List(&Kind::Map(Level::Client(Part::Meaning)));
-const PROBLEM: Kind = Kind::Map(Level::Client(Part::Problem));
 
 /// The names of all troubles.
 pub const TROUBLES: &[&str] = &[
@@ -57,175 +47,185 @@ const fn pick(name: &'static str) -> Key {
     key(name, Kind::Anything)
 }
 
-const fn part(name: &'static str, part: Part) -> Key {
-    key(name, Kind::Map(Level::Client(part)))
+const fn part(name: &'static str, level: &'static Level) -> Key {
+    key(name, Kind::Map(level))
 }
 
-const FILE: &[Key] = &[needed("workers", Kind::Named(Level::Client(Part::Client)))];
+/// Keys of the top level of a file of workers.
+pub static FILE: Level = Level {
+    title: "the top level of a file of workers",
+    definition: "client_file",
+    format: &WORKERS,
+    is_inert: false,
+    keys: &[needed("workers", Kind::Named(&CLIENT))],
+};
 
 // `like` gives what is left out, so that nothing can be required before it was looked at.
-const CLIENT: &[Key] = &[
-    key("like", Kind::Text),
-    key("title", Kind::Text),
-    key("program", Kind::Text),
-    part("launch", Part::Launch),
-    key("stop", Kind::List(&Kind::Word(&["int", "term"]))),
-    key("login", Kind::Text),
-    key("credit", Kind::Text),
-    key("stream", Kind::Word(&["jsonl", "text"])),
-    flag("structured_text"),
-    key("ignore", Kind::List(&Kind::Text)),
-    key("rules", Kind::List(&Kind::Map(Level::Client(Part::Rule)))),
-    key("exits", Kind::Open),
-    key("stderr", MEANINGS),
-    key("troubles", MEANINGS),
-];
+/// Keys of the description of a worker.
+pub static CLIENT: Level = Level {
+    title: "the description of a worker",
+    definition: "client",
+    format: &WORKERS,
+    is_inert: false,
+    keys: &[
+        key("like", Kind::Text),
+        key("title", Kind::Text),
+        key("program", Kind::Text),
+        part("launch", &LAUNCH),
+        key("stop", Kind::List(&Kind::Word(&["int", "term"]))),
+        key("login", Kind::Text),
+        key("credit", Kind::Text),
+        key("stream", Kind::Word(&["jsonl", "text"])),
+        flag("structured_text"),
+        key("ignore", Kind::List(&Kind::Text)),
+        key("rules", Kind::List(&Kind::Map(&RULE))),
+        key("exits", Kind::Open),
+        key("stderr", Kind::List(&Kind::Map(&MEANING))),
+        key("troubles", Kind::List(&Kind::Map(&MEANING))),
+    ],
+};
 
-const LAUNCH: &[Key] = &[
-    texts("args"),
-    key("prompt", Kind::Word(&["stdin", "file", "argument"])),
-    texts("model"),
-    key("model_prefix", Kind::Text),
-    key("same", Kind::Texts),
-    key("rewritten", Kind::Texts),
-    texts("variant"),
-    key("variants", Kind::Texts),
-    texts("turns"),
-    texts("usd"),
-    texts("preset"),
-    texts("resume"),
-    texts("schema"),
-    flag("strict_schema"),
-    part("read", Part::Grant),
-    part("edit", Part::Grant),
-    part("all", Part::Grant),
-    part("run", Part::Grant),
-    texts("tests"),
-    texts("last"),
-    key("env", Kind::Texts),
-    key("settings", Kind::Text),
-    part("isolated", Part::Isolated),
-];
+/// Keys of launch of a worker.
+pub static LAUNCH: Level = Level {
+    title: "launch of a worker",
+    definition: "client_launch",
+    format: &WORKERS,
+    is_inert: false,
+    keys: &[
+        texts("args"),
+        key("prompt", Kind::Word(&["stdin", "file", "argument"])),
+        texts("model"),
+        key("model_prefix", Kind::Text),
+        key("same", Kind::Texts),
+        key("rewritten", Kind::Texts),
+        texts("variant"),
+        key("variants", Kind::Texts),
+        texts("turns"),
+        texts("usd"),
+        texts("preset"),
+        texts("resume"),
+        texts("schema"),
+        flag("strict_schema"),
+        part("read", &GRANT),
+        part("edit", &GRANT),
+        part("all", &GRANT),
+        part("run", &GRANT),
+        texts("tests"),
+        texts("last"),
+        key("env", Kind::Texts),
+        key("settings", Kind::Text),
+        part("isolated", &ISOLATED),
+    ],
+};
 
-const GRANT: &[Key] = &[texts("args"), needed("words", Kind::Text), flag("any_command")];
+/// Keys of read, edit and all of launch.
+pub static GRANT: Level = Level {
+    title: "read, edit and all of launch",
+    definition: "client_grant",
+    format: &WORKERS,
+    is_inert: false,
+    keys: &[texts("args"), needed("words", Kind::Text), flag("any_command")],
+};
 
-const ISOLATED: &[Key] = &[texts("args"), key("env", Kind::Texts)];
+/// Keys of launch.isolated.
+pub static ISOLATED: Level = Level {
+    title: "launch.isolated",
+    definition: "client_isolated",
+    format: &WORKERS,
+    is_inert: false,
+    keys: &[texts("args"), key("env", Kind::Texts)],
+};
 
-const RULE: &[Key] = &[
-    needed("when", Kind::Open),
-    key("each", Kind::Text),
-    key("item", Kind::Open),
-    flag("begin"),
-    pick("session"),
-    pick("model"),
-    pick("text"),
-    flag("delta"),
-    pick("structured"),
-    part("tool", Part::Tool),
-    flag("tool_failed"),
-    flag("denied"),
-    pick("file"),
-    part("usage", Part::Usage),
-    part("cost", Part::Cost),
-    part("retry", Part::Retry),
-    part("error", Part::Problem),
-    flag("done"),
-    part("failed", Part::Problem),
-];
+/// Keys of a rule.
+pub static RULE: Level = Level {
+    title: "a rule",
+    definition: "client_rule",
+    format: &WORKERS,
+    is_inert: false,
+    keys: &[
+        needed("when", Kind::Open),
+        key("each", Kind::Text),
+        key("item", Kind::Open),
+        flag("begin"),
+        pick("session"),
+        pick("model"),
+        pick("text"),
+        flag("delta"),
+        pick("structured"),
+        part("tool", &TOOL),
+        flag("tool_failed"),
+        flag("denied"),
+        pick("file"),
+        part("usage", &USAGE),
+        part("cost", &COST),
+        part("retry", &RETRY),
+        part("error", &PROBLEM_KEYS),
+        flag("done"),
+        part("failed", &PROBLEM_KEYS),
+    ],
+};
 
-const TOOL: &[Key] = &[needed("name", Kind::Anything), pick("detail")];
+/// Keys of tool of a rule.
+pub static TOOL: Level = Level {
+    title: "tool of a rule",
+    definition: "client_tool",
+    format: &WORKERS,
+    is_inert: false,
+    keys: &[needed("name", Kind::Anything), pick("detail")],
+};
 
 const SCOPE: Key = needed("scope", Kind::Word(&["request", "call", "session"]));
 
-const USAGE: &[Key] = &[
-    needed("scope", Kind::Word(&["request", "call", "session", "at_least"])),
-    pick("request"),
-    pick("input"),
-    pick("cached"),
-    pick("cache_write"),
-    pick("output"),
-    pick("reasoning"),
-    flag("input_includes_cached"),
-];
+/// Keys of usage of a rule.
+pub static USAGE: Level = Level {
+    title: "usage of a rule",
+    definition: "client_usage",
+    format: &WORKERS,
+    is_inert: false,
+    keys: &[
+        needed("scope", Kind::Word(&["request", "call", "session", "at_least"])),
+        pick("request"),
+        pick("input"),
+        pick("cached"),
+        pick("cache_write"),
+        pick("output"),
+        pick("reasoning"),
+        flag("input_includes_cached"),
+    ],
+};
 
-const COST: &[Key] = &[SCOPE, needed("usd", Kind::Anything)];
+/// Keys of cost of a rule.
+pub static COST: Level = Level {
+    title: "cost of a rule",
+    definition: "client_cost",
+    format: &WORKERS,
+    is_inert: false,
+    keys: &[SCOPE, needed("usd", Kind::Anything)],
+};
 
-const RETRY: &[Key] = &[pick("attempt"), pick("most"), pick("delay_ms"), key("why", PROBLEM)];
+/// Keys of retry of a rule.
+pub static RETRY: Level = Level {
+    title: "retry of a rule",
+    definition: "client_retry",
+    format: &WORKERS,
+    is_inert: false,
+    keys: &[pick("attempt"), pick("most"), pick("delay_ms"), key("why", Kind::Map(&PROBLEM_KEYS))],
+};
 
-const PROBLEM_KEYS: &[Key] =
-    &[pick("message"), pick("code"), pick("status"), pick("retry_after"), pick("resets")];
+/// Keys of error, failed and retry.why of a rule.
+pub static PROBLEM_KEYS: Level = Level {
+    title: "error, failed and retry.why of a rule",
+    definition: "client_problem",
+    format: &WORKERS,
+    is_inert: false,
+    keys: &[pick("message"), pick("code"), pick("status"), pick("retry_after"), pick("resets")],
+};
 
-const MEANING: &[Key] =
-    &[needed("re", Kind::Text), needed("trouble", Kind::Word(TROUBLES)), key("help", Kind::Text)];
-
-impl Part {
-    /// All of them.
-    pub const ALL: &[Self] = &[
-        Self::File,
-        Self::Client,
-        Self::Launch,
-        Self::Grant,
-        Self::Isolated,
-        Self::Rule,
-        Self::Tool,
-        Self::Usage,
-        Self::Cost,
-        Self::Retry,
-        Self::Problem,
-        Self::Meaning,
-    ];
-
-    /// Returns its keys.
-    pub const fn keys(self) -> &'static [Key] {
-        match self {
-            Self::File => FILE,
-            Self::Client => CLIENT,
-            Self::Launch => LAUNCH,
-            Self::Grant => GRANT,
-            Self::Isolated => ISOLATED,
-            Self::Rule => RULE,
-            Self::Tool => TOOL,
-            Self::Usage => USAGE,
-            Self::Cost => COST,
-            Self::Retry => RETRY,
-            Self::Problem => PROBLEM_KEYS,
-            Self::Meaning => MEANING,
-        }
-    }
-
-    /// Returns the name of its definition in the schema of workflow files.
-    pub const fn definition(self) -> &'static str {
-        match self {
-            Self::File => "client_file",
-            Self::Client => "client",
-            Self::Launch => "client_launch",
-            Self::Grant => "client_grant",
-            Self::Isolated => "client_isolated",
-            Self::Rule => "client_rule",
-            Self::Tool => "client_tool",
-            Self::Usage => "client_usage",
-            Self::Cost => "client_cost",
-            Self::Retry => "client_retry",
-            Self::Problem => "client_problem",
-            Self::Meaning => "client_meaning",
-        }
-    }
-
-    /// Returns where it stands, in words.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::File => "the top level of a file of workers",
-            Self::Client => "the description of a worker",
-            Self::Launch => "launch of a worker",
-            Self::Grant => "read, edit and all of launch",
-            Self::Isolated => "launch.isolated",
-            Self::Rule => "a rule",
-            Self::Tool => "tool of a rule",
-            Self::Usage => "usage of a rule",
-            Self::Cost => "cost of a rule",
-            Self::Retry => "retry of a rule",
-            Self::Problem => "error, failed and retry.why of a rule",
-            Self::Meaning => "an entry of stderr and of troubles",
-        }
-    }
-}
+/// Keys of an entry of stderr and of troubles.
+pub static MEANING: Level = Level {
+    title: "an entry of stderr and of troubles",
+    definition: "client_meaning",
+    format: &WORKERS,
+    is_inert: false,
+    keys: &[needed("re", Kind::Text), needed("trouble", Kind::Word(TROUBLES)), key("help", Kind::Text)],
+};

@@ -10,7 +10,6 @@ use unstuck_core::client::Client;
 
 use crate::workflow_file::Complaint;
 use crate::workflow_file::complaint::{KeyPath, Report};
-use crate::workflow_file::keys::Level;
 use crate::workflow_file::node::{self, Node};
 use crate::workflow_file::shape::check_map;
 use crate::workflow_file::toml;
@@ -25,7 +24,6 @@ mod rule;
 mod trouble;
 
 pub use decode::{Decoder, Seen};
-use keys::Part;
 pub(crate) use read::client;
 
 /// The built-in descriptions, by the names of their clients.
@@ -67,7 +65,7 @@ pub fn read(file: &str, text: &str) -> Result<BTreeMap<String, Client>, Vec<Comp
     let parse = if file.ends_with(".toml") { toml::parse } else { node::parse };
     let added = report.add_file(file.to_owned(), text.as_bytes());
     if let Some(root) = added.and_then(|(source, text)| parse(source, &text, &mut report)) {
-        check_map(Level::Client(Part::File), &root, root.place, &KeyPath::default(), &mut report);
+        check_map(&keys::FILE, &root, root.place, &KeyPath::default(), &mut report);
         let workers = View::new(&root, root.place, KeyPath::default()).map("workers");
         found = workers.map(|workers| clients(&workers, &mut report)).unwrap_or_default();
     } else if report.count() == 0 {

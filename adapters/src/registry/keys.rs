@@ -1,32 +1,20 @@
 //! The keys of a steps registry, in all its generations.
 
-use crate::workflow_file::keys::{CAPABILITIES, Key, Kind, Level, WORKERS, optional, required};
+use crate::workflow_file::document_keys::{Format, Key, Kind, Level, optional, required};
+use crate::workflow_file::keys::{CAPABILITIES, SPAN, WORKERS};
 
-/// A map of a steps registry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the titles say it")]
-pub enum Part {
-    Top,
-    Pattern,
-    Validator,
-    Semantic,
-    Step,
-    Address,
-    Condition,
-    OnFailure,
-    SchemaRef,
-    Check,
-    ResponseFormat,
-    OnPass,
-    OnFail,
-    RetryPrompt,
-    Closer,
-}
+/// Steps registries.
+static REGISTRIES: Format = Format {
+    page: "docs/registry.md",
+    schema: None,
+    levels: &[
+        &TOP, &PATTERN, &VALIDATOR, &SEMANTIC, &STEP, &ADDRESS, &CONDITION, &ON_FAILURE, &SCHEMA_REF, &CHECK,
+        &RESPONSE_FORMAT, &ON_PASS, &ON_FAIL, &RETRY_PROMPT, &CLOSER,
+    ],
+};
 
 const TEXTS: Kind = Kind::List(&Kind::AnyText);
 const NAMES: Kind = Kind::List(&Kind::Text);
-const STEPS: Kind = Kind::Named(Level::Registry(Part::Step));
-const CONDITIONS: Kind = Kind::List(&Kind::Map(Level::Registry(Part::Condition)));
 const SCHEMA: Key = free("$schema");
 const ABOUT: Key = text("description");
 
@@ -35,7 +23,7 @@ const fn text(name: &'static str) -> Key {
 }
 
 const fn segment(name: &'static str) -> Key {
-    optional(name, Kind::Segment, "", "")
+    optional(name, Kind::Segment(&[]), "", "")
 }
 
 const fn flag(name: &'static str) -> Key {
@@ -46,167 +34,277 @@ const fn free(name: &'static str) -> Key {
     optional(name, Kind::Anything, "", "")
 }
 
-const fn part(name: &'static str, part: Part) -> Key {
-    optional(name, Kind::Map(Level::Registry(part)), "", "")
+const fn part(name: &'static str, level: &'static Level) -> Key {
+    optional(name, Kind::Map(level), "", "")
 }
 
-const TOP: &[Key] = &[
-    SCHEMA,
-    ABOUT,
-    required("agentId", Kind::Segment, ""),
-    text("version"),
-    segment("c1"),
-    optional("pathTemplate", Kind::Path, "", ""),
-    optional("pathTemplateNoAdaptation", Kind::Path, "", ""),
-    optional("userPromptsBase", Kind::Path, "", ""),
-    optional("schemasBase", Kind::Path, "", ""),
-    optional("completionPatterns", Kind::Named(Level::Registry(Part::Pattern)), "", ""),
-    optional("failurePatterns", Kind::Named(Level::Registry(Part::Pattern)), "", ""),
-    optional("validators", Kind::Named(Level::Registry(Part::Validator)), "", ""),
-    optional("steps", STEPS, "", ""),
-    optional("completionSteps", STEPS, "", ""),
-    optional("validationSteps", STEPS, "", ""),
-    free("entryStep"),
-    free("entryStepMapping"),
-];
+/// Keys of the top level of a registry.
+pub static TOP: Level = Level {
+    title: "the top level of a registry",
+    definition: "Top",
+    format: &REGISTRIES,
+    is_inert: false,
+    keys: &[
+        SCHEMA,
+        ABOUT,
+        required("agentId", Kind::Segment(&[]), ""),
+        text("version"),
+        segment("c1"),
+        optional("pathTemplate", Kind::Path, "", ""),
+        optional("pathTemplateNoAdaptation", Kind::Path, "", ""),
+        optional("userPromptsBase", Kind::Path, "", ""),
+        optional("schemasBase", Kind::Path, "", ""),
+        optional("completionPatterns", Kind::Named(&PATTERN), "", ""),
+        optional("failurePatterns", Kind::Named(&PATTERN), "", ""),
+        optional("validators", Kind::Named(&VALIDATOR), "", ""),
+        optional("steps", Kind::Named(&STEP), "", ""),
+        optional("completionSteps", Kind::Named(&STEP), "", ""),
+        optional("validationSteps", Kind::Named(&STEP), "", ""),
+        free("entryStep"),
+        free("entryStepMapping"),
+    ],
+};
 
-const PATTERN: &[Key] = &[
-    SCHEMA,
-    required("description", Kind::AnyText, ""),
-    required("edition", Kind::Segment, ""),
-    required("adaptation", Kind::Segment, ""),
-    optional("params", NAMES, "", ""),
-    optional("semanticMatch", TEXTS, "", ""),
-    optional("adaptationChain", NAMES, "", "").ours(),
-];
+/// Keys of a failure pattern.
+pub static PATTERN: Level = Level {
+    title: "a failure pattern",
+    definition: "Pattern",
+    format: &REGISTRIES,
+    is_inert: false,
+    keys: &[
+        SCHEMA,
+        required("description", Kind::AnyText, ""),
+        required("edition", Kind::Segment(&[]), ""),
+        required("adaptation", Kind::Segment(&[]), ""),
+        optional("params", NAMES, "", ""),
+        optional("semanticMatch", TEXTS, "", ""),
+        optional("adaptationChain", NAMES, "", "").ours(),
+    ],
+};
 
-const VALIDATOR: &[Key] = &[
-    SCHEMA,
-    ABOUT,
-    required("type", Kind::Word(&["command", "file", "custom", "checklist", "semantic"]), ""),
-    optional("command", Kind::Text, "", ""),
-    optional("path", Kind::Text, "", ""),
-    optional("pointer", Kind::Text, "", "").ours(),
-    text("successWhen"),
-    required("failurePattern", Kind::Text, ""),
-    optional("extractParams", Kind::Texts, "", ""),
-    optional("phase", Kind::Word(&["preflight", "postllm"]), "", ""),
-    flag("recoverableByDefault"),
-    optional("timeout", Kind::Span, "", "").ours(),
-    optional("exitCodes", Kind::Some(&Kind::Whole(0)), "", "").ours(),
-    part("semanticConfig", Part::Semantic),
-];
+/// Keys of a validator.
+pub static VALIDATOR: Level = Level {
+    title: "a validator",
+    definition: "Validator",
+    format: &REGISTRIES,
+    is_inert: false,
+    keys: &[
+        SCHEMA,
+        ABOUT,
+        required("type", Kind::Word(&["command", "file", "custom", "checklist", "semantic"]), ""),
+        optional("command", Kind::Text, "", ""),
+        optional("path", Kind::Text, "", ""),
+        optional("pointer", Kind::Text, "", "").ours(),
+        text("successWhen"),
+        required("failurePattern", Kind::Text, ""),
+        optional("extractParams", Kind::Texts, "", ""),
+        optional("phase", Kind::Word(&["preflight", "postllm"]), "", ""),
+        flag("recoverableByDefault"),
+        optional("timeout", SPAN, "", "").ours(),
+        optional("exitCodes", Kind::Some(&Kind::Whole(0)), "", "").ours(),
+        part("semanticConfig", &SEMANTIC),
+    ],
+};
 
-const SEMANTIC: &[Key] = &[
-    SCHEMA,
-    ABOUT,
-    required("checkType", Kind::Word(&["commit-message", "coverage-check", "file-relevance"]), ""),
-    free("threshold"),
-    free("options"),
-    free("params"),
-];
+/// Keys of semanticConfig of a validator.
+pub static SEMANTIC: Level = Level {
+    title: "semanticConfig of a validator",
+    definition: "Semantic",
+    format: &REGISTRIES,
+    is_inert: false,
+    keys: &[
+        SCHEMA,
+        ABOUT,
+        required("checkType", Kind::Word(&["commit-message", "coverage-check", "file-relevance"]), ""),
+        free("threshold"),
+        free("options"),
+        free("params"),
+    ],
+};
 
-const STEP: &[Key] = &[
-    SCHEMA,
-    ABOUT,
-    text("stepId"),
-    text("name"),
-    optional("type", Kind::Word(&["prompt"]), "", ""),
-    segment("c1"),
-    segment("c2"),
-    segment("c3"),
-    segment("edition"),
-    segment("adaptation"),
-    part("address", Part::Address),
-    text("stepKind"),
-    text("kind"),
-    optional("uvVariables", NAMES, "", ""),
-    flag("usesStdin"),
-    optional("completionConditions", CONDITIONS, "", ""),
-    optional("validationConditions", CONDITIONS, "", ""),
-    optional("postLLMConditions", CONDITIONS, "", ""),
-    optional("preflightConditions", CONDITIONS, "", ""),
-    part("onFailure", Part::OnFailure),
-    free("outputSchemaRef"),
-    free("outputSchema"),
-    part("check", Part::Check),
-    optional("adaptationChain", TEXTS, "", ""),
-    part("closer", Part::Closer).ours(),
-    free("fallbackKey"),
-    free("structuredGate"),
-    free("transitions"),
-    free("condition"),
-    free("priority"),
-    free("inputs"),
-    free("runner"),
-    free("permissionMode"),
-    free("model"),
-];
+/// Keys of a step of a registry.
+pub static STEP: Level = Level {
+    title: "a step of a registry",
+    definition: "Step",
+    format: &REGISTRIES,
+    is_inert: false,
+    keys: &[
+        SCHEMA,
+        ABOUT,
+        text("stepId"),
+        text("name"),
+        optional("type", Kind::Word(&["prompt"]), "", ""),
+        segment("c1"),
+        segment("c2"),
+        segment("c3"),
+        segment("edition"),
+        segment("adaptation"),
+        part("address", &ADDRESS),
+        text("stepKind"),
+        text("kind"),
+        optional("uvVariables", NAMES, "", ""),
+        flag("usesStdin"),
+        optional("completionConditions", Kind::List(&Kind::Map(&CONDITION)), "", ""),
+        optional("validationConditions", Kind::List(&Kind::Map(&CONDITION)), "", ""),
+        optional("postLLMConditions", Kind::List(&Kind::Map(&CONDITION)), "", ""),
+        optional("preflightConditions", Kind::List(&Kind::Map(&CONDITION)), "", ""),
+        part("onFailure", &ON_FAILURE),
+        free("outputSchemaRef"),
+        free("outputSchema"),
+        part("check", &CHECK),
+        optional("adaptationChain", TEXTS, "", ""),
+        part("closer", &CLOSER).ours(),
+        free("fallbackKey"),
+        free("structuredGate"),
+        free("transitions"),
+        free("condition"),
+        free("priority"),
+        free("inputs"),
+        free("runner"),
+        free("permissionMode"),
+        free("model"),
+    ],
+};
 
-const ADDRESS: &[Key] =
-    &[SCHEMA, ABOUT, segment("c1"), segment("c2"), segment("c3"), segment("edition"), segment("adaptation")];
+/// Keys of address of a step.
+pub static ADDRESS: Level = Level {
+    title: "address of a step",
+    definition: "Address",
+    format: &REGISTRIES,
+    is_inert: false,
+    keys: &[
+        SCHEMA,
+        ABOUT,
+        segment("c1"),
+        segment("c2"),
+        segment("c3"),
+        segment("edition"),
+        segment("adaptation"),
+    ],
+};
 
-const CONDITION: &[Key] =
-    &[SCHEMA, ABOUT, required("validator", Kind::Text, ""), optional("params", Kind::Open, "", "")];
+/// Keys of a condition of a step.
+pub static CONDITION: Level = Level {
+    title: "a condition of a step",
+    definition: "Condition",
+    format: &REGISTRIES,
+    is_inert: false,
+    keys: &[SCHEMA, ABOUT, required("validator", Kind::Text, ""), optional("params", Kind::Open, "", "")],
+};
 
-const ON_FAILURE: &[Key] = &[
-    SCHEMA,
-    ABOUT,
-    optional("action", Kind::Word(&["retry", "abort", "skip"]), "", ""),
-    optional("maxAttempts", Kind::Whole(1), "", ""),
-];
+/// Keys of onFailure of a step.
+pub static ON_FAILURE: Level = Level {
+    title: "onFailure of a step",
+    definition: "OnFailure",
+    format: &REGISTRIES,
+    is_inert: false,
+    keys: &[
+        SCHEMA,
+        ABOUT,
+        optional("action", Kind::Word(&["retry", "abort", "skip"]), "", ""),
+        optional("maxAttempts", Kind::Whole(1), "", ""),
+    ],
+};
 
-const SCHEMA_REF: &[Key] =
-    &[SCHEMA, ABOUT, required("file", Kind::Path, ""), required("schema", Kind::Text, "")];
+/// Keys of outputSchemaRef of a step.
+pub static SCHEMA_REF: Level = Level {
+    title: "outputSchemaRef of a step",
+    definition: "SchemaRef",
+    format: &REGISTRIES,
+    is_inert: false,
+    keys: &[SCHEMA, ABOUT, required("file", Kind::Path, ""), required("schema", Kind::Text, "")],
+};
 
-const CHECK: &[Key] = &[
-    SCHEMA,
-    ABOUT,
-    part("responseFormat", Part::ResponseFormat),
-    part("onPass", Part::OnPass),
-    part("onFail", Part::OnFail),
-];
+/// Keys of check of a step.
+pub static CHECK: Level = Level {
+    title: "check of a step",
+    definition: "Check",
+    format: &REGISTRIES,
+    is_inert: false,
+    keys: &[
+        SCHEMA,
+        ABOUT,
+        part("responseFormat", &RESPONSE_FORMAT),
+        part("onPass", &ON_PASS),
+        part("onFail", &ON_FAIL),
+    ],
+};
 
-const RESPONSE_FORMAT: &[Key] = &[
-    SCHEMA,
-    ABOUT,
-    required("type", Kind::Word(&["json", "text-pattern", "action-block"]), ""),
-    free("schema"),
-    optional("pattern", Kind::Text, "", ""),
-    free("blockType"),
-    free("requiredFields"),
-];
+/// Keys of check.responseFormat.
+pub static RESPONSE_FORMAT: Level = Level {
+    title: "check.responseFormat",
+    definition: "ResponseFormat",
+    format: &REGISTRIES,
+    is_inert: false,
+    keys: &[
+        SCHEMA,
+        ABOUT,
+        required("type", Kind::Word(&["json", "text-pattern", "action-block"]), ""),
+        free("schema"),
+        optional("pattern", Kind::Text, "", ""),
+        free("blockType"),
+        free("requiredFields"),
+    ],
+};
 
-const ON_PASS: &[Key] = &[SCHEMA, ABOUT, flag("complete"), free("next")];
+/// Keys of check.onPass.
+pub static ON_PASS: Level = Level {
+    title: "check.onPass",
+    definition: "OnPass",
+    format: &REGISTRIES,
+    is_inert: false,
+    keys: &[SCHEMA, ABOUT, flag("complete"), free("next")],
+};
 
-const ON_FAIL: &[Key] = &[
-    SCHEMA,
-    ABOUT,
-    flag("retry"),
-    optional("maxRetries", Kind::Whole(0), "", ""),
-    part("retryPrompt", Part::RetryPrompt),
-];
+/// Keys of check.onFail.
+pub static ON_FAIL: Level = Level {
+    title: "check.onFail",
+    definition: "OnFail",
+    format: &REGISTRIES,
+    is_inert: false,
+    keys: &[
+        SCHEMA,
+        ABOUT,
+        flag("retry"),
+        optional("maxRetries", Kind::Whole(0), "", ""),
+        part("retryPrompt", &RETRY_PROMPT),
+    ],
+};
 
-const RETRY_PROMPT: &[Key] = &[
-    SCHEMA,
-    ABOUT,
-    required("c2", Kind::Segment, ""),
-    required("c3", Kind::Segment, ""),
-    segment("edition"),
-    segment("adaptation"),
-];
+/// Keys of check.onFail.retryPrompt.
+pub static RETRY_PROMPT: Level = Level {
+    title: "check.onFail.retryPrompt",
+    definition: "RetryPrompt",
+    format: &REGISTRIES,
+    is_inert: false,
+    keys: &[
+        SCHEMA,
+        ABOUT,
+        required("c2", Kind::Segment(&[]), ""),
+        required("c3", Kind::Segment(&[]), ""),
+        segment("edition"),
+        segment("adaptation"),
+    ],
+};
 
-const CLOSER: &[Key] = &[
-    SCHEMA,
-    ABOUT,
-    segment("c2"),
-    required("c3", Kind::Segment, ""),
-    segment("edition"),
-    optional("worker", Kind::Word(WORKERS), "", ""),
-    optional("model", Kind::Text, "", ""),
-    optional("capabilities", Kind::List(&Kind::Word(CAPABILITIES)), "", ""),
-    optional("required", NAMES, "", ""),
-];
+/// Keys of closer of a step.
+pub static CLOSER: Level = Level {
+    title: "closer of a step",
+    definition: "Closer",
+    format: &REGISTRIES,
+    is_inert: false,
+    keys: &[
+        SCHEMA,
+        ABOUT,
+        segment("c2"),
+        required("c3", Kind::Segment(&[]), ""),
+        segment("edition"),
+        optional("worker", Kind::Word(WORKERS), "", ""),
+        optional("model", Kind::Text, "", ""),
+        optional("capabilities", Kind::List(&Kind::Word(CAPABILITIES)), "", ""),
+        optional("required", NAMES, "", ""),
+    ],
+};
 
 /// Keys that are accepted and have no effect yet, with the name of the feature.
 pub(super) const NOT_YET: &[(&str, &str)] = &[
@@ -224,66 +322,3 @@ pub(super) const NOT_YET: &[(&str, &str)] = &[
     ("blockType", "action blocks (blockType)"),
     ("requiredFields", "action blocks (requiredFields)"),
 ];
-
-impl Part {
-    /// All of them.
-    pub const ALL: &[Self] = &[
-        Self::Top,
-        Self::Pattern,
-        Self::Validator,
-        Self::Semantic,
-        Self::Step,
-        Self::Address,
-        Self::Condition,
-        Self::OnFailure,
-        Self::SchemaRef,
-        Self::Check,
-        Self::ResponseFormat,
-        Self::OnPass,
-        Self::OnFail,
-        Self::RetryPrompt,
-        Self::Closer,
-    ];
-
-    /// Returns its keys.
-    pub const fn keys(self) -> &'static [Key] {
-        match self {
-            Self::Top => TOP,
-            Self::Pattern => PATTERN,
-            Self::Validator => VALIDATOR,
-            Self::Semantic => SEMANTIC,
-            Self::Step => STEP,
-            Self::Address => ADDRESS,
-            Self::Condition => CONDITION,
-            Self::OnFailure => ON_FAILURE,
-            Self::SchemaRef => SCHEMA_REF,
-            Self::Check => CHECK,
-            Self::ResponseFormat => RESPONSE_FORMAT,
-            Self::OnPass => ON_PASS,
-            Self::OnFail => ON_FAIL,
-            Self::RetryPrompt => RETRY_PROMPT,
-            Self::Closer => CLOSER,
-        }
-    }
-
-    /// Returns where it stands, in words.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Top => "the top level of a registry",
-            Self::Pattern => "a failure pattern",
-            Self::Validator => "a validator",
-            Self::Semantic => "semanticConfig of a validator",
-            Self::Step => "a step of a registry",
-            Self::Address => "address of a step",
-            Self::Condition => "a condition of a step",
-            Self::OnFailure => "onFailure of a step",
-            Self::SchemaRef => "outputSchemaRef of a step",
-            Self::Check => "check of a step",
-            Self::ResponseFormat => "check.responseFormat",
-            Self::OnPass => "check.onPass",
-            Self::OnFail => "check.onFail",
-            Self::RetryPrompt => "check.onFail.retryPrompt",
-            Self::Closer => "closer of a step",
-        }
-    }
-}

@@ -10,10 +10,9 @@ use unstuck_core::completion::OnFailed;
 use unstuck_core::id::Millis;
 
 use super::json;
-use super::keys::{NOT_YET, Part};
+use super::keys::{self, NOT_YET};
 use crate::schema;
 use crate::workflow_file::complaint::{KeyPath, Note, Place, Report, quoted};
-use crate::workflow_file::keys::Level;
 use crate::workflow_file::node::{Kind, Node};
 use crate::workflow_file::shape::check_map;
 use crate::workflow_file::view::View;
@@ -145,7 +144,7 @@ pub(super) struct RawCloser {
 
 /// Reads a registry from its tree.
 pub(super) fn top(root: &Node, report: &mut Report) -> Top {
-    check_map(Level::Registry(Part::Top), root, root.place, &KeyPath::default(), report);
+    check_map(&keys::TOP, root, root.place, &KeyPath::default(), report);
     let view = View::new(root, root.place, KeyPath::default());
     not_yet(&view, report);
     let steps = entries(&view, &["steps"], report);
@@ -293,7 +292,7 @@ fn validator(name: &str, view: &View<'_>, report: &mut Report) -> RawValidator {
         extract: extract.unwrap_or_default(),
         preflight: view.text("phase").map(|phase| phase == "preflight"),
         recoverable: view.flag("recoverableByDefault").unwrap_or(true),
-        timeout: view.span("timeout"),
+        timeout: view.parsed("timeout"),
         exit_codes: codes,
     }
 }
@@ -542,7 +541,7 @@ fn reference(view: &View<'_>, key: &str, report: &mut Report) -> Option<RawForm>
         at.error(report, format!("found the text {}", quoted(text)), format!("write it as {shown}"));
         return None;
     }
-    check_map(Level::Registry(Part::SchemaRef), &entry.value, entry.place, &at.path, report);
+    check_map(&keys::SCHEMA_REF, &entry.value, entry.place, &at.path, report);
     let map = view.map(key)?;
     Some(RawForm::Schema { file: map.owned("file")?, name: map.owned("schema")?, at })
 }

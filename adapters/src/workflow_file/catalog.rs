@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::complaint::{KeyPath, Place, Report, named, quoted};
-use super::keys::Level;
+use super::keys;
 use super::node::{Kind, Node};
 use super::shape::{check_map, nearest};
 use super::view::View;
@@ -60,7 +60,7 @@ impl Catalog {
     /// Checks a catalog and takes its profiles, which win over those that are there.
     pub fn add(&mut self, root: &Node, report: &mut Report) {
         let top = KeyPath::default();
-        check_map(Level::Catalog, root, root.place, &top, report);
+        check_map(&keys::CATALOG, root, root.place, &top, report);
         self.files.push(report.name(root.place.source).to_owned());
         let agents = root.entry("agents").map(|entry| &entry.value);
         self.is_partial |= !agents.is_some_and(|agents| matches!(agents.kind, Kind::Map(_)));

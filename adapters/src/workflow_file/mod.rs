@@ -25,6 +25,7 @@ mod catalog;
 mod client;
 pub(crate) mod complaint;
 mod declares;
+pub mod document_keys;
 mod graph;
 pub mod keys;
 pub(crate) mod load;

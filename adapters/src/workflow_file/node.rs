@@ -52,6 +52,16 @@ pub(crate) struct Entry {
     pub value: Node,
 }
 
+impl Kind {
+    /// Returns a number or a text as it is written.
+    pub fn scalar(&self) -> Option<&str> {
+        match self {
+            Self::Int(text) | Self::Float(text) | Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
 impl Node {
     pub fn new(place: Place, kind: Kind) -> Self {
         let (weight, height) = match &kind {
@@ -95,12 +105,6 @@ impl Node {
             Kind::Text(text) => Some(text),
             _ => None,
         }
-    }
-
-    /// Returns an amount of money above zero, in millionths of a US dollar.
-    pub fn micro_usd(&self) -> Option<u64> {
-        let (Kind::Int(text) | Kind::Float(text) | Kind::Text(text)) = &self.kind else { return None };
-        unstuck_core::money::micro_usd(text).filter(|it| *it > 0)
     }
 
     /// Returns what stands here, in words.

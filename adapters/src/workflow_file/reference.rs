@@ -1,6 +1,7 @@
 //! The reference page of workflow files, made from the [table of keys](super::keys).
 
-use super::keys::{CAPABILITIES, Key, Kind, Level, RESERVED_ARTIFACTS, RESERVED_STEPS, Side, WORKERS};
+use super::document_keys::{Key, Kind, Level, Side};
+use super::keys::{CAPABILITIES, CATALOGS, RESERVED_ARTIFACTS, RESERVED_STEPS, STEP, WORKERS, WORKFLOWS};
 
 const INTRODUCTION: &str = "\
 # Workflow files
@@ -71,16 +72,20 @@ pub fn reference() -> String {
     page.push_str(&words("Reserved names of artifacts", RESERVED_ARTIFACTS));
     page.push('\n');
     page.push_str(NOTES);
-    for level in Level::ALL.iter().filter(|level| !level.is_inert()) {
-        page.push_str(&section(*level));
+    for level in levels().filter(|level| !level.is_inert) {
+        page.push_str(&section(level));
     }
     page.push_str(
         "\n## Accepted, not run yet\n\nTypes and names of keys are checked; nothing else happens.\n",
     );
-    for level in Level::ALL.iter().filter(|level| level.is_inert()) {
-        page.push_str(&section(*level));
+    for level in levels().filter(|level| level.is_inert) {
+        page.push_str(&section(level));
     }
     page
+}
+
+fn levels() -> impl Iterator<Item = &'static Level> {
+    WORKFLOWS.levels.iter().chain(CATALOGS.levels).copied()
 }
 
 fn words(title: &str, words: &[&str]) -> String {
@@ -88,29 +93,29 @@ fn words(title: &str, words: &[&str]) -> String {
     format!("\n{title}: {}.\n", list.join(", "))
 }
 
-fn section(level: Level) -> String {
-    let title = level.title();
+fn section(level: &Level) -> String {
+    let title = level.title;
     let mut chars = title.chars();
     let upper: String =
         chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default();
     let heading = if title.contains('.') || !title.contains(' ') { format!("`{title}`") } else { upper };
-    let rows: String = level.keys().iter().map(|key| row(level, key)).collect();
-    if level.is_inert() {
+    let rows: String = level.keys.iter().map(|key| row(level, key)).collect();
+    if level.is_inert {
         format!("\n### {heading}\n\n| key | type |\n| --- | --- |\n{rows}")
     } else {
         format!("\n## {heading}\n\n| key | type | default | meaning |\n| --- | --- | --- | --- |\n{rows}")
     }
 }
 
-fn row(level: Level, key: &Key) -> String {
+fn row(level: &Level, key: &Key) -> String {
     let name = key.name;
-    if level.is_inert() {
+    if level.is_inert {
         return format!("| `{name}` | {} |\n", type_name(key.kind));
     }
     let ours = if key.ours { " *ours*" } else { "" };
-    let side = match (level, key.side) {
-        (Level::Step, Side::Worker) => "Worker steps. ",
-        (Level::Step, Side::Subworkflow) => "Subworkflow steps. ",
+    let side = match key.side {
+        Side::Worker if *level == STEP => "Worker steps. ",
+        Side::Subworkflow if *level == STEP => "Subworkflow steps. ",
         _ => "",
     };
     format!("| `{name}`{ours} | {} | {} | {side}{} |\n", type_name(key.kind), key.default, key.doc)
@@ -121,25 +126,24 @@ fn type_name(kind: Kind) -> String {
         Kind::Text => "text".to_owned(),
         Kind::AnyText => "any text".to_owned(),
         Kind::Version => "`\"1\"`".to_owned(),
+        Kind::Scalar(scalar) => scalar.name.to_owned(),
         Kind::Flag => "`true`, `false`".to_owned(),
         Kind::Whole(least) => format!("integer >= {least}"),
-        Kind::Usd => "US dollars".to_owned(),
-        Kind::Span => "duration".to_owned(),
         Kind::Path | Kind::File => "path".to_owned(),
         Kind::FreePath => "path, may be absolute".to_owned(),
         Kind::Pattern => "pattern".to_owned(),
-        Kind::Segment => "segment".to_owned(),
-        Kind::Artifact => "segment, not reserved".to_owned(),
+        Kind::Segment([]) => "segment".to_owned(),
+        Kind::Segment(_) => "segment, not reserved".to_owned(),
         Kind::Commit => "commit".to_owned(),
         Kind::Word(WORKERS) => "a worker".to_owned(),
         Kind::Word(CAPABILITIES) => "capability".to_owned(),
         Kind::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
         Kind::List(item) => format!("list of {}", type_name(*item)),
         Kind::Some(item) => format!("list of {}, not empty", type_name(*item)),
-        Kind::Map(level) => format!("map: {}", level.title()),
-        Kind::Named(level) => format!("map from names to: {}", level.title()),
-        Kind::Steps => "map from segments to steps".to_owned(),
-        Kind::TextOr(level) => format!("text, or map: {}", level.title()),
+        Kind::Map(level) => format!("map: {}", level.title),
+        Kind::Named(level) => format!("map from names to: {}", level.title),
+        Kind::Steps(..) => "map from segments to steps".to_owned(),
+        Kind::TextOr(level) => format!("text, or map: {}", level.title),
         Kind::Texts => "map from names to text".to_owned(),
         Kind::Open => "map".to_owned(),
         Kind::Anything => "any value".to_owned(),

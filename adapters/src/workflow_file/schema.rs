@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{Key, Kind, Level, RESERVED_ARTIFACTS, RESERVED_STEPS, Side};
-use crate::clients::keys::Part;
+use super::document_keys::{Key, Kind, Level, Side};
+use super::keys::{CATALOGS, CHECK, STEP, WORKFLOWS};
+use crate::clients::keys as workers;
 
 /// Returns the JSON Schema (2020-12) of workflow files as text, with a line feed at its end.
 ///
@@ -11,9 +12,9 @@ use crate::clients::keys::Part;
 /// the reader knows.
 /// The schema of agent catalogs is its definition `agent_catalog`.
 pub fn schema() -> String {
-    let of_clients = Part::ALL.iter().filter(|part| **part != Part::File).copied().map(Level::Client);
-    let levels = Level::ALL.iter().copied().chain(of_clients);
-    let definitions = levels.map(|level| (level.definition().to_owned(), definition(level)));
+    let of_workers = workers::WORKERS.levels.iter().filter(|level| ***level != workers::FILE);
+    let levels = WORKFLOWS.levels.iter().chain(CATALOGS.levels).chain(of_workers);
+    let definitions = levels.map(|level| (level.definition.to_owned(), definition(level)));
     let schema = json!({
         "$defs": definitions.collect::<Map<String, Value>>(),
         "$ref": "#/$defs/workflow",
@@ -26,14 +27,14 @@ pub fn schema() -> String {
     text
 }
 
-fn definition(level: Level) -> Value {
+fn definition(level: &Level) -> Value {
     let properties: Map<String, Value> =
-        level.keys().iter().map(|key| (key.name.to_owned(), property(key))).collect();
-    let required: Vec<&str> = level.keys().iter().filter(|key| key.required).map(|key| key.name).collect();
+        level.keys.iter().map(|key| (key.name.to_owned(), property(key))).collect();
+    let required: Vec<&str> = level.keys.iter().filter(|key| key.required).map(|key| key.name).collect();
     let mut object = json!({
         "additionalProperties": false,
         "properties": properties,
-        "title": level.title(),
+        "title": level.title,
         "type": "object",
     });
     if !required.is_empty() {
@@ -46,12 +47,12 @@ fn definition(level: Level) -> Value {
 }
 
 /// What the keys of a map mean together.
-fn together(level: Level) -> Value {
+fn together(level: &Level) -> Value {
     let asks_for = |key: &str| json!({ "required": [key] });
     match level {
-        Level::Step => {
+        _ if *level == STEP => {
             let without = |side: Side| {
-                let keys = level.keys().iter().filter(|key| key.side == side);
+                let keys = level.keys.iter().filter(|key| key.side == side);
                 let none: Map<String, Value> = keys.map(|key| (key.name.to_owned(), json!(false))).collect();
                 json!({ "properties": none })
             };
@@ -62,7 +63,7 @@ fn together(level: Level) -> Value {
                 "then": without(Side::Worker),
             })
         }
-        Level::Check => {
+        _ if *level == CHECK => {
             let known_by = ["worker", "agent", "claim", "commands"].map(asks_for);
             let script = json!({ "properties": { "worker": { "const": "CUSTOM" } } });
             json!({
@@ -95,29 +96,23 @@ fn of_kind(kind: Kind) -> Value {
         Kind::Version => json!({ "const": "1" }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Whole(least) => json!({ "type": "integer", "minimum": least, "maximum": u32::MAX }),
-        Kind::Usd => {
-            json!({ "anyOf": [{ "type": "number", "exclusiveMinimum": 0 }, { "type": "string", "pattern": "^\\$?[0-9]+(\\.[0-9]{1,6})?$" }] })
-        }
-        Kind::Span => {
-            json!({ "type": "string", "pattern": "^\\s*([0-9]+(h|m|s|ms))+\\s*$", "not": { "pattern": "^[^1-9]*$" } })
-        }
+        Kind::Scalar(scalar) => serde_json::from_str(scalar.schema).expect("a test reads every schema"),
         Kind::Path => text_without(&[LEADS_UP, ABSOLUTE]),
         Kind::File => text_without(&[LEADS_UP, ABSOLUTE, IN_GIT, FOLDER]),
         Kind::FreePath => text_without(&[LEADS_UP, IN_GIT]),
         Kind::Pattern => text_without(&[LEADS_UP]),
-        Kind::Segment => segment(&[]),
-        Kind::Artifact => segment(RESERVED_ARTIFACTS),
+        Kind::Segment(reserved) => segment(reserved),
         Kind::Commit => json!({ "type": "string", "pattern": "^[^-]" }),
         Kind::Word(words) => json!({ "enum": words }),
         Kind::List(item) => json!({ "type": "array", "items": of_kind(*item) }),
         Kind::Some(item) => json!({ "type": "array", "items": of_kind(*item), "minItems": 1 }),
         Kind::Map(level) => reference(level),
         Kind::Named(level) => json!({ "type": "object", "additionalProperties": reference(level) }),
-        Kind::Steps => json!({
+        Kind::Steps(level, reserved) => json!({
             "type": "object",
-            "additionalProperties": reference(Level::Step),
+            "additionalProperties": reference(level),
             "minProperties": 1,
-            "propertyNames": segment(RESERVED_STEPS),
+            "propertyNames": segment(reserved),
         }),
         Kind::TextOr(level) => json!({ "anyOf": [{ "type": "string", "pattern": "\\S" }, reference(level)] }),
         Kind::Texts => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
@@ -136,8 +131,8 @@ fn text_without(patterns: &[&str]) -> Value {
     json!({ "type": "string", "pattern": "\\S", "not": { "pattern": patterns.join("|") } })
 }
 
-fn reference(level: Level) -> Value {
-    json!({ "$ref": format!("#/$defs/{}", level.definition()) })
+fn reference(level: &Level) -> Value {
+    json!({ "$ref": format!("#/$defs/{}", level.definition) })
 }
 
 fn segment(reserved: &[&str]) -> Value {

@@ -2,14 +2,18 @@
 //!
 //! What the keys mean together is not looked at here.
 
-use unstuck_core::nearest::is_near;
-
 use super::complaint::{KeyPath, Place, Report, quoted};
-use super::keys::{Kind, Level, RESERVED_ARTIFACTS, RESERVED_STEPS};
+use super::document_keys::{Kind, Level, Scalar};
 use super::node::{self, Entry, Node, integer};
 
 /// Checks a map and all below it; `place` is where a missing key is reported.
-pub(crate) fn check_map(level: Level, node: &Node, place: Place, path: &KeyPath, report: &mut Report) {
+pub(crate) fn check_map(
+    level: &'static Level,
+    node: &Node,
+    place: Place,
+    path: &KeyPath,
+    report: &mut Report,
+) {
     let node::Kind::Map(entries) = &node.kind else {
         wrong(node, path, Kind::Map(level), report);
         return;
@@ -24,7 +28,7 @@ pub(crate) fn check_map(level: Level, node: &Node, place: Place, path: &KeyPath,
             }
         }
     }
-    for key in level.keys().iter().filter(|key| key.required && node.entry(key.name).is_none()) {
+    for key in level.keys.iter().filter(|key| key.required && node.entry(key.name).is_none()) {
         report.error(place, &path.key(key.name), "missing", format!("expected {}", key.kind.expected()));
     }
 }
@@ -44,7 +48,9 @@ pub(crate) fn check(kind: Kind, node: &Node, place: Place, path: &KeyPath, repor
             check_map(level, node, place, path, report)
         }
         (Kind::Named(level), node::Kind::Map(entries)) => check_named(level, entries, path, report),
-        (Kind::Steps, node::Kind::Map(entries)) => check_steps(entries, node, path, report),
+        (Kind::Steps(level, reserved), node::Kind::Map(entries)) => {
+            check_steps(level, reserved, entries, (node, path), report);
+        }
         (Kind::Texts, node::Kind::Map(entries)) => {
             for entry in entries {
                 check(Kind::AnyText, &entry.value, entry.place, &path.key(&entry.key), report);
@@ -52,14 +58,13 @@ pub(crate) fn check(kind: Kind, node: &Node, place: Place, path: &KeyPath, repor
         }
         (Kind::Anything, _) | (Kind::Open, node::Kind::Map(_)) | (Kind::Flag, node::Kind::Bool(_)) => {}
         (Kind::Whole(least), node::Kind::Int(text)) => check_integer(least, text, node, path, report),
-        (Kind::Usd, _) if node.micro_usd().is_some() => {}
-        (Kind::Usd, _) => wrong(node, path, kind, report),
+        (Kind::Scalar(scalar), _) => check_scalar(scalar, node, path, report),
         (_, node::Kind::Text(text)) => check_text(kind, text, node, path, report),
         _ => wrong(node, path, kind, report),
     }
 }
 
-fn check_named(level: Level, entries: &[Entry], path: &KeyPath, report: &mut Report) {
+fn check_named(level: &'static Level, entries: &[Entry], path: &KeyPath, report: &mut Report) {
     for entry in entries {
         let path = path.key(&entry.key);
         if entry.key.trim().is_empty() {
@@ -69,7 +74,13 @@ fn check_named(level: Level, entries: &[Entry], path: &KeyPath, report: &mut Rep
     }
 }
 
-fn check_steps(entries: &[Entry], node: &Node, path: &KeyPath, report: &mut Report) {
+fn check_steps(
+    level: &'static Level,
+    reserved: &[&str],
+    entries: &[Entry],
+    (node, path): (&Node, &KeyPath),
+    report: &mut Report,
+) {
     if entries.is_empty() {
         report.error(node.place, path, "no steps", "a workflow has at least one step");
     }
@@ -77,10 +88,10 @@ fn check_steps(entries: &[Entry], node: &Node, path: &KeyPath, report: &mut Repo
         let path = path.key(&entry.key);
         if let Err(reason) = segment(&entry.key) {
             report.error(entry.place, &path, format!("not a name for a step: {reason}"), "");
-        } else if RESERVED_STEPS.contains(&entry.key.as_str()) {
+        } else if reserved.contains(&entry.key.as_str()) {
             report.error(entry.place, &path, "a reserved name", "choose another name for this step");
         }
-        check_map(Level::Step, &entry.value, entry.place, &path, report);
+        check_map(level, &entry.value, entry.place, &path, report);
     }
 }
 
@@ -91,6 +102,17 @@ fn check_integer(least: u32, text: &str, node: &Node, path: &KeyPath, report: &m
         Some(value) if value <= i128::from(u32::MAX) => {}
         _ => {
             report.error(node.place, path, format!("found {}", node.found()), format!("at most {}", u32::MAX))
+        }
+    }
+}
+
+fn check_scalar(scalar: &'static Scalar, node: &Node, path: &KeyPath, report: &mut Report) {
+    match (scalar.check)(&node.kind) {
+        Ok(()) => {}
+        Err(None) => wrong(node, path, Kind::Scalar(scalar), report),
+        Err(Some(why)) => {
+            let what = format!("found {}: {why}", node.found());
+            report.error(node.place, path, what, format!("expected {}", scalar.expected));
         }
     }
 }
@@ -106,8 +128,7 @@ fn check_text(kind: Kind, text: &str, node: &Node, path: &KeyPath, report: &mut 
         | Kind::Path
         | Kind::File
         | Kind::FreePath
-        | Kind::Segment
-        | Kind::Artifact
+        | Kind::Segment(_)
             if text.trim().is_empty() =>
         {
             complain("empty".to_owned(), format!("expected {}", kind.expected()));
@@ -117,16 +138,11 @@ fn check_text(kind: Kind, text: &str, node: &Node, path: &KeyPath, report: &mut 
         Kind::Version => {
             complain(format!("found version {}", quoted(text)), "the only version is \"1\"".to_owned())
         }
-        Kind::Span => {
-            if let Err(error) = text.parse::<unstuck_core::id::Millis>() {
-                complain(format!("found {}: {error}", quoted(text)), format!("expected {}", kind.expected()));
-            }
-        }
         Kind::Commit if text.starts_with('-') => {
             complain(format!("found {}", quoted(text)), "a commit cannot begin with \"-\"".to_owned());
         }
         Kind::Commit => {}
-        Kind::Path | Kind::File | Kind::FreePath | Kind::Pattern | Kind::Segment | Kind::Artifact => {
+        Kind::Path | Kind::File | Kind::FreePath | Kind::Pattern | Kind::Segment(_) => {
             if let Err(reason) = check_name(kind, text) {
                 complain(
                     format!("found {}: {reason}", quoted(text)),
@@ -151,7 +167,7 @@ fn wrong(node: &Node, path: &KeyPath, kind: Kind, report: &mut Report) {
             "put it in quotes: version: \"1\"".to_owned()
         }
         (
-            Kind::Text | Kind::AnyText | Kind::Segment | Kind::Artifact,
+            Kind::Text | Kind::AnyText | Kind::Segment(_),
             node::Kind::Int(_) | node::Kind::Float(_) | node::Kind::Bool(_),
         ) => {
             format!("expected {}; put it in quotes", kind.expected())
@@ -163,9 +179,8 @@ fn wrong(node: &Node, path: &KeyPath, kind: Kind, report: &mut Report) {
 
 fn check_name(kind: Kind, text: &str) -> Result<(), String> {
     match kind {
-        Kind::Segment => segment(text),
-        Kind::Artifact if RESERVED_ARTIFACTS.contains(&text) => Err("a reserved name".to_owned()),
-        Kind::Artifact => segment(text),
+        Kind::Segment(reserved) if reserved.contains(&text) => Err("a reserved name".to_owned()),
+        Kind::Segment(_) => segment(text),
         Kind::File if matches!(text.rsplit(['/', '\\']).next(), Some("" | ".")) => {
             Err("it names a folder".to_owned())
         }
@@ -244,15 +259,12 @@ pub fn pattern(text: &str) -> Result<(), String> {
 }
 
 /// Says what to do about a key that does not belong here.
-fn unknown(level: Level, entry: &Entry) -> String {
+fn unknown(level: &Level, entry: &Entry) -> String {
     let name = entry.key.as_str();
-    if level == Level::Check && name.contains("marker") {
-        return "markers are fixed words; see docs/decisions.md".to_owned();
-    }
     if name == "<<" {
         return "there are no merge keys in YAML 1.2; write the keys out".to_owned();
     }
-    let near = nearest(name, level.keys().iter().map(|key| key.name));
+    let near = nearest(name, level.keys.iter().map(|key| key.name));
     let homes = homes(level, name);
     let homes = homes.join(" or to ");
     match near {
@@ -263,27 +275,24 @@ fn unknown(level: Level, entry: &Entry) -> String {
     }
 }
 
-fn allowed(level: Level) -> String {
-    let keys = level.keys();
+fn allowed(level: &Level) -> String {
+    let keys = level.keys;
     if keys.len() > 10 {
-        let by_command = if matches!(level, Level::Registry(_) | Level::Client(_)) {
-            ""
-        } else {
-            ", and by: unstuck check --schema"
-        };
-        return format!("the keys are listed in {}{by_command}", level.page());
+        let by_command =
+            level.format.schema.map(|command| format!(", and by: {command}")).unwrap_or_default();
+        return format!("the keys are listed in {}{by_command}", level.format.page);
     }
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
     format!("allowed: {}", names.join(", "))
 }
 
 /// Returns where else a key of this name has a meaning.
-fn homes(level: Level, name: &str) -> Vec<&'static str> {
-    let has = |home: &Level| home.key(name).is_some() && home.is_catalog() == level.is_catalog();
-    let all: Vec<Level> = level.siblings().into_iter().filter(|home| has(home)).collect();
-    let run: Vec<Level> = all.iter().copied().filter(|home| !home.is_inert()).collect();
+fn homes(level: &Level, name: &str) -> Vec<&'static str> {
+    let levels = level.format.levels.iter().copied();
+    let all: Vec<&Level> = levels.filter(|home| home.key(name).is_some()).collect();
+    let run: Vec<&Level> = all.iter().copied().filter(|home| !home.is_inert).collect();
     let best = if run.is_empty() { all } else { run };
-    best.iter().take(3).map(|home| home.title()).collect()
+    best.iter().take(3).map(|home| home.title).collect()
 }
 
 /// Returns the candidate that differs least from `name`, if it differs little.
@@ -294,7 +303,10 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     let plain = letters(name);
     candidates
         .map(|candidate| (strsim::damerau_levenshtein(&plain, &letters(candidate)), candidate))
-        .filter(|(distance, candidate)| is_near(*distance, name, candidate))
+        .filter(|(distance, candidate)| {
+            // At most a third of the shorter one differs, and one letter of any.
+            *distance <= (candidate.len().min(name.len()) / 3).max(1) && *distance < candidate.len()
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }

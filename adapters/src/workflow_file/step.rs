@@ -14,7 +14,8 @@ use unstuck_core::workflow::{
 
 use super::catalog::Profile;
 use super::complaint::{Note, Place};
-use super::keys::{Level, Side};
+use super::document_keys::Side;
+use super::keys;
 use super::load::{Loader, Scope};
 use super::verify::VERIFYING;
 use super::view::{View, texts};
@@ -60,7 +61,7 @@ impl Loader<'_> {
             inputs: inputs(view),
             outputs: outputs(view),
             timeout: own_timeout.unwrap_or(Workflow::DEFAULT_STEP_TIMEOUT),
-            idle_timeout: view.span("idle_timeout").unwrap_or(Workflow::DEFAULT_IDLE_TIMEOUT),
+            idle_timeout: view.parsed("idle_timeout").unwrap_or(Workflow::DEFAULT_IDLE_TIMEOUT),
             max_retries: view.whole("max_retries").unwrap_or(0),
             on_failure: on_failure(view),
             max_iterations: self.max_iterations(view),
@@ -96,7 +97,7 @@ impl Loader<'_> {
     fn check_sides(&mut self, view: &View<'_>, calls: bool) {
         for entry in view.node.entries() {
             let path = view.path.key(&entry.key);
-            match Level::Step.key(&entry.key).map(|key| key.side) {
+            match keys::STEP.key(&entry.key).map(|key| key.side) {
                 Some(Side::Worker) if calls => {
                     let help = "a step has either a worker or a workflow; this key goes with a worker";
                     self.report.error(entry.place, &path, "not allowed beside workflow", help);
@@ -242,7 +243,7 @@ impl Loader<'_> {
         };
         Check {
             by: CheckBy::Commands(commands),
-            timeout: view.span("timeout").unwrap_or(timeout),
+            timeout: view.parsed("timeout").unwrap_or(timeout),
             decision_file: None,
             max_parse_failures,
             observations: view.whole("observations").unwrap_or(1).max(1),
@@ -252,7 +253,7 @@ impl Loader<'_> {
 
     /// Checks that nothing stands beside a key that it makes senseless.
     fn check_alone(&mut self, view: &View<'_>, allowed: &[&str], key: &str) {
-        let known = view.node.entries().iter().filter(|entry| Level::Check.key(&entry.key).is_some());
+        let known = view.node.entries().iter().filter(|entry| keys::CHECK.key(&entry.key).is_some());
         for entry in known.filter(|entry| !allowed.contains(&entry.key.as_str())) {
             let help = format!("leave this key or {key} out");
             self.report.error(
@@ -589,7 +590,7 @@ impl Task<'_> {
     }
 
     fn span(&self, key: &str) -> Option<Millis> {
-        self.layer(key, |view| view.span(key))
+        self.layer(key, |view| view.parsed(key))
     }
 
     fn capabilities(&self) -> Vec<Capability> {
@@ -623,8 +624,8 @@ fn probe(view: &View<'_>) -> Option<Probe> {
     let probe = stall.map("probe")?;
     Some(Probe {
         command: probe.owned("command")?,
-        interval: probe.span("interval").unwrap_or(Millis::from_secs(60)),
-        timeout: probe.span("timeout").unwrap_or(Millis::from_secs(10)),
+        interval: probe.parsed("interval").unwrap_or(Millis::from_secs(60)),
+        timeout: probe.parsed("timeout").unwrap_or(Millis::from_secs(10)),
         stall_threshold: probe.whole("stall_threshold").unwrap_or(2),
     })
 }

@@ -3,10 +3,11 @@
 use serde_json::{Map, Value};
 
 use super::complaint::{KeyPath, Place, Report};
-use super::keys::{Key, Kind, Level};
+use super::document_keys::{Key, Kind, Level};
+use super::keys;
 use super::node::{self, Node};
 use super::shape;
-use crate::registry::keys::Part;
+use crate::registry;
 
 /// Reads the value of a key: `Ok(None)` where it is what it is written as, and where a file has no such key; a list or a map
 /// is returned as JSON.
@@ -38,7 +39,9 @@ pub fn value(keys: &[&str], text: &str) -> Result<Option<Value>, String> {
 pub fn names_below(keys: &[&str]) -> Option<Vec<&'static str>> {
     match kind_of(keys) {
         Some(Kind::Map(level) | Kind::TextOr(level)) => Some(keys_of(level).map(|key| key.name).collect()),
-        Some(Kind::Named(_) | Kind::Steps | Kind::List(_) | Kind::Some(_) | Kind::Open | Kind::Texts) => None,
+        Some(Kind::Named(_) | Kind::Steps(..) | Kind::List(_) | Kind::Some(_) | Kind::Open | Kind::Texts) => {
+            None
+        }
         _ => Some(Vec::new()),
     }
 }
@@ -54,12 +57,11 @@ fn samples_of(kind: Kind) -> Vec<String> {
         Kind::Version => texts(&["1"]),
         Kind::Flag => texts(&["false", "true"]),
         Kind::Whole(least) => vec![least.to_string(), (least + 1).to_string()],
-        Kind::Span => texts(&["1s", "2s"]),
-        Kind::Usd => texts(&["1", "2"]),
+        Kind::Scalar(scalar) => texts(&scalar.samples),
         Kind::Word(words) => texts(words),
         Kind::List(item) => texts(&["[]"]).into_iter().chain(listed(*item)).collect(),
         Kind::Some(item) => listed(*item),
-        Kind::Map(_) | Kind::Named(_) | Kind::Steps | Kind::Open | Kind::Texts => texts(&["{}"]),
+        Kind::Map(_) | Kind::Named(_) | Kind::Steps(..) | Kind::Open | Kind::Texts => texts(&["{}"]),
         _ => texts(&["a", "b"]),
     }
 }
@@ -69,19 +71,19 @@ fn listed(item: Kind) -> Vec<String> {
     let Kind::Map(level) = item else {
         return samples_of(item).iter().map(|it| format!("[{it}]")).collect();
     };
-    let needed = level.keys().iter().filter(|key| key.required);
+    let needed = level.keys.iter().filter(|key| key.required);
     let pairs = needed.filter_map(|key| Some(format!("{}: {}", key.name, samples_of(key.kind).pop()?)));
     vec![format!("[{{{}}}]", pairs.collect::<Vec<_>>().join(", "))]
 }
 
 /// Returns what the value of a key may be; `None` where a file has no such key.
 fn kind_of(keys: &[&str]) -> Option<Kind> {
-    keys.iter().try_fold(Kind::Map(Level::Workflow), |kind, key| match kind {
+    keys.iter().try_fold(Kind::Map(&keys::WORKFLOW), |kind, key| match kind {
         Kind::Map(level) | Kind::TextOr(level) => {
             keys_of(level).find(|it| it.name == *key).map(|key| key.kind)
         }
         Kind::Named(level) => Some(Kind::Map(level)),
-        Kind::Steps => Some(Kind::Map(Level::Step)),
+        Kind::Steps(step, _) => Some(Kind::Map(step)),
         Kind::List(item) | Kind::Some(item) => Some(*item),
         Kind::Open => Some(Kind::Anything),
         Kind::Texts => Some(Kind::AnyText),
@@ -90,12 +92,9 @@ fn kind_of(keys: &[&str]) -> Option<Kind> {
 }
 
 /// Returns the keys of a level, and behind the name of a step of the registry those of that.
-fn keys_of(level: Level) -> impl Iterator<Item = &'static Key> {
-    let of_registry = match level {
-        Level::RegistryStep => Level::Registry(Part::Step).keys(),
-        _ => &[],
-    };
-    level.keys().iter().chain(of_registry)
+fn keys_of(level: &'static Level) -> impl Iterator<Item = &'static Key> {
+    let of_registry: &[Key] = if *level == keys::REGISTRY_STEP { registry::keys::STEP.keys } else { &[] };
+    level.keys.iter().chain(of_registry)
 }
 
 pub(super) fn json(node: &Node) -> Value {
@@ -168,7 +167,7 @@ mod tests {
 
     #[test]
     fn samples_are_values_that_a_file_may_write() {
-        for key in Level::Step.keys().iter().chain(Level::Convergence.keys()).map(|key| key.name) {
+        for key in keys::STEP.keys.iter().chain(keys::CONVERGENCE.keys).map(|key| key.name) {
             for keys in [["steps", "a", key].as_slice(), &["steps", "a", "convergence", key]] {
                 let is_map = matches!(kind_of(keys), Some(Kind::Map(_)));
                 for sample in samples(keys).iter().filter(|_| !is_map) {

@@ -1,6 +1,6 @@
 //! Typed access to the tree: what has the wrong type was complained about and reads as absent.
 
-use unstuck_core::id::Millis;
+use std::str::FromStr;
 
 use super::complaint::{KeyPath, Place};
 use super::node::{Entry, Kind, Node, integer};
@@ -64,12 +64,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns an amount of money, in millionths of a US dollar.
-    pub fn micro_usd(&self, key: &str) -> Option<u64> {
-        self.entry(key)?.value.micro_usd()
+    /// Returns a number or a text as it is written.
+    pub fn scalar(&self, key: &str) -> Option<&'a str> {
+        self.entry(key)?.value.kind.scalar()
     }
 
-    pub fn span(&self, key: &str) -> Option<Millis> {
+    /// Returns the value of a text, such as a duration.
+    pub fn parsed<T: FromStr>(&self, key: &str) -> Option<T> {
         self.text(key)?.parse().ok()
     }
 

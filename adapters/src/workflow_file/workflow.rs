@@ -1,11 +1,12 @@
 //! The top level of a workflow file.
 
 use unstuck_core::id::StepId;
+use unstuck_core::money;
 use unstuck_core::workflow::{BranchRules, Budget, Step, Weather, Workflow};
 
 use super::complaint::{KeyPath, Note, quoted};
 use super::graph;
-use super::keys::Level;
+use super::keys;
 use super::load::{Loader, Scope};
 use super::node::Node;
 use super::shape::{check_map, nearest};
@@ -18,8 +19,8 @@ impl Loader<'_> {
         if self.is_something_else(&top) {
             return None;
         }
-        check_map(Level::Workflow, root, root.place, &top.path, &mut self.report);
-        let timeout = top.span("timeout").unwrap_or(Workflow::DEFAULT_TIMEOUT);
+        check_map(&keys::WORKFLOW, root, root.place, &top.path, &mut self.report);
+        let timeout = top.parsed("timeout").unwrap_or(Workflow::DEFAULT_TIMEOUT);
         scope.clients = self.clients(&top);
         let scope = &scope;
         let views = steps(&top);
@@ -42,9 +43,9 @@ impl Loader<'_> {
                 Some("stop") => Weather::Stop,
                 _ => Weather::Wait,
             },
-            outage_budget: top.span("outage_budget").unwrap_or(Workflow::DEFAULT_OUTAGE_BUDGET),
+            outage_budget: top.parsed("outage_budget").unwrap_or(Workflow::DEFAULT_OUTAGE_BUDGET),
             budget: Budget {
-                micro_usd: top.micro_usd("max_usd"),
+                micro_usd: top.scalar("max_usd").and_then(money::micro_usd),
                 tokens: top.whole("max_tokens").map(u64::from),
                 accepts_unknown: false,
             },

@@ -1,0 +1,209 @@
+//! Tables of keys: what may stand where in a file, of which type, with which default.
+//!
+//! The check of a file, its JSON Schema and its reference page are all made from such a table.
+
+use super::node;
+
+/// A map with known keys.
+#[derive(Debug)]
+pub struct Level {
+    /// Where it stands, in words.
+    pub title: &'static str,
+    /// Its name in the JSON Schema.
+    pub definition: &'static str,
+    /// The format that it belongs to.
+    pub format: &'static Format,
+    /// Nothing of it is run yet.
+    pub is_inert: bool,
+    /// Its keys.
+    pub keys: &'static [Key],
+}
+
+/// Each level is a static of its own.
+impl PartialEq for Level {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Level {}
+
+impl Level {
+    /// Returns the key with this name.
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+}
+
+/// A kind of file.
+#[derive(Debug)]
+pub struct Format {
+    /// The page that lists the keys.
+    pub page: &'static str,
+    /// The command that prints the JSON Schema, if there is one.
+    pub schema: Option<&'static str>,
+    /// All maps of such a file.
+    pub levels: &'static [&'static Level],
+}
+
+/// A value that is written as one word, such as a duration.
+#[derive(Debug)]
+pub struct Scalar {
+    /// Its type, for the reference page.
+    pub name: &'static str,
+    /// What is expected, in words.
+    pub expected: &'static str,
+    /// Its JSON Schema, as text.
+    pub schema: &'static str,
+    /// Values that it may have.
+    pub samples: [&'static str; 2],
+    /// Checks a value; an error may say what is wrong with it.
+    pub check: fn(&node::Kind) -> Result<(), Option<String>>,
+}
+
+/// Each scalar is a static of its own.
+impl PartialEq for Scalar {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Scalar {}
+
+/// What a value may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Text that is not blank.
+    Text,
+    /// Text that may be empty.
+    AnyText,
+    /// The text `1`.
+    Version,
+    /// `true` or `false`.
+    Flag,
+    /// An integer of at least so much.
+    Whole(u32),
+    /// A value that a format checks itself.
+    Scalar(&'static Scalar),
+    /// A path that stays within its base.
+    Path,
+    /// A file that is written, at a path that stays within its base.
+    File,
+    /// A folder that is written to, at a path that stays within its base or an absolute one.
+    FreePath,
+    /// A pattern of paths.
+    Pattern,
+    /// A name that can be a folder, and is none of these.
+    Segment(&'static [&'static str]),
+    /// The name of a commit.
+    Commit,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A list.
+    List(&'static Kind),
+    /// A list with at least one entry.
+    Some(&'static Kind),
+    /// A map with the keys of a level.
+    Map(&'static Level),
+    /// A map from names to maps with the keys of a level.
+    Named(&'static Level),
+    /// A map with the steps of a workflow, none of which has one of these names.
+    Steps(&'static Level, &'static [&'static str]),
+    /// Text, or a map with the keys of a level.
+    TextOr(&'static Level),
+    /// A map from names to text.
+    Texts,
+    /// A map that is not looked into.
+    Open,
+    /// Any value.
+    Anything,
+}
+
+/// To which kind of step a key belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// To both.
+    Both,
+    /// To steps that a worker does.
+    Worker,
+    /// To steps that another workflow does.
+    Subworkflow,
+}
+
+/// One key.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// How it is written.
+    pub name: &'static str,
+    /// What its value may be.
+    pub kind: Kind,
+    /// It is an error to leave it out.
+    pub required: bool,
+    /// What holds when it is left out, for people.
+    pub default: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+    /// Not a key of the original format.
+    pub ours: bool,
+    /// To which kind of step it belongs.
+    pub side: Side,
+}
+
+/// Returns a key that may not be left out.
+pub const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { name, kind, required: true, default: "required", doc, ours: false, side: Side::Both }
+}
+
+/// Returns a key that may be left out, and what holds then.
+pub const fn optional(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+    Key { name, kind, required: false, default, doc, ours: false, side: Side::Both }
+}
+
+impl Key {
+    /// Marks a key that the original format does not have.
+    #[must_use]
+    pub const fn ours(self) -> Self {
+        Self { ours: true, ..self }
+    }
+
+    /// Marks a key of steps that a worker does.
+    #[must_use]
+    pub const fn worker(self) -> Self {
+        Self { side: Side::Worker, ..self }
+    }
+
+    /// Marks a key of steps that another workflow does.
+    #[must_use]
+    pub const fn subworkflow(self) -> Self {
+        Self { side: Side::Subworkflow, ..self }
+    }
+}
+
+impl Kind {
+    /// Returns what is expected, in words.
+    pub fn expected(self) -> String {
+        match self {
+            Self::Text => "text that is not empty".to_owned(),
+            Self::AnyText => "text".to_owned(),
+            Self::Version => "\"1\"".to_owned(),
+            Self::Flag => "true or false".to_owned(),
+            Self::Whole(least) => format!("an integer of at least {least}"),
+            Self::Scalar(scalar) => scalar.expected.to_owned(),
+            Self::Path => "a relative path without \"..\"".to_owned(),
+            Self::File => "the relative path of a file, without \"..\"".to_owned(),
+            Self::FreePath => "a path without \"..\"".to_owned(),
+            Self::Pattern => "a pattern of paths such as \"src/**\"".to_owned(),
+            Self::Segment(_) => "a name without slashes".to_owned(),
+            Self::Commit => "the name of a commit or branch".to_owned(),
+            Self::Word(words) => format!("one of {}", words.join(", ")),
+            Self::List(item) => format!("a list, each entry {}", item.expected()),
+            Self::Some(item) => format!("a list with at least one entry, each {}", item.expected()),
+            Self::Map(_) | Self::Open => "a map".to_owned(),
+            Self::Named(_) => "a map of names".to_owned(),
+            Self::Steps(..) => "a map with at least one step".to_owned(),
+            Self::TextOr(_) => "text or a map".to_owned(),
+            Self::Texts => "a map from names to text".to_owned(),
+            Self::Anything => "a value".to_owned(),
+        }
+    }
+}
