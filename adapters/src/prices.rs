@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use unstuck_core::money::{self, ModelPattern, Price, Prices};
 
 use crate::settings;
-use crate::workflow_file::complaint::{KeyPath, Place, Report};
-use crate::workflow_file::load::tree;
-use crate::workflow_file::node::{Entry, Kind, Node};
-use crate::workflow_file::{Disk, Files as _, Rejected, nearest, reason};
+use unstuck_document::complaint::{KeyPath, Place, Report};
+use unstuck_document::file::{reason, tree};
+use unstuck_document::node::{Entry, Kind, Node};
+use unstuck_document::{Rejected, nearest};
 
 /// What stands in dollars for a million tokens.
 const KINDS: [&str; 4] = ["input", "cached", "cache_write", "output"];
@@ -38,7 +38,7 @@ pub fn find(named: Option<&Path>, workspace: &Path) -> Result<Option<(PathBuf, P
 ///
 /// All that is wrong with it, with line and column.
 pub fn load(path: &Path) -> Result<Prices, Rejected> {
-    read_as(Disk.read(path), path)
+    read_as(unstuck_document::file::read(path), path)
 }
 
 fn read_as(read: io::Result<Vec<u8>>, path: &Path) -> Result<Prices, Rejected> {

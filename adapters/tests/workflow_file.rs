@@ -11,14 +11,14 @@ use proptest::prelude::*;
 use serde_json::Value;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::workflow_file::{
-    Clients, Loaded, Options, QuickOptions, Rejected, load, named, parse, plan, quick, reference, save,
-    schema, secret,
+    Clients, Loaded, Options, QuickOptions, load, named, parse, plan, quick, reference, save, schema, secret,
 };
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{
     Baseline, Capability, CheckBy, Convergence, Gate, OnFailure, Step, Weather, Work, Worker, WorkerKind,
     Workflow,
 };
+use unstuck_document::Rejected;
 
 type Tree = BTreeMap<PathBuf, Vec<u8>>;
 

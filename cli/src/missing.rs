@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::workflow_file::nearest;
+use unstuck_document::nearest;
 
 use crate::error::Error;
 

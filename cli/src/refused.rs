@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use unstuck_adapters::redact::Redactor;
-use unstuck_adapters::workflow_file::{self, Complaint, Disk, Files as _};
+use unstuck_adapters::workflow_file;
 use unstuck_adapters::{clients, own_paths, test_command, validators};
 use unstuck_core::client::Client;
 use unstuck_core::completion::{self, Condition};
 use unstuck_core::workflow::{Work, WorkerKind, Workflow};
+use unstuck_document::Complaint;
 
 use crate::error::{Error, Result};
 use crate::programs::Missing;
@@ -61,7 +62,7 @@ fn instead(missing: &Missing<'_>, workspace: &Path) -> Option<String> {
         return Some(format!("; a script of the workspace is run as: sh ./{program}"));
     }
     let known: Vec<_> = clients::all().collect();
-    let near = workflow_file::nearest(command, known.iter().map(|client| &*client.name));
+    let near = unstuck_document::nearest(command, known.iter().map(|client| &*client.name));
     if let Some(client) = near.filter(|_| !is_check) {
         return Some(format!("; did you mean {client}?"));
     }
@@ -135,7 +136,7 @@ impl Files<'_> {
         let described = workflow_file::described_clients(self.workspace).unwrap_or_default();
         let all = self.file.map(|file| self.of_workflow(file)).unwrap_or_default().into_iter();
         all.chain(described.into_iter().map(|it| it.file)).find_map(|path| {
-            let bytes = Disk.read(&path).ok()?;
+            let bytes = unstuck_document::file::read(&path).ok()?;
             let name = path.strip_prefix(self.workspace).unwrap_or(&path).display().to_string();
             workflow_file::secret(name, &bytes, &executed, redactor, what)
         })
@@ -145,7 +146,9 @@ impl Files<'_> {
     fn of_workflow(&self, file: &Path) -> Vec<PathBuf> {
         let workflows = [file.to_owned()].into_iter().chain(called(self.workflow, file));
         let with_registry = workflows.flat_map(|path| {
-            let named = Disk.read(&path).ok().and_then(|bytes| workflow_file::named_registry(&bytes));
+            let named = unstuck_document::file::read(&path)
+                .ok()
+                .and_then(|bytes| workflow_file::named_registry(&bytes));
             [Some(path), named.map(|registry| self.workspace.join(registry))]
         });
         let catalogs = ["agents.yaml", "agents.yml"].map(|name| file.with_file_name(name));

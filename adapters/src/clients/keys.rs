@@ -2,7 +2,7 @@
 //!
 //! The page that tells their meaning is `docs/workers.md`.
 
-use crate::workflow_file::document_keys::{Format, Key, Kind, Level, optional, required};
+use unstuck_document::keys::{Format, Key, Kind, Level, optional, required};
 
 /// Files that describe workers.
 pub static WORKERS: Format = Format {

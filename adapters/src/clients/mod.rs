@@ -8,12 +8,12 @@ use std::sync::{Arc, LazyLock};
 
 use unstuck_core::client::Client;
 
-use crate::workflow_file::Complaint;
-use crate::workflow_file::complaint::{KeyPath, Report};
-use crate::workflow_file::node::{self, Node};
-use crate::workflow_file::shape::check_map;
-use crate::workflow_file::toml;
-use crate::workflow_file::view::View;
+use unstuck_document::complaint::Complaint;
+use unstuck_document::complaint::{KeyPath, Report};
+use unstuck_document::node::{self, Node};
+use unstuck_document::shape::check_map;
+use unstuck_document::toml;
+use unstuck_document::view::View;
 
 mod decode;
 mod fold;

@@ -10,10 +10,10 @@ use unstuck_core::reading::Trouble;
 use super::keys::TROUBLES;
 use super::rule::rules;
 use super::{built_in, names};
-use crate::workflow_file::complaint::{KeyPath, Place, Report, quoted};
-use crate::workflow_file::node::{Entry, Kind, Node};
-use crate::workflow_file::shape::nearest;
-use crate::workflow_file::view::View;
+use unstuck_document::complaint::{KeyPath, Place, Report, quoted};
+use unstuck_document::node::{Entry, Kind, Node};
+use unstuck_document::shape::nearest;
+use unstuck_document::view::View;
 
 /// Reads one description, whose keys and types have been checked. `None` if it says too little; that was complained about.
 pub(crate) fn client(name: &str, own: &View<'_>, report: &mut Report) -> Option<Client> {

@@ -6,10 +6,10 @@ use unstuck_core::client::rule::{
 };
 
 use super::read::pattern;
-use crate::registry::json;
-use crate::workflow_file::complaint::{KeyPath, Report};
-use crate::workflow_file::node::{Entry, Kind, Node};
-use crate::workflow_file::view::View;
+use unstuck_document::complaint::{KeyPath, Report};
+use unstuck_document::json;
+use unstuck_document::node::{Entry, Kind, Node};
+use unstuck_document::view::View;
 
 /// So many rules a client may have: each line is compared with each of them.
 const RULES_MAX: usize = 100;

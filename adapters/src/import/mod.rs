@@ -14,11 +14,12 @@ use serde::Serialize;
 use unstuck_core::evidence::{Decision, DecisionFile};
 use unstuck_core::verdict::{self, Evidence};
 
-use crate::registry::parse_json;
 use crate::test_command::TestCommand;
-use crate::workflow_file::complaint::{KeyPath, Place, Report};
-use crate::workflow_file::node::{self, Node};
-use crate::workflow_file::{self, Complaint, Files, Options, Rejected};
+use crate::workflow_file::{self, Files, Options};
+use unstuck_document::complaint::{KeyPath, Place, Report};
+use unstuck_document::json;
+use unstuck_document::node::{self, Node};
+use unstuck_document::{Complaint, Rejected};
 
 mod command;
 mod markdown;
@@ -250,7 +251,7 @@ impl<'a> Input<'a> {
         let is_json = has_name(&["json", "jsonc"]) || start.starts_with('{') && start.contains('"');
         let is_yaml = has_name(&["yaml", "yml"]);
         let tree = if is_json {
-            parse_json(source, self.text, &mut report)
+            json::parse(source, self.text, &mut report)
         } else {
             node::parse(source, self.text, &mut report)
         };

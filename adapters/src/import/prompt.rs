@@ -3,8 +3,8 @@
 use super::write::Done;
 use super::{Input, markdown};
 use crate::registry::front_matter;
-use crate::workflow_file::complaint::Report;
-use crate::workflow_file::node::{self, Kind};
+use unstuck_document::complaint::Report;
+use unstuck_document::node::{self, Kind};
 
 /// Texts up to this size stand in the workflow itself, so that the log tells what was asked.
 const INLINE_BYTES_MAX: usize = 64 * 1024;

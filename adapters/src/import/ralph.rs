@@ -6,10 +6,10 @@ use unstuck_core::plural::count;
 
 use super::{Input, Works, prompt};
 use crate::clients;
-use crate::workflow_file::complaint::quoted;
-use crate::workflow_file::node::{Entry, Kind, Node};
-use crate::workflow_file::{Rejected, path_within};
 use unstuck_core::text::shell;
+use unstuck_document::complaint::quoted;
+use unstuck_document::node::{Entry, Kind, Node};
+use unstuck_document::{Rejected, path_within};
 
 /// Says whether a tree is one.
 pub(super) fn is_one(tree: &Node) -> bool {

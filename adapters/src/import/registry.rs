@@ -5,9 +5,9 @@ use unstuck_core::workflow::{Worker, WorkerKind};
 use super::Input;
 use super::write::{Done, Step};
 use crate::registry::{Registry, StepRef};
-use crate::workflow_file::node::Node;
 use crate::workflow_file::verify::without_value;
-use crate::workflow_file::{Rejected, segment};
+use unstuck_document::node::Node;
+use unstuck_document::{Rejected, segment};
 
 /// Says whether a tree is one.
 pub(super) fn is_one(tree: &Node) -> bool {

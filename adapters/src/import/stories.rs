@@ -6,8 +6,8 @@ use unstuck_core::plural;
 
 use super::write::{Checklist, Done};
 use super::{Input, command};
-use crate::workflow_file::Rejected;
-use crate::workflow_file::node::{Kind, Node};
+use unstuck_document::Rejected;
+use unstuck_document::node::{Kind, Node};
 
 /// A list of stories of a file, or the lists that have the same place in each item of another one.
 pub(super) struct Stories<'a> {

@@ -7,8 +7,8 @@ use unstuck_core::workflow::{WorkerKind, Workflow};
 
 use super::{Input, Wishes, Works};
 use crate::clients;
-use crate::workflow_file::complaint::named;
 use crate::workflow_file::save::{quoted, span};
+use unstuck_document::complaint::named;
 
 /// A workflow to be written.
 #[derive(Clone, Debug)]

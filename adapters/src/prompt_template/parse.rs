@@ -5,8 +5,8 @@
 //! has what else was tried.
 
 use super::{Names, Problem};
-use crate::workflow_file::complaint::quoted;
-use crate::workflow_file::shape::nearest;
+use unstuck_document::complaint::quoted;
+use unstuck_document::shape::nearest;
 
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! The YAML block that a prompt file may begin with; it is not part of the prompt.
 
-use crate::workflow_file::complaint::{KeyPath, Place, Report};
-use crate::workflow_file::node::{self, Kind, Node};
-use crate::workflow_file::shape::nearest;
-use crate::workflow_file::view::texts;
+use unstuck_document::complaint::{KeyPath, Place, Report};
+use unstuck_document::node::{self, Kind, Node};
+use unstuck_document::shape::nearest;
+use unstuck_document::view::texts;
 
 /// The keys with a meaning.
 const KNOWN: &[&str] =
@@ -120,5 +120,5 @@ fn names(root: &Node, key: &str, report: &mut Report) -> Vec<String> {
 pub fn data(text: &str) -> Option<serde_json::Value> {
     let split = split(text);
     let root = tree(0, split.yaml?, split.yaml_offset, &mut Report::default())?;
-    Some(super::json::value(&root))
+    Some(unstuck_document::json::value(&root))
 }

@@ -1,7 +1,7 @@
 //! The keys of a steps registry, in all its generations.
 
-use crate::workflow_file::document_keys::{Format, Key, Kind, Level, optional, required};
 use crate::workflow_file::keys::{CAPABILITIES, SPAN, WORKERS};
+use unstuck_document::keys::{Format, Key, Kind, Level, optional, required};
 
 /// Steps registries.
 static REGISTRIES: Format = Format {

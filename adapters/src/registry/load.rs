@@ -22,8 +22,8 @@ use super::{ATTEMPTS, CloserSpec, End, Own, Parts};
 use crate::prompt_template::variables;
 use crate::schema::Schemas;
 use crate::validators::check_params;
-use crate::workflow_file::complaint::{Complaint, Report, quoted};
-use crate::workflow_file::shape::nearest;
+use unstuck_document::complaint::{Complaint, Report, quoted};
+use unstuck_document::shape::nearest;
 
 /// Names that every template may use, besides those of its pattern.
 pub(super) const ALWAYS: &[&str] = &[

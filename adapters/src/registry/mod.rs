@@ -17,7 +17,6 @@ use unstuck_core::workflow::{Worker, WorkerKind};
 mod answers;
 pub mod builtin;
 pub mod front_matter;
-pub(crate) mod json;
 mod json_form;
 pub mod keys;
 mod load;
@@ -30,14 +29,13 @@ mod tree;
 use self::answers::Answer;
 use crate::clients;
 use crate::prompt_template::Params;
-use crate::workflow_file::Rejected;
-use crate::workflow_file::complaint::{Complaint, Report};
 use crate::workflow_file::step::{capability, worker_kind};
-pub(crate) use json::{parse as parse_json, value as json_value};
 pub(crate) use json_form::{json_form, refuse};
 use load::near_or_list;
 pub(crate) use read::At;
 pub use starter::starter;
+use unstuck_document::Rejected;
+use unstuck_document::complaint::{Complaint, Report};
 
 /// A registry that was read, checked and resolved.
 #[derive(Clone, Debug)]
@@ -163,7 +161,7 @@ impl Registry {
         let mut report = Report::default();
         let before = report.count();
         let root = tree::source(path, workspace, &mut report)
-            .and_then(|(source, text)| json::parse(source, &text, &mut report));
+            .and_then(|(source, text)| unstuck_document::json::parse(source, &text, &mut report));
         let parts = root.map(|root| {
             let top = read::top(&root, &mut report);
             load::resolve(&top, path, workspace, asked, &mut report)

@@ -9,13 +9,13 @@ use serde_json::Value;
 use unstuck_core::completion::OnFailed;
 use unstuck_core::id::Millis;
 
-use super::json;
 use super::keys::{self, NOT_YET};
 use crate::schema;
-use crate::workflow_file::complaint::{KeyPath, Note, Place, Report, quoted};
-use crate::workflow_file::node::{Kind, Node};
-use crate::workflow_file::shape::check_map;
-use crate::workflow_file::view::View;
+use unstuck_document::complaint::{KeyPath, Note, Place, Report, quoted};
+use unstuck_document::json;
+use unstuck_document::node::{Kind, Node};
+use unstuck_document::shape::check_map;
+use unstuck_document::view::View;
 
 /// Where something is said, and how it is called there.
 #[derive(Clone, Debug)]

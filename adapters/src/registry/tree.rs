@@ -10,10 +10,11 @@ use unstuck_core::completion::Template;
 use super::front_matter;
 use super::read::{At, RawAddress, Top};
 use crate::prompt_template::{Names, Parsed};
-use crate::workflow_file::complaint::{KeyPath, Place, Report, quoted};
-use crate::workflow_file::node;
-use crate::workflow_file::view::View;
-use crate::workflow_file::{Disk, Files as _, path_within, reason, segment};
+use unstuck_document::complaint::{KeyPath, Place, Report, quoted};
+use unstuck_document::file::reason;
+use unstuck_document::node;
+use unstuck_document::view::View;
+use unstuck_document::{path_within, segment};
 
 const LAYOUT: &str = "{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md";
 const LAYOUT_PLAIN: &str = "{c1}/{c2}/{c3}/f_{edition}.md";
@@ -258,7 +259,7 @@ impl Tree {
 /// Reads a text file and keeps it for excerpts; what is wrong with it goes to `report`.
 pub(super) fn source(path: &Path, workspace: &Path, report: &mut Report) -> Option<(u32, String)> {
     let shown = shown(path, workspace);
-    match Disk.read(path) {
+    match unstuck_document::file::read(path) {
         Ok(bytes) => report.add_file(shown, &bytes),
         Err(error) => {
             report.unreadable(shown, format!("cannot read the file: {}", reason(&error)));

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::keyword::{self, Shape};
 use super::reference::pointer_text;
-use crate::workflow_file::Complaint;
+use unstuck_document::complaint::Complaint;
 
 /// Lists and objects inside each other, at most: some for each level of a schema.
 const LEVELS_MAX: usize = 3 * super::LEVELS_MAX;

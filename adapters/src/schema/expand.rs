@@ -13,7 +13,7 @@ use super::files::{Opened, Schemas, Unread};
 use super::keyword::{self, Shape, TYPES};
 use super::reference::{self, pointer_text};
 use super::{Complaint, LEVELS_MAX, PROBLEMS_MAX, check};
-use crate::workflow_file::nearest;
+use unstuck_document::shape::nearest;
 
 /// How large a schema may become, in bytes of the text that it is made of.
 const BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -21,7 +21,7 @@ use serde_json::Value;
 
 pub use self::close::{excluded, strict, together};
 pub use self::files::Schemas;
-pub use crate::workflow_file::Complaint;
+pub use unstuck_document::complaint::Complaint;
 
 /// Schemas inside each other, at most.
 pub const LEVELS_MAX: usize = 1024;

@@ -1,7 +1,7 @@
 //! How a schema is named: a JSON pointer, an anchor, a plain name, with or without a file.
 
 use super::document::Document;
-use crate::workflow_file::nearest;
+use unstuck_document::shape::nearest;
 
 /// A `$ref`, cut into its two parts and decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]

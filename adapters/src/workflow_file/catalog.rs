@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::complaint::{KeyPath, Place, Report, named, quoted};
 use super::keys;
-use super::node::{Kind, Node};
-use super::shape::{check_map, nearest};
-use super::view::View;
+use unstuck_document::complaint::{KeyPath, Place, Report, named, quoted};
+use unstuck_document::node::{Kind, Node};
+use unstuck_document::shape::{check_map, nearest};
+use unstuck_document::view::View;
 
 /// One profile, as it stands in its file.
 #[derive(Debug)]

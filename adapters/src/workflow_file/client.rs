@@ -8,13 +8,14 @@ use std::sync::Arc;
 use unstuck_core::client::Client;
 use unstuck_core::workflow::{Capability, Worker, WorkerKind};
 
-use super::complaint::{Complaint, quoted};
 use super::load::Loader;
-use super::shape::nearest;
 use super::step::Task;
-use super::view::View;
-use super::{Disk, Files as _, Rejected, reason};
 use crate::{clients, settings};
+use unstuck_document::Rejected;
+use unstuck_document::complaint::{Complaint, quoted};
+use unstuck_document::file::reason;
+use unstuck_document::shape::nearest;
+use unstuck_document::view::View;
 
 /// Clients by name.
 pub type Clients = BTreeMap<String, Arc<Client>>;
@@ -55,7 +56,7 @@ pub fn described_clients(workspace: &Path) -> Result<Vec<Described>, Rejected> {
     let mut files: Vec<PathBuf> = files.concat();
     files.sort_by_key(|file| is_of_project(file));
     for file in &files {
-        let text = match Disk.read(file) {
+        let text = match unstuck_document::file::read(file) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) => {
                 complaints.push(Complaint::of_file(file, &format!("cannot be read: {}", reason(&error))));

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use unstuck_core::beside;
 use unstuck_core::workflow::{Step, Work, Workflow};
 
-use super::complaint::{Place, Report, named, quoted};
-use super::shape::nearest;
-use super::view::View;
+use unstuck_document::complaint::{Place, Report, named, quoted};
+use unstuck_document::shape::nearest;
+use unstuck_document::view::View;
 
 /// Checks edges, cycles, inputs and names of artifacts.
 pub(super) fn check(

@@ -5,9 +5,9 @@
 use unstuck_core::id::Millis;
 use unstuck_core::money;
 
-use super::document_keys::{Format, Key, Kind, Level, Scalar, optional, required};
-use super::node;
 use crate::clients::keys as workers;
+use unstuck_document::keys::{Format, Key, Kind, Level, Scalar, optional, required};
+use unstuck_document::node;
 
 /// Workflow files.
 pub static WORKFLOWS: Format = Format {

@@ -7,10 +7,12 @@ use unstuck_core::workflow::Workflow;
 
 use super::catalog::Catalog;
 use super::client::Clients;
-use super::complaint::{Complaint, KeyPath, Place, Report, named, quoted};
-use super::node::{self, Node};
-use super::view::View;
-use super::{Files, Options, reason, shown, tidy};
+use crate::workflow_file::{Files, Options, shown, tidy};
+use unstuck_document::complaint::{Complaint, KeyPath, Place, Report, named, quoted};
+use unstuck_document::file;
+use unstuck_document::file::reason;
+use unstuck_document::node::Node;
+use unstuck_document::view::View;
 
 /// So many calls of subworkflows are followed in all.
 const MOST_CALLS: usize = 256;
@@ -117,7 +119,7 @@ impl<'a> Loader<'a> {
     }
 
     fn tree(&mut self, bytes: &[u8], path: &Path) -> Option<Node> {
-        tree(bytes, shown(path, self.options), &mut self.report)
+        file::tree(bytes, shown(path, self.options), &mut self.report)
     }
 
     /// Reads the catalogs that are named, or else the one beside the file.
@@ -164,18 +166,6 @@ impl<'a> Loader<'a> {
             None => catalog.is_partial = true,
         }
     }
-}
-
-/// Turns the bytes of a file into a tree; an empty file is a complaint.
-pub(crate) fn tree(bytes: &[u8], name: String, report: &mut Report) -> Option<Node> {
-    let (source, text) = report.add_file(name, bytes)?;
-    let before = report.count();
-    let root = node::parse(source, &text, report);
-    if root.is_none() && report.count() == before {
-        let place = Place { source, offset: 0 };
-        report.error(place, &KeyPath::default(), "the file is empty", "expected a map");
-    }
-    root
 }
 
 /// Returns the folder of a file; empty for a bare name.

@@ -9,50 +9,42 @@
 //! [`quick`] builds the workflow of a command line and [`save`] writes it as a file, [`plan`] says what a workflow may cost.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use serde::Serialize;
 use unstuck_core::id::Digest;
 use unstuck_core::workflow::Workflow;
+use unstuck_document::file::{self, reason};
+use unstuck_document::{Complaint, Rejected, Report, node};
 
 use crate::clients;
 use crate::registry::Registry;
 use crate::schema::Resolved;
 
-mod broken;
 mod catalog;
 mod client;
-pub(crate) mod complaint;
 mod declares;
-pub mod document_keys;
 mod graph;
 pub mod keys;
 pub(crate) mod load;
-pub(crate) mod node;
 mod plan;
 mod quick;
 mod reference;
 pub(crate) mod save;
 mod schema;
 mod secret;
-pub(crate) mod shape;
 pub(crate) mod step;
-pub(crate) mod toml;
 mod value;
 pub(crate) mod verify;
-pub(crate) mod view;
 mod workflow;
 
 pub use client::{Clients, Described, described_clients, known_clients, named};
-pub use complaint::Complaint;
 pub use plan::{Plan, PlannedCheck, PlannedStep, Worst, plan};
 pub use quick::{QuickOptions, quick};
 pub use reference::reference;
 pub use save::save;
 pub use schema::schema;
 pub use secret::{named_registry, secret};
-pub use shape::{nearest, path_within, pattern, segment};
 pub use value::{names_below, samples, value};
 
 /// A workflow that was read, and what is worth saying about its file.
@@ -66,25 +58,6 @@ pub struct Loaded {
     pub warnings: Vec<Complaint>,
     /// The file as it was named.
     pub path: PathBuf,
-}
-
-/// Why a file was not taken: all that is wrong with it, in the order of the files and their lines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
-#[error("{}", lines(.complaints))]
-pub struct Rejected {
-    /// At least one.
-    pub complaints: Vec<Complaint>,
-}
-
-impl Rejected {
-    /// Returns all complaints with excerpts that fit into so many columns.
-    pub fn render(&self, columns: usize) -> String {
-        self.complaints.iter().map(|complaint| complaint.render(columns)).collect()
-    }
-}
-
-fn lines(complaints: &[Complaint]) -> String {
-    complaints.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// What else decides how a file is read.
@@ -183,27 +156,13 @@ pub trait Files {
     }
 }
 
-impl Complaint {
-    /// Returns a complaint about a file as a whole.
-    pub(crate) fn of_file(file: &Path, what: &str) -> Self {
-        let (file, what) = (file.display().to_string(), what.to_owned());
-        Self { file, line: 0, column: 0, path: String::new(), what, help: None, excerpt: None }
-    }
-}
-
 /// The files of the disk.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disk;
 
 impl Files for Disk {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        if !std::fs::metadata(path)?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file"));
-        }
-        let most = u64::try_from(node::MOST_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-        let mut bytes = Vec::new();
-        std::fs::File::open(path)?.take(most).read_to_end(&mut bytes)?;
-        Ok(bytes)
+        file::read(path)
     }
 
     fn identity(&self, path: &Path) -> PathBuf {
@@ -289,7 +248,7 @@ pub fn parse(bytes: &[u8], name: &Path, options: &Options, files: &dyn Files) ->
 /// the first line is 1.
 pub fn line_of(bytes: &[u8], keys: &[&str]) -> Option<u32> {
     let text = str::from_utf8(bytes).ok()?;
-    let root = node::parse(0, text, &mut complaint::Report::default())?;
+    let root = node::parse(0, text, &mut Report::default())?;
     let (mut node, mut place) = (&root, None);
     for key in keys {
         let Some(entry) = node.entry(key) else { break };
@@ -310,13 +269,4 @@ fn shown(path: &Path, options: &Options) -> String {
     // The workspace itself has no name below it.
     let inside = if inside.as_os_str().is_empty() { Path::new(".") } else { inside };
     inside.display().to_string().replace(char::is_control, "\u{fffd}")
-}
-
-/// Returns why a file could not be read, without the number that the system adds.
-pub(crate) fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
-    }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::document_keys::{Key, Kind, Level, Side};
 use super::keys::{CATALOGS, CHECK, STEP, WORKFLOWS};
 use crate::clients::keys as workers;
+use unstuck_document::keys::{Key, Kind, Level, Side};
 
 /// Returns the JSON Schema (2020-12) of workflow files as text, with a line feed at its end.
 ///
@@ -175,9 +175,9 @@ mod tests {
     use std::collections::BTreeMap;
     use std::path::{Path, PathBuf};
 
-    use super::super::complaint::Report;
     use super::super::{Options, node, parse, value};
     use super::*;
+    use unstuck_document::complaint::Report;
 
     /// Checks that the schema and the reader agree about these lines of a step.
     fn check(lines: &str, is_accepted: bool) {

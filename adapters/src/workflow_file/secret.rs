@@ -1,9 +1,9 @@
 //! Where a file holds the value of a secret, shown without the value.
 
-use super::complaint::{Complaint, Report};
-use super::node::{self, Kind, Node};
-use super::toml;
 use crate::redact::Redactor;
+use unstuck_document::complaint::{Complaint, Report};
+use unstuck_document::node::{self, Kind, Node};
+use unstuck_document::toml;
 
 /// Returns a complaint about the first text of a file that is part of what would be `executed` and holds a secret.
 ///

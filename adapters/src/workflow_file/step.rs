@@ -13,13 +13,13 @@ use unstuck_core::workflow::{
 };
 
 use super::catalog::Profile;
-use super::complaint::{Note, Place};
-use super::document_keys::Side;
 use super::keys;
 use super::load::{Loader, Scope};
 use super::verify::VERIFYING;
-use super::view::{View, texts};
 use crate::registry::Registry;
+use unstuck_document::complaint::{Note, Place};
+use unstuck_document::keys::Side;
+use unstuck_document::view::{View, texts};
 
 /// Where a claim is written if nothing else is said. One name a check: steps that run side by side must not take each other's verdict.
 const DEFAULT_DECISION_FILE: &str = ".unstuck/{{completion_check_id}}.json";
@@ -153,8 +153,9 @@ impl Loader<'_> {
     }
 
     fn subworkflow(&mut self, id: &str, view: &View<'_>, checked: bool, scope: &Scope) -> Work {
-        let path =
-            view.owned("workflow").filter(|path| super::path_within(path).is_ok() && !path.trim().is_empty());
+        let path = view
+            .owned("workflow")
+            .filter(|path| unstuck_document::path_within(path).is_ok() && !path.trim().is_empty());
         let place = view.value_place("workflow");
         let child =
             path.as_deref().and_then(|path| self.child(path, place, &view.path.key("workflow"), scope));

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::complaint::{KeyPath, Place, Report};
-use super::document_keys::{Key, Kind, Level};
 use super::keys;
-use super::node::{self, Node};
-use super::shape;
 use crate::registry;
+use unstuck_document::complaint::{KeyPath, Place, Report};
+use unstuck_document::keys::{Key, Kind, Level};
+use unstuck_document::node::{self, Node};
+use unstuck_document::shape;
 
 /// Reads the value of a key: `Ok(None)` where it is what it is written as, and where a file has no such key; a list or a map
 /// is returned as JSON.

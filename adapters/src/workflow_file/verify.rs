@@ -7,14 +7,14 @@ use unstuck_core::completion::{AnswerFormat, Completion, Form, LaterAnswer, OnFa
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{Baseline, Check, CheckBy, Work, WorkerKind, Workflow};
 
-use super::complaint::{Place, quoted};
 use super::declares::{Declares, declares};
 use super::load::Loader;
-use super::node::{self, Node};
-use super::view::View;
 use crate::prompt_template::variables;
-use crate::registry::{At, Registry, SUPPLIED, StepRef, Wanted, json_form, json_value, refuse};
+use crate::registry::{At, Registry, SUPPLIED, StepRef, Wanted, json_form, refuse};
 use crate::schema;
+use unstuck_document::complaint::{Place, quoted};
+use unstuck_document::node::{self, Node};
+use unstuck_document::view::View;
 
 /// The keys of a step that ask for something besides a verdict.
 pub(super) const VERIFYING: [&str; 3] = ["completion_conditions", "registry_step", "output_schema"];
@@ -23,7 +23,7 @@ impl Loader<'_> {
     /// Reads the steps registry that a workflow names; one of nothing but the built-in validators where it names
     /// none. `None` where it is not good, which was complained about.
     pub fn registry(&mut self, top: &View<'_>) -> Option<Registry> {
-        let named = top.text("steps_registry").filter(|path| super::path_within(path).is_ok());
+        let named = top.text("steps_registry").filter(|path| unstuck_document::path_within(path).is_ok());
         let steps = top.map("steps").map(|steps| steps.node.entries()).unwrap_or_default();
         let asks = |step: &Node| VERIFYING.iter().any(|key| step.entry(key).is_some());
         let is_wrong = named.is_none() && top.has("steps_registry");
@@ -116,7 +116,7 @@ impl Loader<'_> {
     fn output_schema(&mut self, view: &View<'_>) -> Option<AnswerFormat> {
         let (file, name) = schema::named(view.text("output_schema")?);
         let at = At::value(view, "output_schema");
-        if let Err(why) = super::path_within(file) {
+        if let Err(why) = unstuck_document::path_within(file) {
             let what = format!("found {}: {why}", quoted(file));
             at.error(
                 &mut self.report,
@@ -260,7 +260,10 @@ fn wanted(view: &View<'_>) -> Vec<(Place, Wanted)> {
     let one = |item: &Node| {
         let name = item.text().or_else(|| item.entry("validator")?.value.text())?;
         let params = item.entry("params").map(|entry| entry.value.entries()).unwrap_or_default();
-        let params = params.iter().map(|entry| (entry.key.clone(), json_value(&entry.value))).collect();
+        let params = params
+            .iter()
+            .map(|entry| (entry.key.clone(), unstuck_document::json::value(&entry.value)))
+            .collect();
         Some((item.place, Wanted { validator: name.to_owned(), params }))
     };
     items.iter().filter_map(one).collect()

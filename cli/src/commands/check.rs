@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use unstuck_adapters::workflow_file::{self, Complaint, Options};
+use unstuck_adapters::workflow_file::{self, Options};
+use unstuck_document::Complaint;
 
 use crate::args::Global;
 use crate::commands::run;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use unstuck_adapters::clients;
-use unstuck_adapters::workflow_file::{self, Clients};
+use unstuck_adapters::workflow_file::Clients;
 use unstuck_core::client::Client;
 use unstuck_core::client::launch::{self, Request, Session};
 use unstuck_core::workflow::Capability;
@@ -121,7 +121,7 @@ fn in_order(mut clients: Clients) -> Vec<Arc<Client>> {
 fn find(name: &str, known: &Clients) -> Result<Arc<Client>> {
     known.get(name).cloned().ok_or_else(|| {
         let names: Vec<&str> = known.keys().map(String::as_str).collect();
-        let hint = match workflow_file::nearest(name, names.iter().copied()) {
+        let hint = match unstuck_document::nearest(name, names.iter().copied()) {
             Some(near) => format!("unstuck workers {near}"),
             None => format!("one of {}", names.join(", ")),
         };

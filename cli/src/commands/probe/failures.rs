@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use unstuck_adapters::workflow_file::nearest;
+use unstuck_document::nearest;
 use unstuck_failures::registry::{self, Format};
 use unstuck_failures::{Confidence, Extraction, Failure, Output, Report, Source, count, extract_as};
 

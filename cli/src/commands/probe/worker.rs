@@ -9,11 +9,11 @@ use serde::Serialize;
 use serde_json::Value;
 use unstuck_adapters::clients;
 use unstuck_adapters::clients::{Decoder, Seen};
-use unstuck_adapters::workflow_file::{Complaint, nearest};
 use unstuck_core::client::{Client, Counted, Problem, Told};
 use unstuck_core::event::Exit;
 use unstuck_core::money::Tokens;
 use unstuck_core::reading::{CallEnd, Reading, Usage};
+use unstuck_document::{Complaint, nearest};
 
 use crate::args::Global;
 use crate::error::{Error, Result};

@@ -84,7 +84,7 @@ fn pattern(text: &str) -> std::result::Result<String, String> {
     if path.trim() != path {
         return Err("there is a blank at its beginning or its end".to_owned());
     }
-    workflow_file::pattern(text).map(|()| text.to_owned())
+    unstuck_document::pattern(text).map(|()| text.to_owned())
 }
 
 /// Says no to a pattern that names the workspace itself, as shells write it: below the workspace that is nowhere, so it

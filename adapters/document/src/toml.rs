@@ -4,14 +4,14 @@
 
 use std::ops::Range;
 
-use toml::Spanned;
-use toml::de::{DeInteger, DeTable, DeValue};
+use ::toml::Spanned;
+use ::toml::de::{DeInteger, DeTable, DeValue};
 
-use super::complaint::{KeyPath, Place, Report};
-use super::node::{Entry, Kind, MOST_LEVELS, Node};
+use crate::complaint::{KeyPath, Place, Report};
+use crate::node::{Entry, Kind, MOST_LEVELS, Node};
 
 /// Reads a document; what is wrong goes to `report`. Nothing if it is no TOML.
-pub(crate) fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
+pub fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
     let place = |at: usize| Place { source, offset: u32::try_from(at).unwrap_or(u32::MAX) };
     let (root, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
@@ -83,8 +83,8 @@ fn integer(number: &DeInteger<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::node;
     use super::*;
+    use crate::node;
 
     /// Returns the tree as a text, and all complaints.
     fn read(text: &str, parse: fn(u32, &str, &mut Report) -> Option<Node>) -> (String, Vec<String>) {

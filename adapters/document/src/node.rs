@@ -8,21 +8,23 @@ use std::collections::{HashMap, HashSet};
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
-use super::broken::broken;
-use super::complaint::{KeyPath, Place, Report, quoted};
+use crate::broken::broken;
+use crate::complaint::{KeyPath, Place, Report, quoted};
 
 /// The largest file that is read.
-pub(crate) const MOST_BYTES: usize = 1024 * 1024;
+pub const MOST_BYTES: usize = 1024 * 1024;
 /// The deepest nesting that is read.
-pub(crate) const MOST_LEVELS: usize = 64;
+pub const MOST_LEVELS: usize = 64;
 /// What aliases may add, counted in bytes of text and a flat rate per value.
 const MOST_ALIASED: usize = 8 * 1024 * 1024;
 const RATE_PER_NODE: usize = 64;
 
 /// One value and its place.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
+pub struct Node {
+    /// Where it begins.
     pub place: Place,
+    /// What it is.
     pub kind: Kind,
     /// What a copy of it costs.
     weight: usize,
@@ -32,23 +34,31 @@ pub(crate) struct Node {
 
 /// What a value is.
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Nothing.
     Null,
+    /// `true` or `false`.
     Bool(bool),
     /// An integer as it is written.
     Int(String),
     /// A number with a fraction or an exponent, infinity, or no number, as it is written.
     Float(String),
+    /// A text.
     Text(String),
+    /// A list.
     List(Vec<Node>),
+    /// A map, in the order of the file.
     Map(Vec<Entry>),
 }
 
 /// A key of a map and its value.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub struct Entry {
+    /// The key.
     pub key: String,
+    /// Where the key stands.
     pub place: Place,
+    /// What stands behind it.
     pub value: Node,
 }
 
@@ -63,6 +73,7 @@ impl Kind {
 }
 
 impl Node {
+    /// Creates a node.
     pub fn new(place: Place, kind: Kind) -> Self {
         let (weight, height) = match &kind {
             Kind::Null | Kind::Bool(_) => (0, 0),
@@ -132,7 +143,7 @@ fn measure<'a>(children: impl Iterator<Item = (&'a Node, usize)>) -> (usize, usi
 /// Reads one document; what is wrong goes to `report`.
 ///
 /// Returns nothing if the text is no YAML at all or holds no document; only the first has led to a complaint.
-pub(crate) fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
+pub fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
     let mut builder = Builder::new(source, report);
     for next in Parser::new_from_str(text) {
         let (event, span) = match next {
@@ -432,7 +443,7 @@ fn is_float(text: &str) -> bool {
 }
 
 /// Reads an integer as it may be written in the core schema.
-pub(crate) fn integer(text: &str) -> Option<i128> {
+pub fn integer(text: &str) -> Option<i128> {
     if let Some(rest) = text.strip_prefix("0o") {
         return i128::from_str_radix(rest, 8).ok();
     }

@@ -2,23 +2,27 @@
 
 use std::str::FromStr;
 
-use super::complaint::{KeyPath, Place};
-use super::node::{Entry, Kind, Node, integer};
+use crate::complaint::{KeyPath, Place};
+use crate::node::{Entry, Kind, Node, integer};
 
 /// A map of the file: its keys, where it stands and how it is called.
 #[derive(Clone, Debug)]
-pub(crate) struct View<'a> {
+pub struct View<'a> {
+    /// The map.
     pub node: &'a Node,
     /// Where a missing key is reported.
     pub place: Place,
+    /// How it is called.
     pub path: KeyPath,
 }
 
 impl<'a> View<'a> {
+    /// Creates the view of a map.
     pub fn new(node: &'a Node, place: Place, path: KeyPath) -> Self {
         Self { node, place, path }
     }
 
+    /// Returns the entry of a key.
     pub fn entry(&self, key: &str) -> Option<&'a Entry> {
         self.node.entry(key)
     }
@@ -38,18 +42,22 @@ impl<'a> View<'a> {
         matches!(self.node.kind, Kind::Map(_))
     }
 
+    /// Returns whether the key is there.
     pub fn has(&self, key: &str) -> bool {
         self.entry(key).is_some()
     }
 
+    /// Returns a text.
     pub fn text(&self, key: &str) -> Option<&'a str> {
         self.entry(key)?.value.text()
     }
 
+    /// Returns a text.
     pub fn owned(&self, key: &str) -> Option<String> {
         self.text(key).map(str::to_owned)
     }
 
+    /// Returns `true` or `false`.
     pub fn flag(&self, key: &str) -> Option<bool> {
         match self.entry(key)?.value.kind {
             Kind::Bool(value) => Some(value),
@@ -57,6 +65,7 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Returns an integer that is not negative.
     pub fn whole(&self, key: &str) -> Option<u32> {
         match &self.entry(key)?.value.kind {
             Kind::Int(text) => integer(text).and_then(|value| u32::try_from(value).ok()),
@@ -99,6 +108,6 @@ impl<'a> View<'a> {
 }
 
 /// Returns the texts of a list.
-pub(crate) fn texts(node: &Node) -> Vec<String> {
+pub fn texts(node: &Node) -> Vec<String> {
     node.items().iter().filter_map(|item| item.text().map(str::to_owned)).collect()
 }

@@ -7,14 +7,14 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::workflow_file::complaint::{KeyPath, Place, Report};
-use crate::workflow_file::node::{Entry, Kind, Node};
+use crate::complaint::{KeyPath, Place, Report};
+use crate::node::{Entry, Kind, Node};
 
 /// The deepest nesting that is read: a schema may stand in a registry.
 const LEVELS_MAX: usize = 100;
 
 /// Reads one value; what is wrong goes to `report`. Returns nothing for what is no JSON.
-pub(crate) fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
+pub fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
     let mut reader = Reader { source, text, at: 0, levels: 0, report };
     let root = reader.value(&KeyPath::default()).and_then(|root| {
         reader.skip_blanks();
@@ -31,7 +31,7 @@ pub(crate) fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node
 }
 
 /// Returns a tree as plain data.
-pub(crate) fn value(node: &Node) -> Value {
+pub fn value(node: &Node) -> Value {
     match &node.kind {
         Kind::Null => Value::Null,
         Kind::Bool(value) => Value::Bool(*value),

@@ -2,7 +2,7 @@
 //!
 //! The check of a file, its JSON Schema and its reference page are all made from such a table.
 
-use super::node;
+use crate::node;
 
 /// A map with known keys.
 #[derive(Debug)]

@@ -2,18 +2,12 @@
 //!
 //! What the keys mean together is not looked at here.
 
-use super::complaint::{KeyPath, Place, Report, quoted};
-use super::document_keys::{Kind, Level, Scalar};
-use super::node::{self, Entry, Node, integer};
+use crate::complaint::{KeyPath, Place, Report, quoted};
+use crate::keys::{Kind, Level, Scalar};
+use crate::node::{self, Entry, Node, integer};
 
 /// Checks a map and all below it; `place` is where a missing key is reported.
-pub(crate) fn check_map(
-    level: &'static Level,
-    node: &Node,
-    place: Place,
-    path: &KeyPath,
-    report: &mut Report,
-) {
+pub fn check_map(level: &'static Level, node: &Node, place: Place, path: &KeyPath, report: &mut Report) {
     let node::Kind::Map(entries) = &node.kind else {
         wrong(node, path, Kind::Map(level), report);
         return;
@@ -34,7 +28,7 @@ pub(crate) fn check_map(
 }
 
 /// Checks a value; `place` is that of its key.
-pub(crate) fn check(kind: Kind, node: &Node, place: Place, path: &KeyPath, report: &mut Report) {
+pub fn check(kind: Kind, node: &Node, place: Place, path: &KeyPath, report: &mut Report) {
     match (kind, &node.kind) {
         (Kind::List(item) | Kind::Some(item), node::Kind::List(items)) => {
             if items.is_empty() && matches!(kind, Kind::Some(_)) {

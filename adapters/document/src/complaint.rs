@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::path::Path;
 
 use serde::Serialize;
 
-use super::node::MOST_BYTES;
+use crate::node::MOST_BYTES;
 
 /// One problem of a file, with its place and, where there is one, the remedy.
 ///
@@ -30,6 +31,12 @@ pub struct Complaint {
 }
 
 impl Complaint {
+    /// Returns a complaint about a file as a whole.
+    pub fn of_file(file: &Path, what: &str) -> Self {
+        let (file, what) = (file.display().to_string(), what.to_owned());
+        Self { file, line: 0, column: 0, path: String::new(), what, help: None, excerpt: None }
+    }
+
     /// Returns the complaint with the line it is about, as much of it as fits into so many columns, and a caret below the
     /// place.
     pub fn render(&self, columns: usize) -> String {
@@ -91,7 +98,7 @@ fn printable(c: char) -> char {
 }
 
 /// Returns `text` in quotes, on one line and not long.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut shown = String::from("\"");
     for (count, c) in text.chars().enumerate() {
@@ -111,7 +118,7 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// Returns a name as it is, or in quotes if it could be misread.
-pub(crate) fn named(name: &str) -> String {
+pub fn named(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-.<$".contains(c);
     if !name.is_empty() && name.len() <= 60 && name.chars().all(plain) {
         name.to_owned()
@@ -122,7 +129,7 @@ pub(crate) fn named(name: &str) -> String {
 
 /// A place in one of the files that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub struct Place {
     /// Which file, see [`Report::add_source`].
     pub source: u32,
     /// Where, in bytes.
@@ -131,18 +138,21 @@ pub(crate) struct Place {
 
 /// A key and the keys above it, as people write them: `steps.fix.inputs[0].from`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct KeyPath(String);
+pub struct KeyPath(String);
 
 impl KeyPath {
+    /// Returns the path of a key in it.
     pub fn key(&self, key: &str) -> Self {
         let key = if key.contains('.') { quoted(key) } else { named(key) };
         if self.0.is_empty() { Self(key) } else { Self(format!("{}.{key}", self.0)) }
     }
 
+    /// Returns the path of an entry in it; the first is 0.
     pub fn index(&self, index: usize) -> Self {
         Self(format!("{}[{index}]", self.0))
     }
 
+    /// Returns it as people write it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -209,7 +219,7 @@ fn number(count: usize) -> u32 {
 
 /// Gathers the complaints about all files of one load.
 #[derive(Default)]
-pub(crate) struct Report {
+pub struct Report {
     sources: Vec<Source>,
     errors: Vec<(Place, Complaint)>,
     warnings: Vec<(Place, Complaint)>,
@@ -222,7 +232,7 @@ pub(crate) struct Report {
 
 /// What is said once per load, however often it applies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Note {
+pub enum Note {
     /// A feature that is accepted, but not run yet.
     NotYet(&'static str),
     /// OpenCode has no switch for capabilities.
