@@ -15,7 +15,6 @@
 //! every decision (`unstuck-core`).
 
 pub mod answer;
-pub mod clients;
 pub mod import;
 pub mod prompt_template;
 pub mod registry;
@@ -28,7 +27,6 @@ mod escapes;
 pub mod inherited;
 mod normal;
 pub mod notify;
-pub mod prices;
 pub mod process;
 pub mod public_values;
 pub mod redact;
@@ -42,7 +40,6 @@ pub mod exhausted;
 pub mod ignored;
 pub mod own_paths;
 pub mod reports;
-pub mod reset_time;
 pub mod snapshot;
 pub mod stamp;
 pub mod suspension;
@@ -54,4 +51,3 @@ pub mod blocking;
 pub mod shell;
 
 mod git;
-mod settings;

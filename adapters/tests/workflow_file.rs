@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::workflow_file::{
-    Clients, Loaded, Options, QuickOptions, load, named, parse, plan, quick, reference, save, schema, secret,
+    Loaded, Options, QuickOptions, load, parse, plan, quick, reference, save, schema, secret,
 };
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{
@@ -19,6 +19,7 @@ use unstuck_core::workflow::{
     Workflow,
 };
 use unstuck_document::Rejected;
+use unstuck_workers::{Clients, named};
 
 type Tree = BTreeMap<PathBuf, Vec<u8>>;
 

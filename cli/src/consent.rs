@@ -56,12 +56,11 @@ fn file(project: &Project) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use unstuck_adapters::clients;
 
     use super::*;
 
     fn client(name: &str) -> Client {
-        let found = clients::all().find(|client| client.name == name);
+        let found = unstuck_workers::all().find(|client| client.name == name);
         Client::clone(&found.expect("a client of ours"))
     }
 

@@ -5,13 +5,12 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use unstuck_adapters::clients;
-use unstuck_adapters::workflow_file::{self, Clients};
 use unstuck_core::client::Client;
 use unstuck_core::client::launch::{self, ARGUMENT_BYTES_MAX, Access, PromptBy};
 use unstuck_core::event::Purpose;
 use unstuck_core::workflow::{Budget, Capability, Work, Worker, Workflow};
 use unstuck_store::state_dir::Project;
+use unstuck_workers::Clients;
 
 use crate::error::{Error, Result};
 use crate::origin::{Origins, is_built_in};
@@ -22,7 +21,7 @@ const TAKEN: [&str; 4] = ["claude", "codex", "opencode", "gemini"];
 
 /// Returns the clients that are known in a workspace.
 pub fn known(workspace: &Path) -> Result<Clients> {
-    workflow_file::known_clients(workspace).map_err(|rejected| {
+    unstuck_workers::known_clients(workspace).map_err(|rejected| {
         Error::usage(rejected.render(text::width()).trim_end())
             .hint("mend the file; its format is in docs/workers.md")
     })
@@ -30,7 +29,7 @@ pub fn known(workspace: &Path) -> Result<Clients> {
 
 /// Returns whom a person names on a command line.
 pub fn named(with: &str, instructions: &str, known: &Clients) -> Result<Worker> {
-    workflow_file::named(with, instructions, known)
+    unstuck_workers::named(with, instructions, known)
         .map_err(|why| Error::usage(why).hint("unstuck workers shows those that are known"))
 }
 
@@ -46,8 +45,9 @@ pub fn another(than: &Workflow) -> Option<&'static str> {
             than.steps.iter().filter_map(|step| step.worker(Purpose::Work)).flat_map(Worker::chain);
         workers.any(|worker| worker.name() == name)
     };
-    let is_here =
-        |name: &str| clients::all().any(|client| client.name == name && installed(&client.program).is_some());
+    let is_here = |name: &str| {
+        unstuck_workers::all().any(|client| client.name == name && installed(&client.program).is_some())
+    };
     TAKEN.into_iter().find(|name| !has_worked(name) && is_here(name))
 }
 

@@ -3,11 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::clients;
-use unstuck_adapters::workflow_file::{self, Described};
 use unstuck_core::client::Client;
 use unstuck_core::workflow::{Work, Workflow};
 use unstuck_store::state_dir::Project;
+use unstuck_workers::Described;
 
 use crate::{consent, project, text};
 
@@ -31,7 +30,7 @@ pub struct Origins<'a> {
 impl<'a> Origins<'a> {
     /// Reads the files of a workspace and of the user. What is wrong with them is said by whoever takes a client from them.
     pub fn of(workspace: &'a Path) -> Self {
-        Self { workspace, described: workflow_file::described_clients(workspace).unwrap_or_default() }
+        Self { workspace, described: unstuck_workers::described_clients(workspace).unwrap_or_default() }
     }
 
     /// Returns who describes a client; `workflow` is one that it may work in, and the name of its file.
@@ -86,7 +85,7 @@ impl<'a> Origins<'a> {
 
 /// Says whether a client is described by us, and not by a file that may have come with a project.
 pub fn is_built_in(client: &Client) -> bool {
-    clients::all().any(|built_in| *built_in == *client)
+    unstuck_workers::all().any(|built_in| *built_in == *client)
 }
 
 /// Returns the file of a workflow, or of one that it calls, in which a client works.
@@ -109,7 +108,7 @@ mod tests {
     const LIKE_CLAUDE: &str = "workers:\n  claude: {like: claude, program: ";
 
     fn client(text: &str) -> Client {
-        clients::read("workers.yaml", text).unwrap().pop_first().unwrap().1
+        unstuck_workers::read("workers.yaml", text).unwrap().pop_first().unwrap().1
     }
 
     fn check(program: &str, found: &str, origin: &str, unasked: Option<&str>) {
@@ -122,7 +121,7 @@ mod tests {
             client: client(&format!("{LIKE_CLAUDE}{program}}}")).into(),
         };
         let (client, described) = match origin {
-            "built in" => (Client::clone(&clients::find("claude").unwrap()), Vec::new()),
+            "built in" => (Client::clone(&unstuck_workers::find("claude").unwrap()), Vec::new()),
             "user" => (Client::clone(&described(false).client), vec![described(false)]),
             "project" => (Client::clone(&described(true).client), vec![described(true)]),
             // Its file has changed since.
@@ -160,7 +159,7 @@ mod tests {
             client: evil.clone().into(),
         };
         let said = |described, client| Origins { workspace, described }.name(client, None);
-        let claude = clients::find("claude").unwrap();
+        let claude = unstuck_workers::find("claude").unwrap();
         assert_eq!(said(vec![described("/w/.unstuck/workers.yaml")], &claude), "claude");
         for (file, name) in [
             ("/w/.unstuck/workers.yaml", "claude (./evil.sh, as .unstuck/workers.yaml describes it)"),

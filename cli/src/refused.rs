@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::workflow_file;
-use unstuck_adapters::{clients, own_paths, test_command, validators};
+use unstuck_adapters::{own_paths, test_command, validators};
 use unstuck_core::client::Client;
 use unstuck_core::completion::{self, Condition};
 use unstuck_core::workflow::{Work, WorkerKind, Workflow};
@@ -61,7 +61,7 @@ fn instead(missing: &Missing<'_>, workspace: &Path) -> Option<String> {
     if workspace.join(program).is_file() {
         return Some(format!("; a script of the workspace is run as: sh ./{program}"));
     }
-    let known: Vec<_> = clients::all().collect();
+    let known: Vec<_> = unstuck_workers::all().collect();
     let near = unstuck_document::nearest(command, known.iter().map(|client| &*client.name));
     if let Some(client) = near.filter(|_| !is_check) {
         return Some(format!("; did you mean {client}?"));
@@ -133,7 +133,7 @@ impl Files<'_> {
     /// Returns where one of them holds a secret in what is executed.
     fn secret(&self, executed: &[String], redactor: &Redactor, what: &str) -> Option<Complaint> {
         let executed: Vec<&str> = executed.iter().map(|it| it.trim()).collect();
-        let described = workflow_file::described_clients(self.workspace).unwrap_or_default();
+        let described = unstuck_workers::described_clients(self.workspace).unwrap_or_default();
         let all = self.file.map(|file| self.of_workflow(file)).unwrap_or_default().into_iter();
         all.chain(described.into_iter().map(|it| it.file)).find_map(|path| {
             let bytes = unstuck_document::file::read(&path).ok()?;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde::Serialize;
-use unstuck_adapters::{clients, inherited};
+use unstuck_adapters::inherited;
 use unstuck_core::client::Client;
 use unstuck_core::workflow::Workflow;
 
@@ -90,7 +90,7 @@ impl Version {
 pub fn numbers(workflow: &Workflow) -> BTreeMap<String, String> {
     let everybody = workflow.everybody().into_iter().filter(|(_, worker)| worker.wrap.is_none());
     let is_ours = |client: &&Client| {
-        clients::find(&client.name).is_some_and(|built_in| built_in.program == client.program)
+        unstuck_workers::find(&client.name).is_some_and(|built_in| built_in.program == client.program)
     };
     let clients: BTreeMap<&str, &Client> = everybody
         .filter_map(|(_, worker)| worker.client.as_deref())
@@ -119,7 +119,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
 
         let folder = tempfile::tempdir().unwrap();
-        let client = clients::find("claude").unwrap();
+        let client = unstuck_workers::find("claude").unwrap();
         for (script, told) in [
             ("echo; echo \"2.1.330 (Claude Code)\"; echo more", "2.1.330 (Claude Code)"),
             // A child that holds the output open is not waited for, and ended.

@@ -8,9 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
-use unstuck_adapters::clients::Decoder;
 use unstuck_adapters::process::{Audience, Enough, Pipe};
-use unstuck_adapters::reset_time;
 use unstuck_adapters::schema::strict;
 use unstuck_core::client::Client;
 use unstuck_core::client::launch::{self, Plan, Request, Wish};
@@ -22,6 +20,8 @@ use unstuck_core::reading::{CallEnd, Progress, Reading, Trouble};
 use unstuck_core::weather;
 use unstuck_core::workflow::{Worker, WorkerKind};
 use unstuck_core::{Due, Observation};
+use unstuck_workers::Decoder;
+use unstuck_workers::reset_time;
 
 use crate::Watcher;
 use crate::job::{Asked, write};
@@ -300,7 +300,6 @@ pub(crate) fn note_reset(kind: WorkerKind, outcome: &mut Outcome, now: Timestamp
 
 #[cfg(test)]
 mod tests {
-    use unstuck_adapters::clients;
     use unstuck_core::id::{Attempt, Iteration, Millis};
     use unstuck_core::{Event, RunState};
 
@@ -337,7 +336,7 @@ mod tests {
             (1, "Error: connect ECONNREFUSED 127.0.0.1:443", Trouble::Network),
             (1, "HTTP 429", Trouble::RateLimit),
         ] {
-            let client = clients::find("claude").expect("a client of ours");
+            let client = unstuck_workers::find("claude").expect("a client of ours");
             let due = Due { step: StepId::from("work"), iteration: Iteration(1), attempt: Attempt(1) };
             let (tell, _told) = tokio::sync::mpsc::unbounded_channel();
             let wrap = (None, Some("docker run x".to_owned()));
@@ -353,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_complaint_before_a_long_help_is_heard() {
-        let client = clients::all().find(|client| client.name == "qwen").expect("a client of ours");
+        let client = unstuck_workers::all().find(|client| client.name == "qwen").expect("a client of ours");
         let due = Due { step: StepId::from("work"), iteration: Iteration(1), attempt: Attempt(1) };
         let (tell, _told) = tokio::sync::mpsc::unbounded_channel();
         let mut listener = Listener::new(client, (None, None), due, &Nobody, tell);

@@ -8,13 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use unstuck_adapters::answer::Sources;
-use unstuck_adapters::clients::Decoder;
 use unstuck_adapters::import::{self, Kind, Source, Wishes};
 use unstuck_adapters::prompt_template::{Names, Params, Parsed, Variables};
 use unstuck_adapters::registry::front_matter;
 use unstuck_adapters::validators::judge::{Ended, judge};
 use unstuck_adapters::workflow_file::{self, Options};
-use unstuck_adapters::{answer, clients, schema};
+use unstuck_adapters::{answer, schema};
 use unstuck_core::Event;
 use unstuck_core::client::Client;
 use unstuck_core::completion::Form;
@@ -30,6 +29,7 @@ use unstuck_failures::git_status::{self, Standing};
 use unstuck_failures::{Output, Report};
 use unstuck_store::mirror::{self, MirrorReader};
 use unstuck_store::wire::{self, EventType, SchemaVersion};
+use unstuck_workers::Decoder;
 
 use crate::{naive_controller, scripted_loop};
 
@@ -127,13 +127,13 @@ pub fn failures(data: &[u8]) {
 /// byte. The rest is the output.
 pub fn client(data: &[u8]) {
     let Some((&first, rest)) = data.split_first() else { return };
-    if let Some(client) = clients::all().nth(usize::from(first)) {
+    if let Some(client) = unstuck_workers::all().nth(usize::from(first)) {
         return check_output(&client, rest);
     }
     let mut parts = rest.splitn(2, |byte| *byte == 0);
     let description = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
     let output = parts.next().unwrap_or_default();
-    match clients::read("workers.yaml", &description) {
+    match unstuck_workers::read("workers.yaml", &description) {
         Ok(clients) => clients.into_values().for_each(|client| {
             let json = serde_json::to_string(&client).expect("a description can be recorded");
             assert_eq!(serde_json::from_str::<Client>(&json).ok(), Some(client.clone()));

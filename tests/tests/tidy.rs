@@ -181,7 +181,7 @@ fn each_rule_notices_what_it_is_about() {
 /// All of our libraries, for the crates at the top.
 const ALL: &[&str] = &[
     "unstuck-core", "unstuck-files", "unstuck-store", "unstuck-failures", "unstuck-document",
-    "unstuck-adapters", "unstuck-runner", "unstuck-replay",
+    "unstuck-workers", "unstuck-adapters", "unstuck-runner", "unstuck-replay",
 ];
 
 /// Which of our crates each crate may use.
@@ -191,11 +191,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("unstuck-store", &["unstuck-core", "unstuck-files"]),
     ("unstuck-failures", &["unstuck-core"]),
     ("unstuck-document", &[]),
+    ("unstuck-workers", &["unstuck-core", "unstuck-document"]),
+    // Until its parts are crates of their own.
+    ("unstuck-adapters", ALL),
     (
-        "unstuck-adapters",
-        &["unstuck-core", "unstuck-files", "unstuck-store", "unstuck-failures", "unstuck-document"],
+        "unstuck-runner",
+        &["unstuck-core", "unstuck-files", "unstuck-store", "unstuck-adapters", "unstuck-workers"],
     ),
-    ("unstuck-runner", &["unstuck-core", "unstuck-files", "unstuck-store", "unstuck-adapters"]),
     ("unstuck-replay", &["unstuck-core", "unstuck-store", "unstuck-failures"]),
     ("unstuck", ALL),
     ("unstuck-tests", ALL),
@@ -577,10 +579,11 @@ const BOUNDS: &[(&str, usize, usize, usize)] = &[
     ("store/files", 2_330, 3, 520),
     ("adapters/failures", 17_370, 42, 670),
     ("adapters/document", 2_110, 2, 480),
-    ("adapters", 34_140, 31, 1_080),
+    ("adapters/workers", 2_730, 3, 660),
+    ("adapters", 31_450, 31, 1_080),
     ("runner", 6_320, 17, 800),
     ("replay", 4_290, 2, 700),
-    ("cli", 14_470, 64, 670),
+    ("cli", 14_460, 64, 670),
 ];
 
 /// Lines that a bound may be above what there is.

@@ -5,7 +5,6 @@ use unstuck_core::money;
 use unstuck_core::plural::count;
 
 use super::{Input, Works, prompt};
-use crate::clients;
 use unstuck_core::text::shell;
 use unstuck_document::complaint::quoted;
 use unstuck_document::node::{Entry, Kind, Node};
@@ -154,7 +153,7 @@ fn words(list: &Node) -> Vec<String> {
 }
 
 fn worker(input: &mut Input<'_>, line: u32, name: &str) {
-    if !clients::all().any(|client| client.name == name) {
+    if !unstuck_workers::all().any(|client| client.name == name) {
         let what = format!("the worker {}", quoted(name));
         return input.left(line, what, "name its command line: unstuck import --with COMMAND");
     }

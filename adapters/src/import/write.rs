@@ -6,7 +6,6 @@ use unstuck_core::plural;
 use unstuck_core::workflow::{WorkerKind, Workflow};
 
 use super::{Input, Wishes, Works};
-use crate::clients;
 use crate::workflow_file::save::{quoted, span};
 use unstuck_document::complaint::named;
 
@@ -96,7 +95,8 @@ impl Draft {
 
     /// Says whether the worker tells what it spends: with a bound of money, a run of one that does not is refused.
     pub fn tells_cost(&self) -> bool {
-        let tells = |name: &str| clients::all().any(|client| client.name == name && client.tells_cost());
+        let tells =
+            |name: &str| unstuck_workers::all().any(|client| client.name == name && client.tells_cost());
         matches!(&self.works, Works::Client(name) if tells(name))
     }
 

@@ -27,7 +27,6 @@ mod starter;
 mod tree;
 
 use self::answers::Answer;
-use crate::clients;
 use crate::prompt_template::Params;
 use crate::workflow_file::step::{capability, worker_kind};
 pub(crate) use json_form::{json_form, refuse};
@@ -377,7 +376,7 @@ impl Found<'_> {
 /// Returns the built-in client of a kind of worker.
 fn client_of_kind(kind: WorkerKind) -> Option<Box<Client>> {
     let name = kind.client_name()?;
-    clients::all().find(|client| client.name == name).map(|client| Box::new(Client::clone(&client)))
+    unstuck_workers::all().find(|client| client.name == name).map(|client| Box::new(Client::clone(&client)))
 }
 
 /// Makes a judge of what the file says and who works on the step.

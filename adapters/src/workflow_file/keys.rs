@@ -5,9 +5,9 @@
 use unstuck_core::id::Millis;
 use unstuck_core::money;
 
-use crate::clients::keys as workers;
 use unstuck_document::keys::{Format, Key, Kind, Level, Scalar, optional, required};
 use unstuck_document::node;
+use unstuck_workers::keys as workers;
 
 /// Workflow files.
 pub static WORKFLOWS: Format = Format {

@@ -17,7 +17,6 @@ use unstuck_core::workflow::Workflow;
 use unstuck_document::file::{self, reason};
 use unstuck_document::{Complaint, Rejected, Report, node};
 
-use crate::clients;
 use crate::registry::Registry;
 use crate::schema::Resolved;
 
@@ -38,7 +37,6 @@ mod value;
 pub(crate) mod verify;
 mod workflow;
 
-pub use client::{Clients, Described, described_clients, known_clients, named};
 pub use plan::{Plan, PlannedCheck, PlannedStep, Worst, plan};
 pub use quick::{QuickOptions, quick};
 pub use reference::reference;
@@ -150,9 +148,9 @@ pub trait Files {
     /// # Errors
     ///
     /// All that is wrong with the files that describe them.
-    fn clients(&self, workspace: &Path) -> Result<Clients, Rejected> {
+    fn clients(&self, workspace: &Path) -> Result<unstuck_workers::Clients, Rejected> {
         let _nothing_to_read = workspace;
-        Ok(clients::all().map(|client| (client.name.clone(), client)).collect())
+        Ok(unstuck_workers::all().map(|client| (client.name.clone(), client)).collect())
     }
 }
 
@@ -193,8 +191,8 @@ impl Files for Disk {
         crate::schema::resolve(workspace, file, name)
     }
 
-    fn clients(&self, workspace: &Path) -> Result<Clients, Rejected> {
-        known_clients(workspace)
+    fn clients(&self, workspace: &Path) -> Result<unstuck_workers::Clients, Rejected> {
+        unstuck_workers::known_clients(workspace)
     }
 }
 

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::keys::{CATALOGS, CHECK, STEP, WORKFLOWS};
-use crate::clients::keys as workers;
 use unstuck_document::keys::{Key, Kind, Level, Side};
+use unstuck_workers::keys as workers;
 
 /// Returns the JSON Schema (2020-12) of workflow files as text, with a line feed at its end.
 ///

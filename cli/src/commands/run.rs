@@ -5,7 +5,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_adapters::branch;
-use unstuck_adapters::prices;
 use unstuck_adapters::public_values;
 use unstuck_adapters::redact::{self, NOT_SECRET};
 use unstuck_adapters::workflow_file::{self, Loaded, Options};
@@ -18,6 +17,7 @@ use unstuck_files::output_file::{self, Existing};
 use unstuck_replay::Story;
 use unstuck_runner::launch;
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
+use unstuck_workers::prices;
 
 use super::detach;
 use crate::args::{self, Global};

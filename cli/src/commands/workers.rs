@@ -8,12 +8,11 @@ use std::thread;
 use std::time::Duration;
 
 use serde::Serialize;
-use unstuck_adapters::clients;
-use unstuck_adapters::workflow_file::Clients;
 use unstuck_core::client::Client;
 use unstuck_core::client::launch::{self, Request, Session};
 use unstuck_core::workflow::Capability;
 use unstuck_store::state_dir;
+use unstuck_workers::Clients;
 
 use crate::args::Global;
 use crate::crew::{self, installed};
@@ -114,7 +113,8 @@ pub fn workers(global: &Global, args: &Args) -> Result {
 
 /// Puts the built-in ones first, the best known first.
 fn in_order(mut clients: Clients) -> Vec<Arc<Client>> {
-    let built_in: Vec<Arc<Client>> = clients::names().filter_map(|name| clients.remove(name)).collect();
+    let built_in: Vec<Arc<Client>> =
+        unstuck_workers::names().filter_map(|name| clients.remove(name)).collect();
     built_in.into_iter().chain(clients.into_values()).collect()
 }
 
@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     fn worker(name: &str, login: Login) -> Worker {
-        let client = clients::find(name).unwrap();
+        let client = unstuck_workers::find(name).unwrap();
         Worker {
             path: Some(format!("/opt/bin/{name}").into()),
             version: Version::Told("1.2.3".to_owned()),
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_nearly_known_is_suggested() {
-        let known: Clients = clients::all().map(|it| (it.name.clone(), it)).collect();
+        let known: Clients = unstuck_workers::all().map(|it| (it.name.clone(), it)).collect();
         let said = |name| find(name, &known).unwrap_err().to_string();
         assert!(said("cluade").contains("unstuck workers claude"), "{}", said("cluade"));
         assert!(said("xyz").contains("one of aider, claude, codex"), "{}", said("xyz"));

@@ -1,7 +1,7 @@
 //! Clients: the programs that work, each described by data.
 //!
 //! A [`Client`] describes how a program is started ([`launch`]), how its output is read ([`rule`]) and what its errors mean.
-//! A new program needs a description and no code. The decoder that follows a description is in `unstuck-adapters`.
+//! A new program needs a description and no code. The decoder that follows a description is in `unstuck-workers`.
 
 pub mod launch;
 pub mod rule;

@@ -5,7 +5,6 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use unstuck_adapters::clients;
 
 use crate::model_stub::{Fault, Tokens, Turn};
 use crate::real_clients::RealClient;
@@ -191,7 +190,7 @@ fn is_not_called_again_and_again_with_a_bad_key(client: &'static str) {
     let refused = Fault::Status { status: 401, retry_after: None };
     let Some(it) = RealClient::new(client, |_| vec![Turn::fail(refused)]) else { return };
     it.workflow("", CHECK);
-    let login = clients::all().find(|it| it.name == client).expect("a client of ours").login.clone();
+    let login = unstuck_workers::all().find(|it| it.name == client).expect("a client of ours").login.clone();
     run(&it, &["run", "flow.yaml", "--yes"]).with_status(4).says("BLOCKED").says(&login);
     let readings = readings(&it);
     assert_eq!((readings.len(), &readings[0]["trouble"]), (1, &json!("auth")), "{readings:#?}");

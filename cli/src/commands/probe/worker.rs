@@ -7,13 +7,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
-use unstuck_adapters::clients;
-use unstuck_adapters::clients::{Decoder, Seen};
 use unstuck_core::client::{Client, Counted, Problem, Told};
 use unstuck_core::event::Exit;
 use unstuck_core::money::Tokens;
 use unstuck_core::reading::{CallEnd, Reading, Usage};
 use unstuck_document::{Complaint, nearest};
+use unstuck_workers::{Decoder, Seen};
 
 use crate::args::Global;
 use crate::error::{Error, Result};
@@ -72,12 +71,12 @@ pub fn worker(global: &Global, args: &Args) -> Result {
 fn client(global: &Global, named: &str) -> Result<Arc<Client>> {
     let (file, name) = named.split_once('#').map_or((named, None), |(file, name)| (file, Some(name)));
     let is_file = name.is_some() || Path::new(file).is_file();
-    if clients::find(named).is_some() || !is_file {
+    if unstuck_workers::find(named).is_some() || !is_file {
         return known(global, named);
     }
     let text =
         fs::read_to_string(file).map_err(|error| Error::usage(format!("cannot read {file}: {error}")))?;
-    let mut found = clients::read(file, &text).map_err(|problems| refusal(&problems))?;
+    let mut found = unstuck_workers::read(file, &text).map_err(|problems| refusal(&problems))?;
     let names = found.keys().cloned().collect::<Vec<_>>().join(", ");
     let only = if found.len() == 1 { found.pop_first().map(|(_, client)| client) } else { None };
     let named = name.map_or(only.clone(), |name| found.remove(name).or(only.filter(|it| it.name == name)));

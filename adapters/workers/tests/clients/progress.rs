@@ -1,15 +1,14 @@
 //! What is known of a call while it runs.
 
 use expect_test::expect;
-use unstuck_adapters::clients;
-use unstuck_adapters::clients::Decoder;
 use unstuck_core::event::Exit;
 use unstuck_core::reading::{CallEnd, Trouble};
+use unstuck_workers::Decoder;
 
 use super::recorded::calls;
 
 fn decoder(client: &str) -> Decoder {
-    Decoder::new(clients::find(client).unwrap())
+    Decoder::new(unstuck_workers::find(client).unwrap())
 }
 
 #[test]

@@ -1,13 +1,12 @@
 //! What a client prints that no rule of its description matches: nothing of it is taken for anything in silence.
 
 use expect_test::{Expect, expect};
-use unstuck_adapters::clients;
-use unstuck_adapters::clients::Decoder;
 use unstuck_core::event::Exit;
 use unstuck_core::reading::{CallEnd, Trouble};
+use unstuck_workers::Decoder;
 
 fn check(exit: i32, output: &str, expected: &Expect) {
-    let mut decoder = Decoder::new(clients::find("claude").unwrap());
+    let mut decoder = Decoder::new(unstuck_workers::find("claude").unwrap());
     decoder.push(output.as_bytes());
     let (reading, answer) = decoder.finish(&Exit::Code(exit), false, "");
     let trouble = reading.trouble.map(|it| format!(" {it:?}")).unwrap_or_default();
@@ -100,7 +99,7 @@ fn what_is_printed_over_many_lines_behind_a_line_of_text_is_read_too() {
 #[test]
 fn an_error_in_the_place_of_an_answer_is_none_where_nothing_was_written() {
     let ends = |tokens: &str, says: &str| {
-        let mut decoder = Decoder::new(clients::find("qwen").unwrap());
+        let mut decoder = Decoder::new(unstuck_workers::find("qwen").unwrap());
         let end =
             format!(r#"{{"type":"result","subtype":"success","is_error":false,"result":"{says}"{tokens}}}"#);
         decoder.push(format!("{BEGIN}\n{end}\n").as_bytes());
@@ -134,7 +133,7 @@ fn a_value_from_before_more_work_is_no_value() {
     let first = done(",\"structured_output\":{\"allComplete\":true}", "x");
     for between in [works.to_owned(), format!("{BEGIN}\n")] {
         let output = format!("{BEGIN}\n{first}{between}{}", done("", "it is not complete after all"));
-        let mut decoder = Decoder::new(clients::find("claude").unwrap());
+        let mut decoder = Decoder::new(unstuck_workers::find("claude").unwrap());
         decoder.push(output.as_bytes());
         let (reading, answer) = decoder.finish(&Exit::Code(0), false, "");
         assert_eq!((reading.structured, answer.as_deref()), (None, Some("it is not complete after all")));

@@ -15,11 +15,10 @@ use flate2::read::GzDecoder;
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
-use unstuck_adapters::clients;
-use unstuck_adapters::clients::Decoder;
 use unstuck_core::client::Client;
 use unstuck_core::event::Exit;
 use unstuck_core::reading::{CallEnd, Progress, Reading, Scope, Trouble, Usage};
+use unstuck_workers::Decoder;
 
 #[derive(Debug, Deserialize)]
 pub struct Call {
@@ -64,7 +63,7 @@ struct Tokens {
 
 impl Call {
     pub fn description(&self) -> Arc<Client> {
-        clients::find(&self.client).expect("the client is built in")
+        unstuck_workers::find(&self.client).expect("the client is built in")
     }
 
     fn exit(&self) -> Exit {

@@ -4,9 +4,8 @@
 
 use expect_test::expect;
 use serde::Deserialize;
-use unstuck_adapters::clients;
-use unstuck_adapters::clients::Decoder;
 use unstuck_core::event::Exit;
+use unstuck_workers::Decoder;
 
 #[derive(Deserialize)]
 struct Case {
@@ -19,7 +18,7 @@ struct Case {
 }
 
 fn shown(case: &Case) -> String {
-    let mut decoder = Decoder::new(clients::find(&case.client).unwrap());
+    let mut decoder = Decoder::new(unstuck_workers::find(&case.client).unwrap());
     decoder.push(case.stdout.as_bytes());
     let (reading, answer) = decoder.finish(&Exit::Code(case.exit), false, &case.stderr);
     let trouble = reading.trouble.map(|it| format!(" {it:?}")).unwrap_or_default();

@@ -5,7 +5,7 @@ use unstuck_core::client::rule::{
     CostRule, Counted, Pick, Pointer, ProblemRule, RetryRule, Rule, Says, Source, Test, Tool, UsageRule, Want,
 };
 
-use super::read::pattern;
+use crate::read::pattern;
 use unstuck_document::complaint::{KeyPath, Report};
 use unstuck_document::json;
 use unstuck_document::node::{Entry, Kind, Node};

@@ -1,5 +1,5 @@
 //! How fast the output of clients is read, beside parsing the same lines as JSON in the same run.
-//! `cargo bench -p unstuck-adapters --bench clients`.
+//! `cargo bench -p unstuck-workers --bench clients`.
 //!
 //! The outputs are those that the tests play again, each repeated, in pieces as a pipe gives them.
 
@@ -10,10 +10,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use unstuck_adapters::clients;
-use unstuck_adapters::clients::Decoder;
 use unstuck_core::client::Client;
 use unstuck_core::event::Exit;
+use unstuck_workers::Decoder;
 
 /// Each figure is the best of so many rounds.
 const ROUNDS: usize = 3;
@@ -22,7 +21,7 @@ const PIECE: usize = 64 << 10;
 
 fn main() {
     println!("{:<44} {:>10} {:>12} {:>8}", "output of", "MB/s", "JSON alone", "ratio");
-    for client in clients::all() {
+    for client in unstuck_workers::all() {
         let samples = samples(&client.name);
         if samples.is_empty() {
             continue;
@@ -30,14 +29,14 @@ fn main() {
         let output = samples.repeat(BYTES.div_ceil(samples.len()));
         row(&client.name, &output, || read(&client, &output));
     }
-    let claude = clients::all().find(|client| client.name == "claude").expect("a client of ours");
+    let claude = unstuck_workers::all().find(|client| client.name == "claude").expect("a client of ours");
     let line = [b"{\"type\":\"assistant\",\"text\":\"", &*vec![b'x'; BYTES], b"\"}\n"].concat();
     row("claude, on one line", &line, || read(&claude, &line));
 }
 
 /// Returns all that was recorded of a client.
 fn samples(client: &str) -> Vec<u8> {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/clients"));
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/clients"));
     let files = fs::read_dir(folder).expect("the samples are there").map(|entry| entry.expect("an entry"));
     let own = files.filter(|file| file.file_name().to_string_lossy().starts_with(client));
     own.flat_map(|file| fs::read(file.path()).expect("a file")).collect()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::trouble::{is_hopeless, status_of, trouble_of};
+use crate::trouble::{is_hopeless, status_of, trouble_of};
 use unstuck_core::client::rule::{Counted, Problem, Told};
 use unstuck_core::client::{Client, Meaning};
 use unstuck_core::clip::{head, tail};

@@ -15,27 +15,19 @@ use unstuck_document::shape::check_map;
 use unstuck_document::toml;
 use unstuck_document::view::View;
 
-mod decode;
-mod fold;
-pub mod keys;
-mod lines;
-mod read;
-mod rule;
-mod trouble;
-
-pub use decode::{Decoder, Seen};
-pub(crate) use read::client;
+use crate::keys;
+use crate::read::client;
 
 /// The built-in descriptions, by the names of their clients.
 const BUILT_IN: &[(&str, &str)] = &[
-    ("claude", include_str!("claude.yaml")),
-    ("codex", include_str!("codex.yaml")),
-    ("opencode", include_str!("opencode.yaml")),
-    ("gemini", include_str!("gemini.yaml")),
-    ("qwen", include_str!("qwen.yaml")),
-    ("pi", include_str!("pi.yaml")),
-    ("aider", include_str!("aider.yaml")),
-    ("goose", include_str!("goose.yaml")),
+    ("claude", include_str!("built_in/claude.yaml")),
+    ("codex", include_str!("built_in/codex.yaml")),
+    ("opencode", include_str!("built_in/opencode.yaml")),
+    ("gemini", include_str!("built_in/gemini.yaml")),
+    ("qwen", include_str!("built_in/qwen.yaml")),
+    ("pi", include_str!("built_in/pi.yaml")),
+    ("aider", include_str!("built_in/aider.yaml")),
+    ("goose", include_str!("built_in/goose.yaml")),
 ];
 
 /// Returns the built-in description with this name.
@@ -76,7 +68,7 @@ pub fn read(file: &str, text: &str) -> Result<BTreeMap<String, Client>, Vec<Comp
 }
 
 /// Reads a map from names to descriptions, whose keys and types have been checked.
-pub(crate) fn clients(workers: &View<'_>, report: &mut Report) -> BTreeMap<String, Client> {
+pub fn clients(workers: &View<'_>, report: &mut Report) -> BTreeMap<String, Client> {
     let entries = workers.node.entries().iter();
     let read = entries.filter_map(|entry| {
         let view = View::new(&entry.value, entry.place, workers.path.key(&entry.key));
@@ -86,7 +78,7 @@ pub(crate) fn clients(workers: &View<'_>, report: &mut Report) -> BTreeMap<Strin
 }
 
 /// Returns the map of a built-in description, for those that are like it.
-fn built_in(name: &str, report: &mut Report) -> Option<Node> {
+pub(crate) fn built_in(name: &str, report: &mut Report) -> Option<Node> {
     let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
     let source = report.add_source(format!("(built in) {name}"), (*text).to_owned());
     let root = node::parse(source, text, report)?;

@@ -7,9 +7,9 @@ use unstuck_core::client::rule::Pattern;
 use unstuck_core::client::{Client, Meaning, StopSignal, Stream};
 use unstuck_core::reading::Trouble;
 
-use super::keys::TROUBLES;
-use super::rule::rules;
-use super::{built_in, names};
+use crate::description::{built_in, names};
+use crate::keys::TROUBLES;
+use crate::rule::rules;
 use unstuck_document::complaint::{KeyPath, Place, Report, quoted};
 use unstuck_document::node::{Entry, Kind, Node};
 use unstuck_document::shape::nearest;

@@ -29,7 +29,7 @@ pub fn local() -> TimeZone {
 ///
 /// ```
 /// use jiff::tz::TimeZone;
-/// use unstuck_adapters::reset_time::resets_at;
+/// use unstuck_workers::reset_time::resets_at;
 /// use unstuck_core::id::Timestamp;
 ///
 /// let now = Timestamp(1_795_305_600_000); // 2026-11-22 00:00 UTC

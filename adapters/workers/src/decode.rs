@@ -5,9 +5,9 @@ use std::sync::{Arc, LazyLock};
 use regex::Regex;
 use serde_json::Value;
 
-use super::fold::{ANSWER_BYTES_MAX, End, Fold, count, describe};
-use super::lines::{Line, Lines};
-use super::trouble::{by_output, trouble_of};
+use crate::fold::{ANSWER_BYTES_MAX, End, Fold, count, describe};
+use crate::lines::{Line, Lines};
+use crate::trouble::{by_output, trouble_of};
 use unstuck_core::client::{Client, Meaning, Problem, Stream, Told};
 use unstuck_core::clip::head;
 use unstuck_core::event::Exit;

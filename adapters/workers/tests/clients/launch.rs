@@ -1,7 +1,6 @@
 //! How calls are started: what a request comes to for each client, and what it came to in another tool.
 
 use expect_test::{Expect, expect};
-use unstuck_adapters::clients;
 use unstuck_core::client::launch::{self, Error, Plan, Request, Session};
 use unstuck_core::workflow::Capability::{self, Edit, Read, RunCommands, RunTests};
 
@@ -20,7 +19,7 @@ const REQUEST: Request<'_> = Request {
 };
 
 fn plan(client: &str, request: &Request<'_>) -> Plan {
-    let client = clients::find(client).unwrap();
+    let client = unstuck_workers::find(client).unwrap();
     launch::plan(&client.program, &client.launch, request).unwrap()
 }
 
@@ -32,7 +31,7 @@ fn check(request: &Request<'_>, expected: Expect) {
         let unmet = if unmet.is_empty() { String::new() } else { format!("   not: {}", unmet.join(", ")) };
         format!("{}{unmet}\n", plan.argv.join(" "))
     };
-    expected.assert_eq(&clients::names().map(line).collect::<String>());
+    expected.assert_eq(&unstuck_workers::names().map(line).collect::<String>());
 }
 
 #[test]
@@ -94,7 +93,8 @@ fn capabilities_become_what_a_client_may_do() {
 
 #[test]
 fn what_a_client_may_do_is_said_with_the_tests_that_it_may_run() {
-    let words = |client: &str, capabilities| clients::find(client).unwrap().launch.words(capabilities);
+    let words =
+        |client: &str, capabilities| unstuck_workers::find(client).unwrap().launch.words(capabilities);
     for (client, capabilities, expected) in [
         (
             "claude",
@@ -187,7 +187,7 @@ fn what_is_asked_for_is_passed_on_or_named() {
 
 #[test]
 fn the_prompt_goes_in_by_standard_input_or_by_a_file() {
-    for name in clients::names() {
+    for name in unstuck_workers::names() {
         let plan = plan(name, &REQUEST);
         let by_file = vec![("/calls/1/prompt.md".to_owned(), REQUEST.prompt.to_owned())];
         match name {
@@ -238,7 +238,7 @@ fn the_environment_keeps_a_client_quiet_and_apart() {
 #[test]
 fn a_prompt_is_an_argument_only_if_it_is_short() {
     let text = "workers:\n  mine:\n    program: mine\n    stream: text\n    launch: { args: [\"${prompt}\"], prompt: argument }\n";
-    let mine = &clients::read("workers.yaml", text).unwrap()["mine"];
+    let mine = &unstuck_workers::read("workers.yaml", text).unwrap()["mine"];
     let plan = |prompt| launch::plan(&mine.program, &mine.launch, &Request { prompt, ..REQUEST });
     assert_eq!(plan("do ${model}").unwrap().argv, ["mine", "do ${model}"], "a value is not filled again");
     let long = "x".repeat(launch::ARGUMENT_BYTES_MAX + 1);

@@ -1,12 +1,11 @@
 //! What is wrong with a description is said with its place, and no description does harm.
 
 use expect_test::{Expect, expect};
-use unstuck_adapters::clients;
 use unstuck_core::client::Client;
 
 /// Reads descriptions and returns what is wrong with them.
 fn complaints(text: &str) -> String {
-    match clients::read("workers.yaml", text) {
+    match unstuck_workers::read("workers.yaml", text) {
         Ok(_) => String::new(),
         Err(complaints) => complaints.iter().map(|it| format!("{it}\n")).collect(),
     }
@@ -26,7 +25,7 @@ const DONE: &str = "    rules:\n      - when: { /type: end }\n        done: true
 #[test]
 fn built_in_descriptions_can_be_recorded_and_are_the_same_again() {
     let mut count = 0;
-    for client in clients::all() {
+    for client in unstuck_workers::all() {
         let json = serde_json::to_string(&*client).unwrap();
         assert_eq!(serde_json::from_str::<Client>(&json).unwrap(), *client);
         assert!(json.len() < 16 * 1024, "{} takes {} bytes in a log", client.name, json.len());
@@ -36,16 +35,16 @@ fn built_in_descriptions_can_be_recorded_and_are_the_same_again() {
         assert!(!client.login.is_empty() && !client.credit.is_empty() && !client.stop.is_empty());
         count += 1;
     }
-    assert_eq!(count, clients::names().count());
-    assert_eq!(clients::find("claude").map(|it| it.title.clone()).as_deref(), Some("Claude Code"));
-    assert_eq!(clients::find("clade"), None);
+    assert_eq!(count, unstuck_workers::names().count());
+    assert_eq!(unstuck_workers::find("claude").map(|it| it.title.clone()).as_deref(), Some("Claude Code"));
+    assert_eq!(unstuck_workers::find("clade"), None);
 }
 
 #[test]
 fn a_description_may_be_like_a_built_in_one() {
     let text = "workers:\n  mine:\n    like: claude\n    program: ./claude-wrapper\n    launch:\n      env: { KEY: value }\n";
-    let read = clients::read("workers.yaml", text).unwrap();
-    let (mine, claude) = (&read["mine"], clients::find("claude").unwrap());
+    let read = unstuck_workers::read("workers.yaml", text).unwrap();
+    let (mine, claude) = (&read["mine"], unstuck_workers::find("claude").unwrap());
     assert_eq!((mine.name.as_str(), mine.program.as_str()), ("mine", "./claude-wrapper"));
     assert_eq!((&mine.rules, &mine.launch.args), (&claude.rules, &claude.launch.args));
     assert_eq!(mine.launch.env.len(), 1, "a key that is there replaces all of the other");
@@ -169,8 +168,8 @@ fn a_description_without_bounds_is_refused() {
 
 #[test]
 fn the_page_lists_every_built_in_worker() {
-    let page = include_str!("../../../docs/workers.md");
-    for client in clients::all() {
+    let page = include_str!("../../../../docs/workers.md");
+    for client in unstuck_workers::all() {
         assert!(page.contains(&format!("| `{}` | {} |", client.name, client.title)), "{}", client.name);
     }
 }
