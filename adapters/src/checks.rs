@@ -19,11 +19,12 @@ use unstuck_core::id::Blob;
 use unstuck_failures::{Confidence, Failure, Fingerprint, Listed, Listing, TestName, UNREAD_REPORT};
 use unstuck_store::blobs::BlobStore;
 
-use crate::blocking::{Unfinished, blocking, within};
-use crate::process::{self, Spec, Stop, StopSignal};
-use crate::redact::Redactor;
 use crate::reports::Reports;
 use unstuck_files::folder;
+use unstuck_process as process;
+use unstuck_process::blocking::{Unfinished, blocking, within};
+use unstuck_process::redact::Redactor;
+use unstuck_process::{Spec, Stop, StopSignal};
 
 /// Maximum bytes of a report that are read for failures.
 const REPORT_MAX: u64 = 8 << 20;

@@ -23,31 +23,20 @@ pub mod workflow_file;
 
 pub mod decision_file;
 pub mod environment;
-mod escapes;
-pub mod inherited;
-mod normal;
-pub mod notify;
-pub mod process;
 pub mod public_values;
-pub mod redact;
 
 pub mod artifacts;
 pub mod base;
 pub mod branch;
 pub mod checks;
 pub mod context;
-pub mod exhausted;
 pub mod ignored;
 pub mod own_paths;
 pub mod reports;
 pub mod snapshot;
 pub mod stamp;
-pub mod suspension;
 pub mod test_command;
 pub mod validators;
 pub mod worktree;
-
-pub mod blocking;
-pub mod shell;
 
 mod git;

@@ -12,8 +12,8 @@ use aho_corasick::AhoCorasick;
 use unstuck_files::Read;
 
 use crate::git;
-use crate::redact::MIN_LEN;
 use unstuck_files::folder::{self, as_path};
+use unstuck_process::redact::MIN_LEN;
 
 /// Larger files are not read, nor more than so many bytes of all.
 const FILE_MAX: u64 = 4 << 20;

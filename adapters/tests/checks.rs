@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use unstuck_adapters::checks::{self, Command, Suite};
-use unstuck_adapters::process::{self, Patience, Spec};
-use unstuck_adapters::redact::Redactor;
+use unstuck_process as process;
+use unstuck_process::redact::Redactor;
+use unstuck_process::{Patience, Spec};
 use unstuck_store::blobs::{BlobStore, MemoryBlobs};
 
 /// Runs commands, a failing one so often, in an empty folder, and says how all ended.

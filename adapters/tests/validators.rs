@@ -16,8 +16,6 @@ use std::time::{Duration, Instant};
 use expect_test::{Expect, expect};
 use serde_json::Value;
 use tempfile::TempDir;
-use unstuck_adapters::process::{self, Stop};
-use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::registry::builtin;
 use unstuck_adapters::validators::{self, Place};
 use unstuck_core::completion::params::ParamError;
@@ -25,6 +23,9 @@ use unstuck_core::completion::{Checklist, Condition, Pattern, Phase, Run, Valida
 use unstuck_core::completion::{Extractor, SuccessWhen};
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::Millis;
+use unstuck_process as process;
+use unstuck_process::Stop;
+use unstuck_process::redact::Redactor;
 use unstuck_store::blobs::{BlobStore, MemoryBlobs};
 
 fn condition(name: &str, run: Run, success_when: Option<&str>, extract: &[(&str, &str)]) -> Condition {

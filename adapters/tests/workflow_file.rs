@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use expect_test::{Expect, expect, expect_file};
 use proptest::prelude::*;
 use serde_json::Value;
-use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::workflow_file::{
     Loaded, Options, QuickOptions, load, parse, plan, quick, reference, save, schema, secret,
 };
@@ -19,6 +18,7 @@ use unstuck_core::workflow::{
     Workflow,
 };
 use unstuck_document::Rejected;
+use unstuck_process::redact::Redactor;
 use unstuck_workers::{Clients, named};
 
 type Tree = BTreeMap<PathBuf, Vec<u8>>;
@@ -356,7 +356,13 @@ mod files {
     fn a_secret_is_told_with_its_line_and_without_its_value() {
         let redactor = Redactor::new([("API_KEY", "sesame-open"), ("SSH_KEY", "first line\nsecond line")]);
         let place = |yaml: &str, executed: &str| {
-            let found = secret("flow.yaml".into(), yaml.as_bytes(), &[executed], &redactor, "holds a secret");
+            let found = secret(
+                "flow.yaml".into(),
+                yaml.as_bytes(),
+                &[executed],
+                |text| redactor.redact_text(text),
+                "holds a secret",
+            );
             found.map_or_else(|| "nothing\n".to_owned(), |it| it.render(110))
         };
         let script = "echo \"hi\"\ncurl -H sesame-open x";

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::{PoisonError, RwLock};
 
-use unstuck_adapters::redact::Redactor;
+use unstuck_process::redact::Redactor;
 
 static KNOWN: RwLock<Option<Redactor>> = RwLock::new(None);
 

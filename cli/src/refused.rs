@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::workflow_file;
 use unstuck_adapters::{own_paths, test_command, validators};
 use unstuck_core::client::Client;
 use unstuck_core::completion::{self, Condition};
 use unstuck_core::workflow::{Work, WorkerKind, Workflow};
 use unstuck_document::Complaint;
+use unstuck_process::redact::Redactor;
 
 use crate::error::{Error, Result};
 use crate::programs::Missing;
@@ -138,7 +138,7 @@ impl Files<'_> {
         all.chain(described.into_iter().map(|it| it.file)).find_map(|path| {
             let bytes = unstuck_document::file::read(&path).ok()?;
             let name = path.strip_prefix(self.workspace).unwrap_or(&path).display().to_string();
-            workflow_file::secret(name, &bytes, &executed, redactor, what)
+            workflow_file::secret(name, &bytes, &executed, |text| redactor.redact_text(text), what)
         })
     }
 

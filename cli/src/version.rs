@@ -9,9 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use serde::Serialize;
-use unstuck_adapters::inherited;
 use unstuck_core::client::Client;
 use unstuck_core::workflow::Workflow;
+use unstuck_process::inherited;
 
 use crate::crew::installed;
 use crate::{system, text};

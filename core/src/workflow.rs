@@ -60,6 +60,8 @@ impl Workflow {
     pub const DEFAULT_STEP_TIMEOUT: Millis = Millis::from_secs(24 * 3600);
     /// How long a process may do nothing, where nothing is said.
     pub const DEFAULT_IDLE_TIMEOUT: Millis = Millis::from_secs(30 * 60);
+    /// Time between the signals that ask a process to end.
+    pub const GRACE: Millis = Millis::from_secs(5);
     /// How many checks in a row may end without a readable verdict.
     pub const DEFAULT_MAX_PARSE_FAILURES: u32 = 3;
 

@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use unstuck_adapters::checks::Suite;
-use unstuck_adapters::redact::Redactor;
 use unstuck_core::Event;
 use unstuck_core::event::{CheckFinished, Exit, Fact, Observation, Outcome};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Blob, Digest, Iteration, Millis, RunId, Seq, StepId};
 use unstuck_files::durable;
 use unstuck_files::regular;
+use unstuck_process::redact::Redactor;
 use unstuck_store::blobs::BlobStore;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::Project;

@@ -8,7 +8,6 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
-use unstuck_adapters::process::{Audience, Enough, Pipe};
 use unstuck_adapters::schema::strict;
 use unstuck_core::client::Client;
 use unstuck_core::client::launch::{self, Plan, Request, Wish};
@@ -20,6 +19,7 @@ use unstuck_core::reading::{CallEnd, Progress, Reading, Trouble};
 use unstuck_core::weather;
 use unstuck_core::workflow::{Worker, WorkerKind};
 use unstuck_core::{Due, Observation};
+use unstuck_process::{Audience, Enough, Pipe};
 use unstuck_workers::Decoder;
 use unstuck_workers::reset_time;
 

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use unstuck_adapters::environment::ParentFacts;
-use unstuck_adapters::exhausted;
-use unstuck_adapters::process::{Stop, StopSignal};
 use unstuck_core::event::{
     AnswerGiven, ChildEnd, Exit, Outcome, Parent, RunOutcome, RunResumed, RunStarted, StepEnd,
 };
@@ -14,6 +12,8 @@ use unstuck_core::weather::ErrorClass;
 use unstuck_core::workflow::{OnFailure, Step, Subworkflow, Workflow};
 use unstuck_core::{Observation, Rejection, RunState};
 use unstuck_files::error::with_causes;
+use unstuck_process::exhausted;
+use unstuck_process::{Stop, StopSignal};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 

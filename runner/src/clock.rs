@@ -7,8 +7,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
-use unstuck_adapters::suspension;
 use unstuck_core::id::{Millis, Timestamp};
+use unstuck_process::suspension;
 
 /// A timer stands still in suspend, and knows nothing of it: whoever waits looks up this often.
 const LOOK_UP: Duration = Duration::from_secs(30);

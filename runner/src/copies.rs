@@ -2,10 +2,10 @@
 //! run does not wait for that.
 
 use unstuck_adapters::artifacts::{ArtifactError, IsStopped};
-use unstuck_adapters::blocking::blocking;
-use unstuck_adapters::process::{Stop, StopSignal};
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_files::own_folder::OwnFolder;
+use unstuck_process::blocking::blocking;
+use unstuck_process::{Stop, StopSignal};
 
 /// What came of it.
 pub(crate) enum Copied {

@@ -10,8 +10,6 @@ use std::time::Duration;
 use unstuck_adapters::artifacts::{self, IsStopped, Overlap};
 use unstuck_adapters::checks::{self, Suite};
 use unstuck_adapters::environment::{self, BranchFacts, Facts};
-use unstuck_adapters::process::{self, Patience, Spec, StopSignal};
-use unstuck_adapters::shell::wrapped;
 use unstuck_core::client::Client;
 use unstuck_core::client::launch::Wish;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose};
@@ -28,6 +26,9 @@ use unstuck_core::workflow::{
 };
 use unstuck_core::{Due, RunState};
 use unstuck_files::own_folder::OwnFolder;
+use unstuck_process as process;
+use unstuck_process::shell::wrapped;
+use unstuck_process::{Patience, Spec, StopSignal};
 
 use crate::branch_lock::BranchLock;
 use crate::call::{self, Listener, Planned, Tell};

@@ -7,8 +7,6 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use unstuck_adapters::branch::Protected;
 use unstuck_adapters::environment::{BranchFacts, ParentFacts};
-use unstuck_adapters::process;
-use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::{self, Git, Restored};
 use unstuck_core::event::{
     AnswerGiven, Fact, LogRepaired, RunOutcome, RunResumed, RunStarted, SnapshotMoment, SnapshotTaken,
@@ -21,6 +19,8 @@ use unstuck_core::state::{Gap, StepState};
 use unstuck_core::workflow::Step;
 use unstuck_core::{Observation, Rejection, RunState, scope};
 use unstuck_files::error::with_causes;
+use unstuck_process as process;
+use unstuck_process::redact::Redactor;
 use unstuck_store::event_store::{EventStore as _, ReadError};
 use unstuck_store::exchange;
 use unstuck_store::lease::{AcquireError, Holder, Lease};

@@ -51,12 +51,12 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use unstuck_adapters::process::Stop;
 use unstuck_core::event::{Exit, Lost, RunInterrupted, RunOutcome, Suspended};
 use unstuck_core::id::{Millis, StepId};
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Due, Effect, Event, Observation, Rejection, RunState};
 use unstuck_files::error::with_causes;
+use unstuck_process::Stop;
 use unstuck_store::chain::Head;
 use unstuck_store::event_store::{AppendError, EventStore as _, Expected};
 use unstuck_store::run_log::RunLog;

@@ -7,13 +7,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use unstuck_adapters::blocking::beside;
 use unstuck_adapters::branch::Protected;
 use unstuck_adapters::context;
 use unstuck_adapters::environment::{BranchFacts, ParentFacts};
-use unstuck_adapters::exhausted;
-use unstuck_adapters::process::StopSignal;
-use unstuck_adapters::redact::Redactor;
 use unstuck_core::event::{DecisionFile, Outcome, Parent, RunOutcome};
 use unstuck_core::id::{Blob, Digest, Millis, RunId, Timestamp};
 use unstuck_core::money::Prices;
@@ -22,6 +18,10 @@ use unstuck_core::workflow::{Budget, Subworkflow};
 use unstuck_core::{Due, Event, Observation, RunState};
 use unstuck_files::error::with_causes;
 use unstuck_files::own_folder::OwnFolder;
+use unstuck_process::StopSignal;
+use unstuck_process::blocking::beside;
+use unstuck_process::exhausted;
+use unstuck_process::redact::Redactor;
 use unstuck_store::blobs::BlobStore;
 
 use crate::Watcher;

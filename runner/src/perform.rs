@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use unstuck_adapters::artifacts;
-use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::decision_file::{self, MovedAside};
-use unstuck_adapters::process::StopSignal;
 use unstuck_core::completion::Phase;
 use unstuck_core::event::{
     Call, CheckFinished, CheckStarted, DecisionFile, Exit, Inquiry, Outcome, Purpose, RunOutcome,
@@ -23,6 +21,8 @@ use unstuck_core::state::StepState;
 use unstuck_core::workflow::{Capability, Check, CheckBy, Step};
 use unstuck_core::{Due, Observation, RunState};
 use unstuck_files::own_folder::OwnFolder;
+use unstuck_process::StopSignal;
+use unstuck_process::blocking::blocking;
 
 use crate::branch_lock::BranchLock;
 use crate::call::Tell;

@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use unstuck_adapters::blocking::blocking;
 use unstuck_core::evidence::TestName;
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::{Baseline, CheckCommand};
+use unstuck_process::blocking::blocking;
 
 use crate::job::Asked;
 use crate::machine::Machine;

@@ -6,8 +6,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use unstuck_adapters::blocking::blocking;
-use unstuck_adapters::{base, exhausted, snapshot};
+use unstuck_adapters::{base, snapshot};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{Inquiry, Outcome};
 use unstuck_core::id::{Iteration, RunId, Stage};
@@ -17,6 +16,8 @@ use unstuck_core::state::{Gap, LostWork};
 use unstuck_core::workflow::{Convergence, Step};
 use unstuck_core::{Due, RunState};
 use unstuck_files::error::with_causes;
+use unstuck_process::blocking::blocking;
+use unstuck_process::exhausted;
 
 use crate::machine::Machine;
 use crate::repository::Branch;

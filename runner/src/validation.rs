@@ -9,8 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use unstuck_adapters::blocking::blocking;
-use unstuck_adapters::process::{Stop, StopSignal};
 use unstuck_adapters::stamp::stamp;
 use unstuck_adapters::validators::{self, OUTPUT_MAX, Place};
 use unstuck_core::RunState;
@@ -20,6 +18,8 @@ use unstuck_core::evidence::ValidatorResult;
 use unstuck_core::id::{Digest, Millis};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::Step;
+use unstuck_process::blocking::blocking;
+use unstuck_process::{Stop, StopSignal};
 
 use crate::job::{Asked, Done};
 use crate::machine::Machine;

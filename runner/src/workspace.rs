@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::process;
 use unstuck_core::id::RunId;
 use unstuck_core::plural::count;
 use unstuck_core::text::shell::quoted;
 use unstuck_files::error::with_causes;
 use unstuck_files::folder;
+use unstuck_process as process;
 use unstuck_store::lease::{AcquireError, Holder, Lease, Liveness};
 use unstuck_store::state_dir::{Project, RunEntry};
 

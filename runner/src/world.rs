@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use unstuck_adapters::process::StopSignal;
 use unstuck_core::id::Blob;
 use unstuck_core::{Due, Event, Observation, RunState};
+use unstuck_process::StopSignal;
 
 pub use crate::call::Tell;
 

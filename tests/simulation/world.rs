@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Notify, watch};
 use tokio::time;
-use unstuck_adapters::process::{Stop, StopSignal};
 use unstuck_core::id::{Blob, CheckId, Digest, StepId};
 use unstuck_core::testing::{Act, finished, started};
 use unstuck_core::{Due, Event, Observation, RunState};
+use unstuck_process::{Stop, StopSignal};
 use unstuck_runner::Interrupt;
 use unstuck_runner::world::{Tell, World};
 

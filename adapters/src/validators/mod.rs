@@ -33,16 +33,17 @@ use unstuck_core::id::Millis;
 use unstuck_files::Read;
 use unstuck_store::blobs::BlobStore;
 
-use crate::blocking::{Unfinished, within};
 use crate::checks::{READING_MAX, last_part, whole};
 use crate::environment::PREFIXES;
 use crate::git;
-use crate::inherited;
-use crate::process::{self, Patience, Spec, Stop, StopSignal};
-use crate::redact::Redactor;
 use crate::registry::builtin::GIT_STATUS;
-use crate::shell::wrapped;
 use unstuck_files::folder;
+use unstuck_process as process;
+use unstuck_process::blocking::{Unfinished, within};
+use unstuck_process::inherited;
+use unstuck_process::redact::Redactor;
+use unstuck_process::shell::wrapped;
+use unstuck_process::{Patience, Spec, Stop, StopSignal};
 
 use self::extract::{Facts, Raw, Repository};
 use self::hiding::Hiding;

@@ -11,8 +11,6 @@ use unstuck_core::workflow::{Check, CheckBy, OnFailure, Step, Subworkflow, Weath
 
 use unstuck_core::duration::spoken;
 
-use crate::process::Spec;
-
 /// What a workflow will do, and its worst case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
@@ -300,7 +298,7 @@ impl fmt::Display for Plan {
                 "  whoever says \"waiting\" is asked again, once a second at most, within the time of the step"
             )?;
         }
-        let grace = spoken(Millis::from_secs(Spec::GRACE.as_secs()));
+        let grace = spoken(Workflow::GRACE);
         writeln!(f, "  {grace} for each process that has to be ended")
     }
 }

@@ -1,25 +1,26 @@
 //! Where a file holds the value of a secret, shown without the value.
 
-use crate::redact::Redactor;
+use std::borrow::Cow;
+
 use unstuck_document::complaint::{Complaint, Report};
 use unstuck_document::node::{self, Kind, Node};
 use unstuck_document::toml;
 
 /// Returns a complaint about the first text of a file that is part of what would be `executed` and holds a secret.
 ///
-/// Its excerpt has the name of the variable in place of the value. There is none where no line has the whole value as it
+/// `mask` takes the secrets out of a text and counts them. The excerpt has the name of the variable in place of the value. There is none where no line has the whole value as it
 /// is: a part of it, or another spelling, would be shown.
 pub fn secret(
     file: String,
     bytes: &[u8],
     executed: &[&str],
-    redactor: &Redactor,
+    mask: impl Fn(&str) -> (Cow<'_, str>, u32),
     what: &str,
 ) -> Option<Complaint> {
     let text = str::from_utf8(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)).ok()?;
     let parse = if file.ends_with(".toml") { toml::parse } else { node::parse };
     let root = parse(0, text, &mut Report::default())?;
-    let is_secret = |held: &str| redactor.redact_text(held).1 > 0;
+    let is_secret = |held: &str| mask(held).1 > 0;
     let is_whole = |held: &str| executed.contains(&held.trim());
     let is_part = |held: &str| executed.iter().any(|it| it.contains(held.trim()) || held.contains(it));
     let whole = first_text(&root, &|held| is_secret(held) && is_whole(held));
@@ -27,7 +28,7 @@ pub fn secret(
     let before = text.get(..usize::try_from(place).ok()?)?;
     let first = before.matches('\n').count();
     let shown = text.lines().enumerate().skip(first).find_map(|(number, line)| {
-        let (masked, count) = redactor.redact_text(line);
+        let (masked, count) = mask(line);
         let is_of_it = number == first || held.contains(line.trim());
         (count > 0 && is_of_it).then(|| (number, same(line, &masked), Some(masked.into_owned())))
     });

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use unstuck_adapters::process::guard::{self, Guard};
 use unstuck_core::id::RunId;
+use unstuck_process::guard::{self, Guard};
 use unstuck_runner::{abandoned, machine};
 use unstuck_store::state_dir::Project as Runs;
 

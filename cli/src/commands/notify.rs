@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use unstuck_adapters::notify::{self, Notice};
-use unstuck_adapters::redact::Redactor;
 use unstuck_core::event::{Exit, RunOutcome};
+use unstuck_process::notify::{self, Notice};
+use unstuck_process::redact::Redactor;
 use unstuck_replay::Story;
 use unstuck_runner::launch::Ended;
 use unstuck_runner::machine::mark_of;

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use unstuck_adapters::branch;
 use unstuck_adapters::public_values;
-use unstuck_adapters::redact::{self, NOT_SECRET};
 use unstuck_adapters::workflow_file::{self, Loaded, Options};
 use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::event::{RunOutcome, RunStarted};
@@ -14,6 +13,7 @@ use unstuck_core::id::Millis;
 use unstuck_core::workflow::{Budget, WorkerKind, Workflow};
 use unstuck_document::Rejected;
 use unstuck_files::output_file::{self, Existing};
+use unstuck_process::redact::{self, NOT_SECRET};
 use unstuck_replay::Story;
 use unstuck_runner::launch;
 use unstuck_store::state_dir::{Project as Runs, RunEntry};

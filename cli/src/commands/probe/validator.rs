@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use unstuck_adapters::own_paths::own_paths;
-use unstuck_adapters::process::Stop;
-use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::registry::{Registry, Wanted};
 use unstuck_adapters::validators::{self, Place};
 use unstuck_core::completion::{Completion, Condition, Run};
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
+use unstuck_process::Stop;
+use unstuck_process::redact::Redactor;
 use unstuck_store::blobs::{BlobStore, MemoryBlobs};
 
 use super::registry::{pair, registry};

@@ -4,7 +4,7 @@
 //! asks to be killed when its parent dies (`PR_SET_PDEATHSIG`), and the kernel takes the *thread*
 //! that forked for the parent. The request does not survive the start of a set-uid program, and it
 //! covers the direct child only; the rest is found on resume by its mark
-//! ([`end_leftovers`](super::end_leftovers)).
+//! ([`end_leftovers`](crate::end_leftovers)).
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,9 +17,11 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::child::{self, Child, Started};
-use super::{MARK, Spec, group};
-use crate::{exhausted, inherited};
+use crate::child::{self, Child, Started};
+use crate::exhausted;
+use crate::group;
+use crate::inherited;
+use crate::spec::{MARK, Spec};
 
 /// How often a program is tried again that somebody is still writing. Happens when another thread
 /// forks while a script is open for writing.

@@ -5,7 +5,7 @@
 //! is asked to end (TERM), and after the grace it is made to (KILL). Some clients are asked by another signal first.
 //!
 //! What belongs to a process, on Linux: all in its session and process group, all that carry its
-//! mark in their environment ([`MARK`]), and all descendants of those. A process that clears its
+//! mark in their environment ([`MARK`](crate::MARK)), and all descendants of those. A process that clears its
 //! environment *and* leaves the session *and* is given up by its parent is found by its descent, and
 //! when its supervisor is dead by its lineage (`lineage.rs`). On other Unix systems: all in its process
 //! group. On Windows: all in its job object, which nothing leaves.
@@ -14,21 +14,7 @@
 //! searched only when there is a sign that something was left (see `group.rs`), and nothing sleeps.
 //! Output goes through the redactor into blobs while it is produced; memory does not grow with it.
 
-mod child;
-mod group;
-pub mod guard;
-#[cfg(target_os = "linux")]
-mod lineage;
-mod lines;
-mod output;
-mod probe;
-#[cfg(target_os = "linux")]
-mod procfs;
-mod silence;
-mod spawn;
-
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::future;
 use std::io;
 use std::path::PathBuf;
@@ -38,7 +24,7 @@ use std::vec;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use unstuck_core::client;
 use unstuck_core::event::{Exit, Outcome};
@@ -46,20 +32,14 @@ use unstuck_core::id::Millis;
 use unstuck_core::question::is_prompt;
 use unstuck_store::blobs::BlobStore;
 
-use self::child::{Child, signal_of};
-use self::group::{Group, How};
-use self::output::Capture;
-use self::silence::Silence;
+use crate::child::{Child, signal_of};
+use crate::group::{self, Group, How};
+use crate::output::{self, Capture};
+use crate::probe::{self, Says};
 use crate::redact::Redactor;
-
-pub use self::group::{count_leftovers, end_leftovers};
-pub use self::lines::Lines;
-pub use self::probe::Says;
-pub use self::silence::Patience;
-
-/// The environment variable that marks a process and all that come from it. Marks of runs within
-/// runs stand side by side, separated by blanks.
-pub const MARK: &str = "UNSTUCK_PROCESS_MARK";
+use crate::silence::Silence;
+use crate::spawn;
+use crate::spec::{Audience, Enough, Pipe, Spec, Stop, StopSignal};
 
 /// How long what a process left behind may take to finish by itself.
 pub const LINGER: Duration = Duration::from_millis(500);
@@ -81,112 +61,6 @@ const NEVER: Duration = Duration::from_secs(30 * 365 * 86_400);
 
 /// Bytes read at a time.
 const CHUNK: usize = 64 * 1024;
-
-/// What to run, and within which bounds.
-#[derive(Clone, Debug)]
-pub struct Spec {
-    /// The program and its arguments; the program is looked up in `PATH`.
-    pub argv: Vec<OsString>,
-    /// Its working folder.
-    pub cwd: PathBuf,
-    /// Changes to the inherited environment: set, or removed with `None`.
-    pub env: Vec<(OsString, Option<OsString>)>,
-    /// What it reads on standard input, which is closed after that.
-    pub stdin: Vec<u8>,
-    /// Most time it may take, on a clock that nobody sets.
-    pub limit: Duration,
-    /// Most bytes it may print, on both outputs together; what comes after them is read and dropped.
-    pub output_max: u64,
-    /// How long it may be silent.
-    pub patience: Patience,
-    /// The signals that ask it to end, before TERM.
-    pub asks: Vec<client::StopSignal>,
-    /// Time between these signals, and between TERM and KILL.
-    pub grace: Duration,
-    /// Names it among all processes: run id and step. Blanks are replaced.
-    pub mark: String,
-}
-
-impl Spec {
-    /// Default time between TERM and KILL.
-    pub const GRACE: Duration = Duration::from_secs(5);
-}
-
-/// What is asked of a running process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stop {
-    /// Go on.
-    #[default]
-    Run,
-    /// End: as its client wants to be asked, then TERM, and KILL after the grace.
-    Stop,
-    /// End at once: KILL.
-    StopNow,
-}
-
-/// Tells running processes to stop. If its sender is gone nobody will.
-pub type StopSignal = watch::Receiver<Stop>;
-
-/// Returns a signal that never comes.
-pub fn never() -> StopSignal {
-    watch::channel(Stop::Run).1
-}
-
-/// Hears what a process prints while it runs. A closure that takes lines is one.
-pub trait Audience: Send {
-    /// Takes a line of either output: no secrets, no control characters, at most [`Lines::CHARS_MAX`] characters.
-    fn line(&mut self, of: Pipe, line: &str);
-
-    /// Takes a piece of standard output without its secrets.
-    fn output(&mut self, _piece: &[u8]) {}
-
-    /// Says whether it makes an answer of its own out of standard output, so that nobody minds where that is cut.
-    fn reads_output(&self) -> bool {
-        false
-    }
-
-    /// Says whether the last piece was more than a sign that it waits.
-    fn has_moved(&mut self) -> bool {
-        true
-    }
-
-    /// Says when [`Self::woken`] is to be called, if it is, whether anything is printed or not.
-    fn wake_at(&self) -> Option<Instant> {
-        None
-    }
-
-    /// Is called at that moment.
-    fn woken(&mut self) {}
-
-    /// Says why the process need not go on, if it need not.
-    fn enough(&self) -> Option<Enough> {
-        None
-    }
-}
-
-/// One of the two outputs of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pipe {
-    /// Standard output.
-    Output,
-    /// Standard error.
-    Error,
-}
-
-/// Why a process need not go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Enough {
-    /// It has told its end, and may take a moment to leave.
-    Told,
-    /// It tries again and again what cannot succeed.
-    Hopeless,
-}
-
-impl<F: FnMut(&str) + Send> Audience for F {
-    fn line(&mut self, _of: Pipe, line: &str) {
-        self(line);
-    }
-}
 
 /// Runs a process to its end. Never fails: what went wrong is in the outcome. Dropping the future kills the process and its group.
 ///

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use proptest::prelude::*;
-use unstuck_adapters::redact::{Redactor, is_secret_name};
+use unstuck_process::redact::{Redactor, is_secret_name};
 
 #[test]
 fn names_that_are_secret() {

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::{Command, Stdio};
 
-use super::super::spawn::Program;
+use crate::spawn::Program;
 
 pub(crate) type Child = tokio::process::Child;
 

@@ -14,9 +14,9 @@ use rustix::process::{
 
 use unstuck_core::client::StopSignal;
 
-use super::super::lineage::Lineage;
-use super::super::procfs::{self, Process};
 use super::{How, Identity, clean_mark};
+use crate::lineage::Lineage;
+use crate::procfs::{self, Process};
 
 /// Held while children are listed and buried: a list from which somebody is taken may miss others.
 static ORPHANS: Mutex<()> = Mutex::new(());
@@ -298,8 +298,8 @@ fn bury(process: &Process) {
 mod tests {
     use std::process::Command;
 
-    use super::super::super::MARK;
     use super::*;
+    use crate::spec::MARK;
 
     #[test]
     fn what_bears_the_mark_of_a_run_that_was_taken_over_is_not_ended() {

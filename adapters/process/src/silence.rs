@@ -9,7 +9,7 @@ use unstuck_core::event::Exit;
 use unstuck_core::question::is_prompt;
 use unstuck_core::workflow::Probe;
 
-use super::probe::Says;
+use crate::probe::Says;
 
 /// How long a verdict or a prompt must have been the last sign of life.
 const SETTLED: Duration = Duration::from_secs(60);

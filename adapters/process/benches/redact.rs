@@ -1,4 +1,4 @@
-//! How fast secrets are searched for in what a process prints. `cargo bench -p unstuck-adapters --bench redact`.
+//! How fast secrets are searched for in what a process prints. `cargo bench -p unstuck-process --bench redact`.
 //!
 //! The texts are repeated to 64 MB and come in pieces as a pipe gives them. The last ones are built from the marks of the
 //! normal form itself, so that they take it the longest.
@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use unstuck_adapters::redact::Redactor;
+use unstuck_process::redact::Redactor;
 
 const BYTES: usize = 64 << 20;
 const PIECE: usize = 64 << 10;

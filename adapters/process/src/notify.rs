@@ -7,8 +7,9 @@ use std::time::Duration;
 use unstuck_core::event::Outcome;
 use unstuck_store::blobs::MemoryBlobs;
 
-use crate::process::{self, Patience, Spec};
 use crate::redact::Redactor;
+use crate::silence::Patience;
+use crate::spec::Spec;
 
 /// How long the command may take.
 pub const LIMIT: Duration = Duration::from_secs(30);
@@ -44,5 +45,5 @@ pub async fn notify(notice: Notice, redactor: &Redactor) -> Outcome {
         grace: Duration::from_secs(1),
         mark,
     };
-    process::run(spec, &MemoryBlobs::default(), redactor, process::never(), &mut |_: &str| {}).await
+    crate::run::run(spec, &MemoryBlobs::default(), redactor, crate::spec::never(), &mut |_: &str| {}).await
 }

@@ -11,9 +11,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::MARK;
-use super::group::Family;
-use super::spawn::marks;
+use crate::group::Family;
+use crate::spawn::marks;
+use crate::spec::MARK;
 
 /// What the supervisor says before it goes.
 const ALL_IS_ENDED: &[u8] = b".";
@@ -157,7 +157,7 @@ const NO_GUARD: &str = "something has ended the guard of this run, and there is 
 /// its own: `is_taken_over` says whether it is there.
 pub fn serve(mark_prefix: &str, is_taken_over: impl Fn() -> bool) -> Option<SystemTime> {
     // Ctrl-C and the end of the terminal are for the supervisor.
-    super::group::leave_terminal();
+    crate::group::leave_terminal();
     let mut family = Family::of_parent();
     let (ended, end) = mpsc::channel();
     thread::spawn(move || {
@@ -174,7 +174,7 @@ pub fn serve(mark_prefix: &str, is_taken_over: impl Fn() -> bool) -> Option<Syst
     };
     let gone_at = SystemTime::now();
     (last_words != ALL_IS_ENDED).then(|| {
-        super::group::end_family(mark_prefix, &family, &is_taken_over);
+        crate::group::end_family(mark_prefix, &family, &is_taken_over);
         gone_at
     })
 }

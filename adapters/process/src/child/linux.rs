@@ -24,9 +24,9 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-use super::super::MARK;
-use super::super::lineage::{Limit, Lineage};
-use super::super::spawn::Program;
+use crate::lineage::{Limit, Lineage};
+use crate::spawn::Program;
+use crate::spec::MARK;
 
 /// What the child needs of a stack: a few system calls and the wrappers of the C library.
 const STACK: usize = 64 * 1024;

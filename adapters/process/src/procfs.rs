@@ -74,7 +74,7 @@ impl Marks {
     pub(super) fn any(&self, wanted: impl Fn(&[u8]) -> bool) -> bool {
         self.0
             .split(|&byte| byte == 0)
-            .filter_map(|entry| entry.strip_prefix(super::MARK.as_bytes())?.strip_prefix(b"="))
+            .filter_map(|entry| entry.strip_prefix(crate::spec::MARK.as_bytes())?.strip_prefix(b"="))
             .any(|marks| marks.split(|&byte| byte == b' ').any(&wanted))
     }
 }

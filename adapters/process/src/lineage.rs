@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
 use unstuck_core::id::Digest;
 
-use super::procfs::Process;
+use crate::procfs::Process;
 
 /// Set in the hard limit of the outermost run, so that the number of any other one is smaller.
 const OUTERMOST: u64 = 1 << 62;

@@ -5,10 +5,10 @@ use std::io::Write as _;
 use unstuck_core::id::Blob;
 use unstuck_store::blobs::{BlobStore, BlobWriter};
 
-use super::lines::Lines;
-use super::{Audience, Pipe};
 use crate::blocking::blocking;
+use crate::lines::Lines;
 use crate::redact::{self, Redactor};
+use crate::spec::{Audience, Pipe};
 
 /// A line of more bytes is not looked at as a whole.
 const LAST_LINE_MAX: usize = 4096;

@@ -1,7 +1,7 @@
 //! The table of what a child process does not inherit from the environment of Unstuck.
 //!
 //! Workers, checks, validators, probes, hooks and our own git get their environment from here: all that Unstuck was started
-//! with, without the rows of [`REMOVED`]. The variables that a process gets in addition are in [`environment`](crate::environment).
+//! with, without the rows of [`REMOVED`]. The variables that a process gets in addition are in `unstuck_workspace::environment`.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

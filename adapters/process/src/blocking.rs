@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::process::{Stop, StopSignal};
+use crate::spec::{Stop, StopSignal};
 
 /// Runs `work` on a thread of its own while `meanwhile` runs here, and returns what came of both; if the system gives no
 /// thread, one after the other.
@@ -123,7 +123,6 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process;
 
     #[test]
     fn work_that_takes_too_long_is_abandoned() {
@@ -131,11 +130,11 @@ mod tests {
         let (running, stop) = tokio::sync::watch::channel(Stop::Run);
         let endless = |release: mpsc::Receiver<()>| move || release.recv();
         runtime.block_on(async {
-            assert_eq!(within(Duration::from_secs(60), &process::never(), || 7).await, Ok(7));
+            assert_eq!(within(Duration::from_secs(60), &crate::spec::never(), || 7).await, Ok(7));
 
             let (held, release) = mpsc::channel();
             let limit = Duration::from_millis(1);
-            let result = within(limit, &process::never(), endless(release)).await;
+            let result = within(limit, &crate::spec::never(), endless(release)).await;
             assert_eq!(result, Err(Unfinished::TimedOut(limit)));
             drop(held);
 

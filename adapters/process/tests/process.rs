@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::sync::watch;
-#[cfg(target_os = "linux")]
-use unstuck_adapters::process::guard::Guard;
-use unstuck_adapters::process::{self, Patience, Spec, Stop};
-use unstuck_adapters::redact::Redactor;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::id::{Blob, Digest, Millis};
 use unstuck_core::workflow::Probe;
+use unstuck_process as process;
+#[cfg(target_os = "linux")]
+use unstuck_process::guard::Guard;
+use unstuck_process::redact::Redactor;
+use unstuck_process::{Patience, Spec, Stop};
 use unstuck_store::blobs::{BlobStore, BlobWriter, MemoryBlobs};
 
 const GRACE: Duration = Duration::from_millis(200);

@@ -1,0 +1,122 @@
+//! What is asked of a process, and who hears what it prints.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+use unstuck_core::client;
+use unstuck_core::workflow::Workflow;
+
+use crate::silence::Patience;
+
+/// The environment variable that marks a process and all that come from it. Marks of runs within
+/// runs stand side by side, separated by blanks.
+pub const MARK: &str = "UNSTUCK_PROCESS_MARK";
+
+/// What to run, and within which bounds.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The program and its arguments; the program is looked up in `PATH`.
+    pub argv: Vec<OsString>,
+    /// Its working folder.
+    pub cwd: PathBuf,
+    /// Changes to the inherited environment: set, or removed with `None`.
+    pub env: Vec<(OsString, Option<OsString>)>,
+    /// What it reads on standard input, which is closed after that.
+    pub stdin: Vec<u8>,
+    /// Most time it may take, on a clock that nobody sets.
+    pub limit: Duration,
+    /// Most bytes it may print, on both outputs together; what comes after them is read and dropped.
+    pub output_max: u64,
+    /// How long it may be silent.
+    pub patience: Patience,
+    /// The signals that ask it to end, before TERM.
+    pub asks: Vec<client::StopSignal>,
+    /// Time between these signals, and between TERM and KILL.
+    pub grace: Duration,
+    /// Names it among all processes: run id and step. Blanks are replaced.
+    pub mark: String,
+}
+
+impl Spec {
+    /// Default time between TERM and KILL.
+    pub const GRACE: Duration = Duration::from_millis(Workflow::GRACE.0);
+}
+
+/// What is asked of a running process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// Go on.
+    #[default]
+    Run,
+    /// End: as its client wants to be asked, then TERM, and KILL after the grace.
+    Stop,
+    /// End at once: KILL.
+    StopNow,
+}
+
+/// Tells running processes to stop. If its sender is gone nobody will.
+pub type StopSignal = watch::Receiver<Stop>;
+
+/// Returns a signal that never comes.
+pub fn never() -> StopSignal {
+    watch::channel(Stop::Run).1
+}
+
+/// Hears what a process prints while it runs. A closure that takes lines is one.
+pub trait Audience: Send {
+    /// Takes a line of either output: no secrets, no control characters, at most [`Lines::CHARS_MAX`](crate::Lines::CHARS_MAX) characters.
+    fn line(&mut self, of: Pipe, line: &str);
+
+    /// Takes a piece of standard output without its secrets.
+    fn output(&mut self, _piece: &[u8]) {}
+
+    /// Says whether it makes an answer of its own out of standard output, so that nobody minds where that is cut.
+    fn reads_output(&self) -> bool {
+        false
+    }
+
+    /// Says whether the last piece was more than a sign that it waits.
+    fn has_moved(&mut self) -> bool {
+        true
+    }
+
+    /// Says when [`Self::woken`] is to be called, if it is, whether anything is printed or not.
+    fn wake_at(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Is called at that moment.
+    fn woken(&mut self) {}
+
+    /// Says why the process need not go on, if it need not.
+    fn enough(&self) -> Option<Enough> {
+        None
+    }
+}
+
+/// One of the two outputs of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pipe {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// Why a process need not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enough {
+    /// It has told its end, and may take a moment to leave.
+    Told,
+    /// It tries again and again what cannot succeed.
+    Hopeless,
+}
+
+impl<F: FnMut(&str) + Send> Audience for F {
+    fn line(&mut self, _of: Pipe, line: &str) {
+        self(line);
+    }
+}
