@@ -22,21 +22,8 @@ pub mod schema;
 pub mod workflow_file;
 
 pub mod decision_file;
-pub mod environment;
-pub mod public_values;
 
-pub mod artifacts;
-pub mod base;
-pub mod branch;
 pub mod checks;
-pub mod context;
-pub mod ignored;
-pub mod own_paths;
 pub mod reports;
-pub mod snapshot;
-pub mod stamp;
 pub mod test_command;
 pub mod validators;
-pub mod worktree;
-
-mod git;

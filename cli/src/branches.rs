@@ -3,8 +3,6 @@
 use std::io;
 use std::path::Path;
 
-use unstuck_adapters::branch::{self, GitFacts, Protected};
-use unstuck_adapters::environment::BranchFacts;
 use unstuck_core::Event;
 use unstuck_core::event::{Conclusion, Fact, Observation, StepEnd};
 use unstuck_core::snapshot::Standing;
@@ -12,6 +10,8 @@ use unstuck_core::text::shell::quoted;
 use unstuck_core::workflow::BranchRules;
 use unstuck_files::hint;
 use unstuck_runner::branch_lock::BranchLock;
+use unstuck_workspace::branch::{self, GitFacts, Protected};
+use unstuck_workspace::environment::BranchFacts;
 
 use crate::error::{Error, Result};
 use crate::variables;

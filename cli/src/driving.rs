@@ -8,8 +8,6 @@ use std::sync::{Arc, OnceLock};
 
 use clap::builder::BoolishValueParser;
 use tokio::sync::watch;
-use unstuck_adapters::context::CONVERGENCE;
-use unstuck_adapters::snapshot::Snapshots;
 use unstuck_core::Event;
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
@@ -27,6 +25,8 @@ use unstuck_runner::{Interrupt, Watcher};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::Project as Runs;
+use unstuck_workspace::context::CONVERGENCE;
+use unstuck_workspace::snapshot::Snapshots;
 
 use crate::branches::{BranchArgs, Branches};
 use crate::commands::{artifacts, diff, guard, notify, verify};

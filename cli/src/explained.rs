@@ -1,12 +1,12 @@
 //! What stopped the supervisor, in a sentence, and how to go on.
 
-use unstuck_adapters::snapshot;
 use unstuck_files::error::with_causes;
 use unstuck_files::hint;
 use unstuck_runner::launch;
 use unstuck_runner::workspace::remake;
 use unstuck_store::lease::{Holder, Lease};
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
+use unstuck_workspace::snapshot;
 
 use crate::error::Error;
 use crate::{project, screen};

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use unstuck_adapters::workflow_file;
-use unstuck_adapters::{own_paths, test_command, validators};
+use unstuck_adapters::{test_command, validators};
 use unstuck_core::client::Client;
 use unstuck_core::completion::{self, Condition};
 use unstuck_core::workflow::{Work, WorkerKind, Workflow};
 use unstuck_document::Complaint;
 use unstuck_process::redact::Redactor;
+use unstuck_workspace::own_paths;
 
 use crate::error::{Error, Result};
 use crate::programs::Missing;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::str::FromStr;
 
-use unstuck_adapters::environment::PREFIXES;
+use unstuck_workspace::environment::PREFIXES;
 
 use crate::error::{Error, Result};
 

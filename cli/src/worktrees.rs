@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::branch::{GitFacts, facts};
-use unstuck_adapters::ignored;
-use unstuck_adapters::worktree::{self, Branch, Worktree};
 use unstuck_core::id::RunId;
 use unstuck_core::text::shell::quoted;
 use unstuck_files::error::with_causes;
 use unstuck_store::state_dir::Project as Runs;
+use unstuck_workspace::branch::{GitFacts, facts};
+use unstuck_workspace::ignored;
+use unstuck_workspace::worktree::{self, Branch, Worktree};
 
 use crate::commands::{gc, undo};
 use crate::error::{Error, Result};

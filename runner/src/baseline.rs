@@ -7,9 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use unstuck_adapters::branch;
 use unstuck_adapters::checks::{self, Suite, Witness};
-use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::Digest;
@@ -17,6 +15,8 @@ use unstuck_core::workflow::Step;
 use unstuck_files::error::with_causes;
 use unstuck_process::StopSignal;
 use unstuck_process::blocking::{blocking, within};
+use unstuck_workspace::branch;
+use unstuck_workspace::worktree::{self, Part};
 
 use crate::baselines;
 use crate::machine::Machine;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use unstuck_adapters::branch::{self, GitFacts};
 use unstuck_core::id::StepId;
+use unstuck_workspace::branch::{self, GitFacts};
 
 /// The repository and branch that work must find and leave. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use unstuck_adapters::environment::ParentFacts;
 use unstuck_core::event::{
     AnswerGiven, ChildEnd, Exit, Outcome, Parent, RunOutcome, RunResumed, RunStarted, StepEnd,
 };
@@ -16,6 +15,7 @@ use unstuck_process::exhausted;
 use unstuck_process::{Stop, StopSignal};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
+use unstuck_workspace::environment::ParentFacts;
 
 use crate::Interrupt;
 use crate::launch::{Ended, Error, Site, TakeUp, fold, program};

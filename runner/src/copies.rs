@@ -1,11 +1,11 @@
 //! How artifacts are copied beside the loop: a worker may leave more of them than can be copied at once, and whoever stops the
 //! run does not wait for that.
 
-use unstuck_adapters::artifacts::{ArtifactError, IsStopped};
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_files::own_folder::OwnFolder;
 use unstuck_process::blocking::blocking;
 use unstuck_process::{Stop, StopSignal};
+use unstuck_workspace::artifacts::{ArtifactError, IsStopped};
 
 /// What came of it.
 pub(crate) enum Copied {

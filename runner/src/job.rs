@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use unstuck_adapters::artifacts::{self, IsStopped, Overlap};
 use unstuck_adapters::checks::{self, Suite};
-use unstuck_adapters::environment::{self, BranchFacts, Facts};
 use unstuck_core::client::Client;
 use unstuck_core::client::launch::Wish;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose};
@@ -29,6 +27,8 @@ use unstuck_files::own_folder::OwnFolder;
 use unstuck_process as process;
 use unstuck_process::shell::wrapped;
 use unstuck_process::{Patience, Spec, StopSignal};
+use unstuck_workspace::artifacts::{self, IsStopped, Overlap};
+use unstuck_workspace::environment::{self, BranchFacts, Facts};
 
 use crate::branch_lock::BranchLock;
 use crate::call::{self, Listener, Planned, Tell};

@@ -5,9 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
-use unstuck_adapters::branch::Protected;
-use unstuck_adapters::environment::{BranchFacts, ParentFacts};
-use unstuck_adapters::snapshot::{self, Git, Restored};
 use unstuck_core::event::{
     AnswerGiven, Fact, LogRepaired, RunOutcome, RunResumed, RunStarted, SnapshotMoment, SnapshotTaken,
     StepEnd,
@@ -28,6 +25,9 @@ use unstuck_store::opening::{Finding, OpenError, Opening};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::{Project, RunEntry};
+use unstuck_workspace::branch::Protected;
+use unstuck_workspace::environment::{BranchFacts, ParentFacts};
+use unstuck_workspace::snapshot::{self, Git, Restored};
 
 use crate::abandoned::{self, Note};
 use crate::baselines::Baselines;

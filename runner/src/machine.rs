@@ -7,9 +7,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use unstuck_adapters::branch::Protected;
-use unstuck_adapters::context;
-use unstuck_adapters::environment::{BranchFacts, ParentFacts};
 use unstuck_core::event::{DecisionFile, Outcome, Parent, RunOutcome};
 use unstuck_core::id::{Blob, Digest, Millis, RunId, Timestamp};
 use unstuck_core::money::Prices;
@@ -23,6 +20,9 @@ use unstuck_process::blocking::beside;
 use unstuck_process::exhausted;
 use unstuck_process::redact::Redactor;
 use unstuck_store::blobs::BlobStore;
+use unstuck_workspace::branch::Protected;
+use unstuck_workspace::context;
+use unstuck_workspace::environment::{BranchFacts, ParentFacts};
 
 use crate::Watcher;
 use crate::baselines::Baselines;

@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use unstuck_adapters::artifacts;
 use unstuck_adapters::decision_file::{self, MovedAside};
 use unstuck_core::completion::Phase;
 use unstuck_core::event::{
@@ -23,6 +22,7 @@ use unstuck_core::{Due, Observation, RunState};
 use unstuck_files::own_folder::OwnFolder;
 use unstuck_process::StopSignal;
 use unstuck_process::blocking::blocking;
+use unstuck_workspace::artifacts;
 
 use crate::branch_lock::BranchLock;
 use crate::call::Tell;

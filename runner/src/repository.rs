@@ -4,11 +4,11 @@
 
 use std::path::PathBuf;
 
-use unstuck_adapters::snapshot::{InnerBranch, MovedBranch};
 use unstuck_core::id::StepId;
 use unstuck_core::snapshot::{Snapshot, Standing};
 use unstuck_core::text::shell::quoted;
 use unstuck_core::workflow::Workflow;
+use unstuck_workspace::snapshot::{InnerBranch, MovedBranch};
 
 use crate::snapshots::named;
 

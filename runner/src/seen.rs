@@ -6,7 +6,6 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use unstuck_adapters::{base, snapshot};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{Inquiry, Outcome};
 use unstuck_core::id::{Iteration, RunId, Stage};
@@ -18,6 +17,8 @@ use unstuck_core::{Due, RunState};
 use unstuck_files::error::with_causes;
 use unstuck_process::blocking::blocking;
 use unstuck_process::exhausted;
+use unstuck_workspace::base;
+use unstuck_workspace::snapshot;
 
 use crate::machine::Machine;
 use crate::repository::Branch;

@@ -6,13 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use unstuck_adapters::branch;
-use unstuck_adapters::own_paths::own_paths;
-use unstuck_adapters::snapshot::{
-    Applied, Change, ChangeKind, Error, Git, Loss, Lost, MovedBranch, Options, Plan, Reason, Restored,
-    Snapshots, Staged,
-};
-use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
@@ -23,6 +16,13 @@ use unstuck_core::state::Gap;
 use unstuck_core::workflow::Convergence;
 use unstuck_files::error::with_causes;
 use unstuck_store::state_dir::Project;
+use unstuck_workspace::branch;
+use unstuck_workspace::own_paths::own_paths;
+use unstuck_workspace::snapshot::{
+    Applied, Change, ChangeKind, Error, Git, Loss, Lost, MovedBranch, Options, Plan, Reason, Restored,
+    Snapshots, Staged,
+};
+use unstuck_workspace::worktree::{self, Part};
 
 use crate::repository::{self, Branch};
 use crate::scratch::Scratch;

@@ -4,11 +4,11 @@
 
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::snapshot::{self, Git, Plan};
 use unstuck_core::id::Seq;
 use unstuck_core::snapshot::{Snapshot, Standing, short_name};
 use unstuck_core::state::Gap;
 use unstuck_files::error::with_causes;
+use unstuck_workspace::snapshot::{self, Git, Plan};
 
 use crate::snapshots::Keeper;
 

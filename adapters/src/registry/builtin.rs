@@ -9,7 +9,6 @@ use unstuck_core::completion::{Extractor, SuccessWhen};
 
 use super::load::{TIMEOUT, near_or_list};
 use super::{Refused, load};
-use crate::branch::is_in_repository;
 use crate::prompt_template::Params;
 use crate::test_command::{self, Project};
 
@@ -108,6 +107,12 @@ struct Kind {
 const GOFMT: &str = "files=$(gofmt -l .) || exit; test -z \"$files\" || { echo \"$files\"; exit 1; }";
 /// Whatever the repository is configured to: what is not committed is shown.
 pub(crate) const GIT_STATUS: &str = "git -c core.fsmonitor=false status --porcelain --untracked-files=normal";
+
+/// Says whether a folder, or one above it, holds a repository.
+fn is_in_repository(folder: &Path) -> bool {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    folder.ancestors().any(|folder| folder.join(".git").exists())
+}
 
 const KINDS: &[Kind] = &[
     Kind {

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Place;
-use crate::git::git;
 use unstuck_files::folder;
 use unstuck_files::folder::as_path;
+use unstuck_workspace::git::git;
 
 /// How git is told.
 pub(super) struct Hiding {

@@ -34,8 +34,6 @@ use unstuck_files::Read;
 use unstuck_store::blobs::BlobStore;
 
 use crate::checks::{READING_MAX, last_part, whole};
-use crate::environment::PREFIXES;
-use crate::git;
 use crate::registry::builtin::GIT_STATUS;
 use unstuck_files::folder;
 use unstuck_process as process;
@@ -44,6 +42,8 @@ use unstuck_process::inherited;
 use unstuck_process::redact::Redactor;
 use unstuck_process::shell::wrapped;
 use unstuck_process::{Patience, Spec, Stop, StopSignal};
+use unstuck_workspace::environment::PREFIXES;
+use unstuck_workspace::git;
 
 use self::extract::{Facts, Raw, Repository};
 use self::hiding::Hiding;

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use super::Repository;
 
-use crate::git::git;
+use unstuck_workspace::git::git;
 
 /// Returns the way from the root of the repository to the workspace, where a command is one call of `git status` there.
 pub(super) fn below_root(command: &str, workspace: &Path) -> String {

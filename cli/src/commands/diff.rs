@@ -4,9 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::ArgValueCompleter;
-use unstuck_adapters::snapshot::{
-    Change, ChangeKind, DiffOptions, Loss, Lost, Reason, Snapshot, Snapshots, Unseen,
-};
 use unstuck_core::Event;
 use unstuck_core::diffstat::{ChangedFile, Diffstat};
 use unstuck_core::event::RunStarted;
@@ -15,6 +12,9 @@ use unstuck_core::text::shell::quoted;
 use unstuck_replay::{gaps, seen};
 use unstuck_runner::snapshots;
 use unstuck_store::state_dir::Project as Runs;
+use unstuck_workspace::snapshot::{
+    Change, ChangeKind, DiffOptions, Loss, Lost, Reason, Snapshot, Snapshots, Unseen,
+};
 
 use crate::args::Global;
 use crate::commands::undo;

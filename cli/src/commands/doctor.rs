@@ -6,9 +6,6 @@ use std::process::Command;
 use std::{fs, io};
 
 use serde::Serialize;
-use unstuck_adapters::branch;
-use unstuck_adapters::snapshot::{self, Options, Snapshots};
-use unstuck_adapters::worktree::{self, Branch, Part};
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Digest, RunId};
 use unstuck_core::text::shell::quoted;
@@ -22,6 +19,9 @@ use unstuck_store::exchange;
 use unstuck_store::lease::{Lease, Liveness};
 use unstuck_store::opening::OpenError;
 use unstuck_store::state_dir::Project as Runs;
+use unstuck_workspace::branch;
+use unstuck_workspace::snapshot::{self, Options, Snapshots};
+use unstuck_workspace::worktree::{self, Branch, Part};
 
 use crate::args::Global;
 use crate::commands::{gc, undo, verify};

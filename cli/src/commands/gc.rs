@@ -7,7 +7,6 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use clap_complete::engine::ArgValueCompleter;
-use unstuck_adapters::snapshot::Snapshots;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Millis, RunId};
 use unstuck_files::error::with_causes;
@@ -16,6 +15,7 @@ use unstuck_runner::baselines;
 use unstuck_store::lease::{AcquireError, Lease};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
+use unstuck_workspace::snapshot::Snapshots;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
@@ -277,7 +277,7 @@ fn age(folder: &RunFolder) -> Duration {
 /// Returns how many bytes the files below a folder have.
 pub fn size_of(folder: &Path) -> u64 {
     // A size for people: where it is not known, none is claimed.
-    unstuck_adapters::snapshot::size_alone(folder).unwrap_or(0)
+    unstuck_workspace::snapshot::size_alone(folder).unwrap_or(0)
 }
 
 /// Returns a size as people read it.

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::branch;
 use unstuck_adapters::registry::starter;
 use unstuck_adapters::test_command;
 use unstuck_files::output_file::{self, Existing};
+use unstuck_workspace::branch;
 
 use crate::args::{self, Global};
 use crate::error::{Error, Result};

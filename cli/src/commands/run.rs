@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::branch;
-use unstuck_adapters::public_values;
 use unstuck_adapters::workflow_file::{self, Loaded, Options};
-use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{Budget, WorkerKind, Workflow};
@@ -18,6 +15,9 @@ use unstuck_replay::Story;
 use unstuck_runner::launch;
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
 use unstuck_workers::prices;
+use unstuck_workspace::branch;
+use unstuck_workspace::public_values;
+use unstuck_workspace::worktree::{self, Part};
 
 use super::detach;
 use crate::args::{self, Global};
@@ -462,7 +462,9 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
 
 /// Leaves values that the project shows where they are: without them the worker would not know what to do.
 fn leave_public_values(started: &mut RunStarted, workspace: &Path, driving: &Driving) {
-    let secrets = redact::secrets(std::env::vars_os(), &driving.secrets);
+    let mut secrets = redact::secrets(std::env::vars_os(), &driving.secrets);
+    // Shorter ones are left alone anyway.
+    secrets.retain(|_, value| value.trim_ascii().len() >= redact::MIN_LEN);
     if secrets.is_empty() {
         return;
     }

@@ -5,7 +5,6 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::ArgValueCompleter;
-use unstuck_adapters::snapshot::{Git, LeftOut, Loss, Lost, Plan, Restored, Snapshot};
 use unstuck_core::Event;
 use unstuck_core::event::{Fact, Observation, SnapshotMoment};
 use unstuck_core::id::Seq;
@@ -15,6 +14,7 @@ use unstuck_replay::gaps;
 use unstuck_runner::launch::Asked;
 use unstuck_runner::undoing::{Order, Planned};
 use unstuck_runner::workspace::make_again;
+use unstuck_workspace::snapshot::{Git, LeftOut, Loss, Lost, Plan, Restored, Snapshot};
 
 use crate::args::Global;
 use crate::error::{Error, Result};

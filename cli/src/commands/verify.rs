@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use unstuck_adapters::snapshot;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Blob, Digest, Seq};
 use unstuck_files::error::with_causes;
@@ -12,6 +11,7 @@ use unstuck_store::event_store::{EventStore as _, ReadError};
 use unstuck_store::exchange;
 use unstuck_store::opening::{OpenError, Opening};
 use unstuck_store::run_log::RunLog;
+use unstuck_workspace::snapshot;
 
 use crate::args::Global;
 use crate::commands::replay;

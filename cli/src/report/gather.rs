@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 
-use unstuck_adapters::snapshot::{DiffOptions, Snapshots};
 use unstuck_core::Event;
 use unstuck_core::event::StepEnd;
 use unstuck_core::id::{Blob, Iteration, Seq, StepId};
@@ -11,6 +10,7 @@ use unstuck_files::error::with_causes;
 use unstuck_replay::report::Report;
 use unstuck_replay::{around, describe, diagnosis, kind};
 use unstuck_store::blobs::BlobStore;
+use unstuck_workspace::snapshot::{DiffOptions, Snapshots};
 
 use super::changes::Changes;
 use super::{Excerpt, Page, Told};

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use unstuck_adapters::own_paths::own_paths;
 use unstuck_adapters::registry::{Registry, Wanted};
 use unstuck_adapters::validators::{self, Place};
 use unstuck_core::completion::{Completion, Condition, Run};
@@ -14,6 +13,7 @@ use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_process::Stop;
 use unstuck_process::redact::Redactor;
 use unstuck_store::blobs::{BlobStore, MemoryBlobs};
+use unstuck_workspace::own_paths::own_paths;
 
 use super::registry::{pair, registry};
 use crate::args::Global;

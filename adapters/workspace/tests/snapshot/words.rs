@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use unstuck_adapters::snapshot::Limits;
+use unstuck_workspace::snapshot::Limits;
 
 use crate::world::World;
 

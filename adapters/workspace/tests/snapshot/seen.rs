@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
-use unstuck_adapters::snapshot::{DiffOptions, Git, Limits, Options, Snapshot, Snapshots};
 use unstuck_files::own_output;
+use unstuck_workspace::snapshot::{DiffOptions, Git, Limits, Options, Snapshot, Snapshots};
 
 use crate::world::{DIRTY, World, left_out, shown};
 

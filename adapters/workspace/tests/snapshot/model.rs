@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use unstuck_adapters::snapshot::Git;
+use unstuck_workspace::snapshot::Git;
 
 use crate::world::World;
 

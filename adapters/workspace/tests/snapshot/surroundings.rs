@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use unstuck_adapters::snapshot::{DiffOptions, Git, Options, Snapshots, Standing};
+use unstuck_workspace::snapshot::{DiffOptions, Git, Options, Snapshots, Standing};
 
 use crate::world::{DIRTY, World, left_out, listing, sh, shown};
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use unstuck_adapters::snapshot::{Git, MovedBranch, Options, Restored, Snapshot, Snapshots};
+use unstuck_workspace::snapshot::{Git, MovedBranch, Options, Restored, Snapshot, Snapshots};
 
 use crate::world::{DIRTY, World, sh};
 

@@ -1,4 +1,4 @@
-//! What a snapshot of a large workspace costs. `cargo bench -p unstuck-adapters --bench snapshot`.
+//! What a snapshot of a large workspace costs. `cargo bench -p unstuck-workspace --bench snapshot`.
 //!
 //! Every figure stands beside what git needs for the same with an index of its own, in the same run:
 //! `git add --all` and `git write-tree`. The folder for scratch is `TMPDIR`.
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use unstuck_adapters::snapshot::{Git, Options, Snapshots};
+use unstuck_workspace::snapshot::{Git, Options, Snapshots};
 
 const FOLDERS: usize = 1000;
 const FILES: usize = 50;

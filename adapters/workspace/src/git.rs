@@ -58,25 +58,25 @@ const OFF: [(&str, &str); 17] = [
 ];
 
 /// Runs git in a folder as its user has configured it.
-pub(crate) fn git<const N: usize>(folder: &Path, arguments: [&str; N]) -> io::Result<Output> {
+pub fn git<const N: usize>(folder: &Path, arguments: [&str; N]) -> io::Result<Output> {
     ended(of_user(folder).args(arguments), folder, Vec::new(), PATIENCE)
 }
 
 /// As [`git`], where it looks at all files of a checkout, or writes them. Of the filters only those run that the user has
 /// configured for all repositories: without them files may be useless, and a worker may have planted one in the repository.
-pub(crate) fn git_on_files(folder: &Path, arguments: &[&str]) -> io::Result<Output> {
+pub fn git_on_files(folder: &Path, arguments: &[&str]) -> io::Result<Output> {
     let mut command = of_user(folder);
     set(&mut command, of_repository(&settings(of_user(folder), folder)?));
     ended(command.args(arguments), folder, Vec::new(), PATIENCE_ON_FILES)
 }
 
 /// As [`git_on_files`], but without any filter that is configured: a worker may have planted one.
-pub(crate) fn git_on_files_unfiltered(folder: &Path, arguments: &[&str]) -> io::Result<Output> {
+pub fn git_on_files_unfiltered(folder: &Path, arguments: &[&str]) -> io::Result<Output> {
     unfiltered(|| of_user(folder), folder, arguments)
 }
 
 /// As [`git_on_files_unfiltered`], in a folder that is a repository of its own, or in none.
-pub(crate) fn git_within_unfiltered(folder: &Path, arguments: &[&str]) -> io::Result<Output> {
+pub fn git_within_unfiltered(folder: &Path, arguments: &[&str]) -> io::Result<Output> {
     let command = || {
         let mut command = of_user(folder);
         command.env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder));
@@ -86,7 +86,7 @@ pub(crate) fn git_within_unfiltered(folder: &Path, arguments: &[&str]) -> io::Re
 }
 
 /// Clones a repository on this machine, without a checkout.
-pub(crate) fn clone_local(folder: &Path, options: &[&str], from: &str, to: &str) -> io::Result<Output> {
+pub fn clone_local(folder: &Path, options: &[&str], from: &str, to: &str) -> io::Result<Output> {
     let mut command = of_user(folder);
     command.env("GIT_ALLOW_PROTOCOL", "file").args(["-c", "protocol.file.allow=always"]);
     command.args(["clone", "--quiet", "--no-checkout", "--template="]).args(options).args([from, to]);
@@ -94,7 +94,7 @@ pub(crate) fn clone_local(folder: &Path, options: &[&str], from: &str, to: &str)
 }
 
 /// Changes to an environment: variables that are set, or removed.
-pub(crate) type Environment = Vec<(OsString, Option<OsString>)>;
+pub type Environment = Vec<(OsString, Option<OsString>)>;
 
 /// Adds to the changes to the environment of a command line that is one call of git: no setting of the repository makes it
 /// run a program. The settings of the user count.
@@ -102,7 +102,7 @@ pub(crate) type Environment = Vec<(OsString, Option<OsString>)>;
 /// # Errors
 ///
 /// Git does not read its settings.
-pub(crate) fn closed_environment(folder: &Path, given: &Environment) -> io::Result<Environment> {
+pub fn closed_environment(folder: &Path, given: &Environment) -> io::Result<Environment> {
     let mut command = Command::new(GIT);
     close(&mut command);
     for (name, value) in given {
@@ -125,7 +125,7 @@ pub fn version() -> Option<String> {
 }
 
 /// A setting that holds in a folder.
-pub(crate) struct Setting {
+pub struct Setting {
     /// In full: `filter.NAME.smudge`.
     pub(crate) name: OsString,
     /// What the configuration of the repository says, if it says something.
@@ -135,7 +135,7 @@ pub(crate) struct Setting {
 }
 
 /// Returns the settings of filters that hold in a folder.
-pub(crate) fn filters(folder: &Path) -> io::Result<Vec<Setting>> {
+pub fn filters(folder: &Path) -> io::Result<Vec<Setting>> {
     let mut filters = settings(of_user(folder), folder)?;
     filters.retain(Setting::is_of_filter);
     Ok(filters)
@@ -231,7 +231,7 @@ fn of_repository(settings: &[Setting]) -> impl Iterator<Item = (OsString, Vec<u8
 
 /// Runs git in a folder as its user has configured it, with another index and something to read; what it complains of is
 /// the error.
-pub(crate) fn git_with_index(
+pub fn git_with_index(
     folder: &Path,
     index: &Path,
     arguments: &[&str],
@@ -245,17 +245,17 @@ pub(crate) fn git_with_index(
 
 /// Runs git in a folder as nobody but the repository has configured it, and returns what it prints; what it complains of is
 /// the error.
-pub(crate) fn plain(folder: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {
+pub fn plain(folder: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {
     plain_with(folder, arguments, Vec::new())
 }
 
 /// As [`plain`], with something to read.
-pub(crate) fn plain_with(folder: &Path, arguments: &[&str], input: Vec<u8>) -> io::Result<Vec<u8>> {
+pub fn plain_with(folder: &Path, arguments: &[&str], input: Vec<u8>) -> io::Result<Vec<u8>> {
     succeeded(ended(of_nobody(folder).args(arguments), folder, input, PATIENCE)?)
 }
 
 /// As [`plain`]; `None` where git answers no, which it does with exit status 1 and no complaint.
-pub(crate) fn answer(folder: &Path, arguments: &[&str]) -> io::Result<Option<Vec<u8>>> {
+pub fn answer(folder: &Path, arguments: &[&str]) -> io::Result<Option<Vec<u8>>> {
     let output = ended(of_nobody(folder).args(arguments), folder, Vec::new(), PATIENCE)?;
     match output.status.code() {
         Some(1) if output.stderr.is_empty() => Ok(None),
@@ -265,7 +265,7 @@ pub(crate) fn answer(folder: &Path, arguments: &[&str]) -> io::Result<Option<Vec
 
 /// A repository that git is asked in, and no other: of one that is broken git would go on to that of a folder above.
 #[derive(Clone, Debug)]
-pub(crate) struct Bound {
+pub struct Bound {
     /// The folder that holds HEAD.
     pub own: PathBuf,
     /// The folder that holds refs and objects.
@@ -286,7 +286,7 @@ impl Bound {
 
 /// As [`plain`], where git may read files of the checkout, as it does wherever one bears another time than its index
 /// has: without any filter that is configured, since a worker may have planted one.
-pub(crate) fn plain_on_files(folder: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {
+pub fn plain_on_files(folder: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {
     succeeded(unfiltered(|| of_nobody(folder), folder, arguments)?)
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-use unstuck_adapters::snapshot::{Applied, Change, ChangeKind, Git, Limits, Options, Snapshot, Snapshots};
+use unstuck_workspace::snapshot::{Applied, Change, ChangeKind, Git, Limits, Options, Snapshot, Snapshots};
 
 /// A repository with two commits on `work`, a branch `other`, and work that is in neither.
 pub const DIRTY: &str = "git init --quiet -b work

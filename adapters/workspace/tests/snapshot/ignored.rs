@@ -1,6 +1,6 @@
 //! Ignored files are covered while they are small, and no rule of a worker hides anything.
 
-use unstuck_adapters::snapshot::{Limits, Options, Snapshots};
+use unstuck_workspace::snapshot::{Limits, Options, Snapshots};
 
 use crate::world::{World, left_out, shown};
 

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-use unstuck_adapters::artifacts::{ArtifactError, Overlap, collect_outputs, copy_exports, copy_inputs};
 use unstuck_core::workflow::{Export, Input, Output};
 use unstuck_files::own_folder::OwnFolder;
+use unstuck_workspace::artifacts::{ArtifactError, Overlap, collect_outputs, copy_exports, copy_inputs};
 
 struct Bench {
     folder: TempDir,

@@ -13,7 +13,6 @@ use unstuck_files::Read;
 
 use crate::git;
 use unstuck_files::folder::{self, as_path};
-use unstuck_process::redact::MIN_LEN;
 
 /// Larger files are not read, nor more than so many bytes of all.
 const FILE_MAX: u64 = 4 << 20;
@@ -43,8 +42,8 @@ impl fmt::Display for Place {
 /// Returns the names of the secrets whose values are public, each with the first place where its value is.
 pub fn find(workspace: &Path, goal: &[&str], secrets: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Place> {
     let mut found = BTreeMap::new();
-    let values = secrets.iter().map(|(name, value)| (name, value.trim_ascii()));
-    let (names, values): (Vec<_>, Vec<_>) = values.filter(|(_, value)| value.len() >= MIN_LEN).unzip();
+    let (names, values): (Vec<_>, Vec<_>) =
+        secrets.iter().map(|(name, value)| (name, value.trim_ascii())).unzip();
     let Ok(search) = AhoCorasick::new(&values) else { return found };
     if names.is_empty() {
         return found;

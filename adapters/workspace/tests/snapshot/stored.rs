@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use unstuck_adapters::snapshot::{Error, Git, Limits, Options, Snapshot, Snapshots};
+use unstuck_workspace::snapshot::{Error, Git, Limits, Options, Snapshot, Snapshots};
 
 use crate::world::{DIRTY, World, left_out, sh};
 

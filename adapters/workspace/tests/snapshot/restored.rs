@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::snapshot::{DiffOptions, Error, Git, Limits};
+use unstuck_workspace::snapshot::{DiffOptions, Error, Git, Limits};
 
 use crate::world::{DIRTY, World, left_out, listing};
 
@@ -105,8 +105,8 @@ fn a_worker_that_leaves_its_checkout_is_noticed() {
     let world = World::new(DIRTY);
     world.sh("git worktree add --quiet trees/mine other");
     let own = world.workspace().join("trees/mine");
-    let options = unstuck_adapters::snapshot::Options::default();
-    let snapshots = unstuck_adapters::snapshot::Snapshots::open(&world.store(), &own, &options).unwrap();
+    let options = unstuck_workspace::snapshot::Options::default();
+    let snapshots = unstuck_workspace::snapshot::Snapshots::open(&world.store(), &own, &options).unwrap();
     let first = snapshots.take(None).unwrap();
     let main = world.first();
     crate::world::sh(&own, "git -C ../.. checkout --quiet -b x; echo x >>../../one");

@@ -131,8 +131,10 @@ fn artifacts_of(step: &Step) -> impl Iterator<Item = &str> {
 mod tests {
     use std::fs;
 
+    use unstuck_core::testing::step;
+    use unstuck_core::workflow::Output;
+
     use super::*;
-    use crate::workflow_file::{self, Options};
 
     fn check(files: &[(&str, &str)], makes_views: bool, expected: &[&str]) {
         let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
@@ -146,13 +148,9 @@ mod tests {
             fs::create_dir_all(path.parent().expect("it has one")).expect("ours");
             fs::write(path, text).expect("ours");
         }
-        let text = "name: a\nversion: \"1\"\ntimeout: 1m\nsteps:\n  s:\n    worker: CUSTOM\n    instructions: \"true\"\n    \
-                    capabilities: [READ]\n    outputs: [{name: art, path: out.txt}]\n";
-        let nothing = std::collections::BTreeMap::<PathBuf, Vec<u8>>::new();
-        let parsed =
-            workflow_file::parse(text.as_bytes(), Path::new("w.yaml"), &Options::default(), &nothing);
-        let workflow = parsed.expect("a workflow").workflow;
-        own_paths(folder.path(), "context", &workflow.steps, makes_views)
+        let output = Output { name: "art".to_owned(), path: "out.txt".to_owned(), r#type: None };
+        let steps = [Step { outputs: vec![output], ..step("s") }];
+        own_paths(folder.path(), "context", &steps, makes_views)
     }
 
     #[test]

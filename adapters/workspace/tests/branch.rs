@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use unstuck_adapters::branch::{
+use unstuck_workspace::branch::{
     BaseSource, DEFAULT_PROTECTED, GitFacts, Protected, check_expected, commit_of, facts, protected_match,
     resolve_base,
 };
-use unstuck_adapters::worktree::{self, Part};
+use unstuck_workspace::worktree::{self, Part};
 
 #[test]
 fn protected_branches_are_those_of_the_original() {

@@ -1,0 +1,24 @@
+//! The workspace: what was changed in it, how it is put back, and what Unstuck itself keeps there.
+//!
+//! # Map
+//!
+//! - [`snapshot`]: taken before and after every iteration, compared, and put back.
+//! - Git: [`git`] (the only place that starts it), [`branch`], [`worktree`], [`base`], [`ignored`].
+//! - [`stamp`]: whether anything that a command may read has changed.
+//! - What is Unstuck's there: [`context`] (views of a run), [`artifacts`], [`own_paths`]; [`environment`] tells workers where.
+//! - [`public_values`]: secrets that the project shows anyway.
+//!
+//! Start with `snapshot/mod.rs`. Not here: what a change means (`unstuck_core::scope`).
+
+pub mod artifacts;
+pub mod base;
+pub mod branch;
+pub mod context;
+pub mod environment;
+pub mod git;
+pub mod ignored;
+pub mod own_paths;
+pub mod public_values;
+pub mod snapshot;
+pub mod stamp;
+pub mod worktree;
