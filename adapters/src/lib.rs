@@ -21,9 +21,4 @@ pub mod registry;
 pub mod schema;
 pub mod workflow_file;
 
-pub mod decision_file;
-
-pub mod checks;
-pub mod reports;
 pub mod test_command;
-pub mod validators;

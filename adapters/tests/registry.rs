@@ -18,6 +18,8 @@ use unstuck_core::completion::{Completion, Form, OnFailed, Phase, Run};
 use unstuck_core::workflow::{Capability, Worker, WorkerKind};
 use unstuck_document::Rejected;
 
+#[path = "registry/commands.rs"]
+mod commands;
 #[path = "registry/hostile.rs"]
 mod hostile;
 #[path = "registry/recorded.rs"]

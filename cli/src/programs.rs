@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use unstuck_adapters::validators;
 use unstuck_core::completion::Condition;
 use unstuck_core::evidence::ValidatorResult;
 use unstuck_core::id::StepId;
 use unstuck_core::workflow::{CheckBy, Step, Work, Worker, Workflow};
+use unstuck_evidence::validators;
 
 /// A command whose program is not there.
 pub struct Missing<'a> {

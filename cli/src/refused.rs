@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use unstuck_adapters::test_command;
 use unstuck_adapters::workflow_file;
-use unstuck_adapters::{test_command, validators};
 use unstuck_core::client::Client;
 use unstuck_core::completion::{self, Condition};
 use unstuck_core::workflow::{Work, WorkerKind, Workflow};
 use unstuck_document::Complaint;
+use unstuck_evidence::validators;
 use unstuck_process::redact::Redactor;
 use unstuck_workspace::own_paths;
 

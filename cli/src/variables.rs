@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::str::FromStr;
 
-use unstuck_workspace::environment::PREFIXES;
+use unstuck_core::workflow::VARIABLE_PREFIXES;
 
 use crate::error::{Error, Result};
 
@@ -60,7 +60,7 @@ fn refused(name: &str, found: impl fmt::Display, expected: &str, example: &str) 
 }
 
 fn set(suffix: &str) -> Result<Option<Variable>> {
-    let names = PREFIXES.iter().map(|prefix| format!("{prefix}{suffix}"));
+    let names = VARIABLE_PREFIXES.iter().map(|prefix| format!("{prefix}{suffix}"));
     let named = names.filter_map(|name| std::env::var_os(&name).map(|value| (name, value)));
     let read = |(name, value): (String, OsString)| match value.into_string() {
         Ok(value) => Ok(Variable { name, value: value.trim().to_owned() }),

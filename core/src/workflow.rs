@@ -49,6 +49,10 @@ pub struct Workflow {
     pub steps: Vec<Step>,
 }
 
+/// How the names of most variables begin that workers and checks find in their environment: each exists with each of these,
+/// so that scripts written for the original run unchanged.
+pub const VARIABLE_PREFIXES: [&str; 3] = ["UNSTUCK_", "ROBOPPI_", "AGENTCORE_"];
+
 impl Workflow {
     /// Default bound of a run whose file or command line sets none: 4 hours.
     pub const DEFAULT_TIMEOUT: Millis = Millis::from_secs(4 * 3600);

@@ -7,11 +7,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use unstuck_adapters::checks::{self, Suite, Witness};
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::Digest;
 use unstuck_core::workflow::Step;
+use unstuck_evidence::checks::{self, Suite, Witness};
 use unstuck_files::error::with_causes;
 use unstuck_process::StopSignal;
 use unstuck_process::blocking::{blocking, within};

@@ -9,11 +9,11 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use unstuck_adapters::checks::Suite;
 use unstuck_core::Event;
 use unstuck_core::event::{CheckFinished, Exit, Fact, Observation, Outcome};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Blob, Digest, Iteration, Millis, RunId, Seq, StepId};
+use unstuck_evidence::checks::Suite;
 use unstuck_files::durable;
 use unstuck_files::regular;
 use unstuck_process::redact::Redactor;

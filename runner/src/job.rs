@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use unstuck_adapters::checks::{self, Suite};
 use unstuck_core::client::Client;
 use unstuck_core::client::launch::Wish;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose};
@@ -23,6 +22,7 @@ use unstuck_core::workflow::{
     Check, CheckBy, CheckCommand, Session, Step, Subworkflow, Work, Worker, WorkerKind,
 };
 use unstuck_core::{Due, RunState};
+use unstuck_evidence::checks::{self, Suite};
 use unstuck_files::own_folder::OwnFolder;
 use unstuck_process as process;
 use unstuck_process::shell::wrapped;

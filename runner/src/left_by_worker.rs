@@ -4,10 +4,10 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::decision_file;
 use unstuck_core::event::{Bytes, DecisionFile};
 use unstuck_core::evidence::Refusal;
 use unstuck_core::workflow::Step;
+use unstuck_evidence::decision_file;
 use unstuck_files::regular;
 
 use crate::machine::Machine;

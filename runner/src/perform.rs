@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use unstuck_adapters::decision_file::{self, MovedAside};
 use unstuck_core::completion::Phase;
 use unstuck_core::event::{
     Call, CheckFinished, CheckStarted, DecisionFile, Exit, Inquiry, Outcome, Purpose, RunOutcome,
@@ -19,6 +18,7 @@ use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
 use unstuck_core::workflow::{Capability, Check, CheckBy, Step};
 use unstuck_core::{Due, Observation, RunState};
+use unstuck_evidence::decision_file::{self, MovedAside};
 use unstuck_files::own_folder::OwnFolder;
 use unstuck_process::StopSignal;
 use unstuck_process::blocking::blocking;

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use unstuck_adapters::validators::{self, OUTPUT_MAX, Place};
 use unstuck_core::RunState;
 use unstuck_core::completion::{Completion, Condition, Phase, Run};
 use unstuck_core::event::{Exit, Inquiry, Outcome};
@@ -17,6 +16,7 @@ use unstuck_core::evidence::ValidatorResult;
 use unstuck_core::id::{Digest, Millis};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::Step;
+use unstuck_evidence::validators::{self, OUTPUT_MAX, Place};
 use unstuck_process::blocking::blocking;
 use unstuck_process::{Stop, StopSignal};
 use unstuck_workspace::stamp::stamp;

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use unstuck_adapters::checks::Witness;
 use unstuck_core::RunState;
 use unstuck_core::event::Inquiry;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::Step;
+use unstuck_evidence::checks::Witness;
 
 use crate::machine::Machine;
 

@@ -180,8 +180,17 @@ fn each_rule_notices_what_it_is_about() {
 
 /// All of our libraries, for the crates at the top.
 const ALL: &[&str] = &[
-    "unstuck-core", "unstuck-files", "unstuck-store", "unstuck-failures", "unstuck-document",
-    "unstuck-workers", "unstuck-process", "unstuck-workspace", "unstuck-adapters", "unstuck-runner",
+    "unstuck-core",
+    "unstuck-files",
+    "unstuck-store",
+    "unstuck-failures",
+    "unstuck-document",
+    "unstuck-workers",
+    "unstuck-process",
+    "unstuck-workspace",
+    "unstuck-evidence",
+    "unstuck-adapters",
+    "unstuck-runner",
     "unstuck-replay",
 ];
 
@@ -195,6 +204,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("unstuck-workers", &["unstuck-core", "unstuck-document"]),
     ("unstuck-process", &["unstuck-core", "unstuck-files", "unstuck-store"]),
     ("unstuck-workspace", &["unstuck-core", "unstuck-files"]),
+    (
+        "unstuck-evidence",
+        &[
+            "unstuck-core",
+            "unstuck-failures",
+            "unstuck-files",
+            "unstuck-process",
+            "unstuck-store",
+            "unstuck-workspace",
+        ],
+    ),
     ("unstuck-adapters", ALL),
     ("unstuck-runner", ALL),
     ("unstuck-replay", &["unstuck-core", "unstuck-store", "unstuck-failures"]),
@@ -341,10 +361,13 @@ fn bans_of_core(files: &[File]) -> Vec<Finding> {
 
 /// Files that write other files than those for a person, each with what it writes.
 const WRITERS: &[(&str, &str)] = &[
-    ("adapters/src/decision_file.rs", "a verdict that a worker gives by a command, into its decision file"),
+    (
+        "adapters/evidence/src/decision_file.rs",
+        "a verdict that a worker gives by a command, into its decision file",
+    ),
     ("store/files/src/folder/", "below an open folder"),
     ("adapters/workspace/src/snapshot/", "the store of snapshots"),
-    ("adapters/src/validators/", "what git reads for a validator, into a folder of ours"),
+    ("adapters/evidence/src/validators/", "what git reads for a validator, into a folder of ours"),
     ("cli/src/commands/detach.rs", "output of a run in the background, into the state folder"),
 ];
 
@@ -573,7 +596,7 @@ fn lost_errors(files: &[File]) -> Vec<Finding> {
 /// What a crate may have at most: lines without tests, files in its largest circle, lines of its longest file. A value may
 /// only fall.
 const BOUNDS: &[(&str, usize, usize, usize)] = &[
-    ("core", 16_610, 5, 910),
+    ("core", 16_430, 5, 910),
     ("store", 9_040, 2, 860),
     ("store/files", 2_330, 3, 520),
     ("adapters/failures", 17_370, 42, 670),
@@ -581,7 +604,8 @@ const BOUNDS: &[(&str, usize, usize, usize)] = &[
     ("adapters/workers", 2_730, 3, 660),
     ("adapters/process", 4_230, 5, 530),
     ("adapters/workspace", 10_890, 31, 1_080),
-    ("adapters", 16_410, 13, 750),
+    ("adapters/evidence", 3_280, 3, 620),
+    ("adapters", 13_340, 10, 750),
     ("runner", 6_320, 17, 800),
     ("replay", 4_290, 2, 700),
     ("cli", 14_470, 64, 670),

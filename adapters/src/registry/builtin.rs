@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde_json::Value;
-use unstuck_core::completion::check_pointer;
 use unstuck_core::completion::{Checklist, Pattern, Phase, Run, Validator};
 use unstuck_core::completion::{Extractor, SuccessWhen};
+use unstuck_core::completion::{GIT_STATUS, check_pointer};
 
 use super::load::{TIMEOUT, near_or_list};
 use super::{Refused, load};
@@ -105,8 +105,6 @@ struct Kind {
 
 /// gofmt exits with 0 where it would change something, and with 2 where it cannot read it.
 const GOFMT: &str = "files=$(gofmt -l .) || exit; test -z \"$files\" || { echo \"$files\"; exit 1; }";
-/// Whatever the repository is configured to: what is not committed is shown.
-pub(crate) const GIT_STATUS: &str = "git -c core.fsmonitor=false status --porcelain --untracked-files=normal";
 
 /// Says whether a folder, or one above it, holds a repository.
 fn is_in_repository(folder: &Path) -> bool {

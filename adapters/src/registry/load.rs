@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::params;
 use super::pattern::Word;
 use unstuck_core::completion::check_pointer;
-use unstuck_core::completion::params;
 use unstuck_core::completion::{
     AnswerFormat, Checklist, Condition, Form, Pattern, Phase, Run, StepPrompts, Template, Validator,
 };
@@ -21,7 +21,6 @@ use super::tree::{Folder, PromptFile, Tree, check_element};
 use super::{ATTEMPTS, CloserSpec, End, Own, Parts};
 use crate::prompt_template::variables;
 use crate::schema::Schemas;
-use crate::validators::check_params;
 use unstuck_document::complaint::{Complaint, Report, quoted};
 use unstuck_document::shape::nearest;
 
@@ -343,7 +342,7 @@ impl Loader<'_> {
             }
         }
         let command = said.command.as_ref().map_or("", |(text, _)| text);
-        let named = check_params(command, raw.params.keys().map(String::as_str));
+        let named = params::check_command(command, raw.params.keys().map(String::as_str));
         if let Err(error) = named.and_then(|()| params::check_values(&raw.params)) {
             raw.at.error(self.report, error.to_string(), "");
         }

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use unstuck_core::client::Client;
-use unstuck_core::completion::params::check_values;
 use unstuck_core::completion::{Closer, Completion, Condition, OnFailed, Pattern, Run, Template, Validator};
 use unstuck_core::workflow::{Worker, WorkerKind};
 
@@ -20,6 +19,7 @@ pub mod front_matter;
 mod json_form;
 pub mod keys;
 mod load;
+pub mod params;
 pub mod pattern;
 mod read;
 pub mod retry_prompt;
@@ -226,7 +226,7 @@ impl Registry {
             )),
         });
         let params: BTreeMap<String, String> = texts.collect::<Result<_, _>>()?;
-        check_values(&params).map_err(|error| Refused::new(error.to_string(), ""))?;
+        params::check_values(&params).map_err(|error| Refused::new(error.to_string(), ""))?;
         Ok(Some(Condition { validator, params }))
     }
 

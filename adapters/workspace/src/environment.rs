@@ -1,15 +1,13 @@
 //! What workers and checks find in their environment, besides what Unstuck itself was given.
 //!
 //! Names are those of workflow files of the Roboppi format (section 10 of its page in the book): a
-//! suffix in plain capitals exists under each of [`PREFIXES`], so that scripts written for the
+//! suffix in plain capitals exists under each of [`VARIABLE_PREFIXES`], so that scripts written for the
 //! original run unchanged.
 
 use std::ffi::OsString;
 
 use unstuck_core::id::{Attempt, CheckId, Iteration, RunId, Stage, StepId};
-
-/// Prefixes under which most variables exist.
-pub const PREFIXES: [&str; 3] = ["UNSTUCK_", "ROBOPPI_", "AGENTCORE_"];
+use unstuck_core::workflow::VARIABLE_PREFIXES;
 
 /// What is known when a process is about to be started. All paths are absolute.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,7 +130,7 @@ impl List {
     /// Adds a variable under every prefix.
     fn all(&mut self, suffix: &str, value: Option<impl ToString>) {
         let Some(value) = value.map(|value| value.to_string()) else { return };
-        self.0.extend(PREFIXES.map(|prefix| (format!("{prefix}{suffix}"), value.clone())));
+        self.0.extend(VARIABLE_PREFIXES.map(|prefix| (format!("{prefix}{suffix}"), value.clone())));
     }
 
     fn branch(&mut self, branch: &BranchFacts) {
@@ -184,9 +182,9 @@ mod tests {
             variables.iter().any(|(other, found)| *other == name && found == value)
         };
         let lines = variables.iter().filter_map(|(name, value)| {
-            match PREFIXES.map(|prefix| name.strip_prefix(prefix)) {
+            match VARIABLE_PREFIXES.map(|prefix| name.strip_prefix(prefix)) {
                 [Some(suffix), ..]
-                    if PREFIXES.iter().all(|prefix| has(format!("{prefix}{suffix}"), value)) =>
+                    if VARIABLE_PREFIXES.iter().all(|prefix| has(format!("{prefix}{suffix}"), value)) =>
                 {
                     Some(format!("*{suffix}={value}\n"))
                 }

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::Path;
 
-use unstuck_adapters::checks;
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Iteration, Seq, StepId};
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Conclusion, Event, Observation, RunState};
+use unstuck_evidence::checks;
 use unstuck_replay::{Change, ChangeError, Decided, Difference, Recheck, WhatIf};
 use unstuck_store::blobs::{BlobStore, FolderBlobs};
 use unstuck_store::event_store::ReadError;

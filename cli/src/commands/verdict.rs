@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use serde_json::json;
-use unstuck_adapters::decision_file;
+use unstuck_evidence::decision_file;
 
 use crate::error::{Error, Result};
 use crate::{exit, variables};

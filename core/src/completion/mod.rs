@@ -1,11 +1,10 @@
 //! What a step asks of its work beyond a verdict: conditions that a program verifies, the shape of the answer, a
 //! closer, and the prompts that a failure is answered with.
 //!
-//! Plain data of the workflow: read, resolved and checked in `unstuck-adapters`, recorded with the start of a run,
+//! Plain data of the workflow: read, resolved and checked in `unstuck-workflow`, recorded with the start of a run,
 //! so that a replay knows the very prompts and schemas that the live run had.
 
 mod extractor;
-pub mod params;
 mod success_when;
 
 use std::collections::BTreeMap;
@@ -18,6 +17,9 @@ use crate::json_text;
 use crate::workflow::Worker;
 pub use extractor::Extractor;
 pub use success_when::{SuccessWhen, SuccessWhenError, regex};
+
+/// The command of the built-in validator `git-clean`. Whatever the repository is configured to: what is not committed is shown.
+pub const GIT_STATUS: &str = "git -c core.fsmonitor=false status --porcelain --untracked-files=normal";
 
 /// How the reason of a verdict begins that let failures pass which may be skipped.
 pub const WITH_SKIPPED: &str = "complete, with skipped failures: ";

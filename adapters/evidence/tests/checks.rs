@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use unstuck_adapters::checks::{self, Command, Suite};
+use unstuck_evidence::checks::{self, Command, Suite};
 use unstuck_process as process;
 use unstuck_process::redact::Redactor;
 use unstuck_process::{Patience, Spec};

@@ -8,9 +8,9 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
-use unstuck_adapters::decision_file::{self, MovedAside};
 use unstuck_core::event::{Bytes, DecisionFile};
 use unstuck_core::evidence::Refusal;
+use unstuck_evidence::decision_file::{self, MovedAside};
 
 /// Makes `workspace` and `outside` beside each other, and what the case needs in them.
 fn with(make: impl Fn(&Path, &Path), test: impl FnOnce(&Path, &Path)) {

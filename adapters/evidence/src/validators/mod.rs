@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use unstuck_core::completion::params::{self, ParamError};
+use unstuck_core::completion::GIT_STATUS;
 use unstuck_core::completion::{Checklist, Condition, Run, Validator};
 use unstuck_core::completion::{Extractor, SuccessWhen};
 use unstuck_core::event::{Exit, Outcome};
@@ -34,7 +34,6 @@ use unstuck_files::Read;
 use unstuck_store::blobs::BlobStore;
 
 use crate::checks::{READING_MAX, last_part, whole};
-use crate::registry::builtin::GIT_STATUS;
 use unstuck_files::folder;
 use unstuck_process as process;
 use unstuck_process::blocking::{Unfinished, within};
@@ -42,7 +41,6 @@ use unstuck_process::inherited;
 use unstuck_process::redact::Redactor;
 use unstuck_process::shell::wrapped;
 use unstuck_process::{Patience, Spec, Stop, StopSignal};
-use unstuck_workspace::environment::PREFIXES;
 use unstuck_workspace::git;
 
 use self::extract::{Facts, Raw, Repository};
@@ -124,21 +122,6 @@ pub async fn run(
         }
     }
     results
-}
-
-/// Checks that a shell gives a command these params.
-///
-/// # Errors
-///
-/// A name is no shell variable, or is already set in the environment, or is used in single quotes; or the command has a
-/// `${name}` that gets no value.
-pub fn check_params<'a>(command: &str, names: impl IntoIterator<Item = &'a str>) -> Result<(), ParamError> {
-    let is_ours =
-        |name: &str| PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || name.starts_with("GIT_");
-    let is_set = |name: &str| is_ours(name) || std::env::var_os(name).is_some();
-    let names: Vec<&str> = names.into_iter().collect();
-    params::check(command, names.iter().copied(), is_set)?;
-    params::check_supplied(command, names, is_set)
 }
 
 /// Returns the program that a command line consists of, if that is a plain name and a shell knows no such program. Of a

@@ -16,13 +16,11 @@ use std::time::{Duration, Instant};
 use expect_test::{Expect, expect};
 use serde_json::Value;
 use tempfile::TempDir;
-use unstuck_adapters::registry::builtin;
-use unstuck_adapters::validators::{self, Place};
-use unstuck_core::completion::params::ParamError;
 use unstuck_core::completion::{Checklist, Condition, Pattern, Phase, Run, Validator};
 use unstuck_core::completion::{Extractor, SuccessWhen};
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::Millis;
+use unstuck_evidence::validators::{self, Place};
 use unstuck_process as process;
 use unstuck_process::Stop;
 use unstuck_process::redact::Redactor;
@@ -279,29 +277,6 @@ fn the_whole_of_a_long_output_is_judged() {
 }
 
 #[test]
-fn what_gofmt_cannot_read_is_as_wrong_as_what_it_would_change() {
-    let folder = folder();
-    fs::write(folder.path().join("go.mod"), "module a").unwrap();
-    let validator = builtin::validator("format-check", folder.path()).unwrap();
-    let bin = folder.path().join("bin");
-    fs::create_dir(&bin).unwrap();
-    for (gofmt, expected) in [
-        ("true", "Pass"),
-        ("echo a.go", "Fail"),
-        ("echo 'a.go:3:1: expected declaration' >&2; exit 2", "Fail"),
-        ("exit 127", "CouldNotRun"),
-    ] {
-        fs::write(bin.join("gofmt"), format!("#!/bin/sh\n{gofmt}\n")).unwrap();
-        Command::new("chmod").arg("+x").arg(bin.join("gofmt")).status().unwrap();
-        let path = format!("{}:/usr/bin:/bin", bin.display());
-        let place = Place { environment: vec![("PATH".into(), Some(path.into()))], ..place(folder.path()) };
-        let asked = Condition { validator: validator.clone(), params: BTreeMap::new() };
-        let found = format!("{:?}", run_in(&place, &[asked])[0].outcome);
-        assert!(found.starts_with(expected), "{gofmt}: {found}");
-    }
-}
-
-#[test]
 fn what_a_prompt_shows_of_both_outputs_is_kept_apart() {
     let folder = folder();
     let long = "seq 1 9999; echo err >&2; exit 1";
@@ -465,17 +440,6 @@ fn what_leads_git_or_the_shell_elsewhere_is_not_inherited() {
         &[command("c", "git status --porcelain; echo \"$CDPATH$ENV\"", "empty", &[])],
     );
     assert!(results[0].passed(), "{results:?}");
-}
-
-#[test]
-fn names_that_the_environment_has_are_no_params() {
-    assert_eq!(validators::check_params("echo \"${issue}\"", ["issue"]), Ok(()));
-    for name in ["PATH", "UNSTUCK_RUN_ID", "GIT_DIR"] {
-        assert_eq!(
-            validators::check_params("x", [name]),
-            Err(ParamError::AlreadySet { name: name.to_owned() })
-        );
-    }
 }
 
 #[test]

@@ -11,20 +11,17 @@ use std::collections::BTreeMap;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use unstuck_adapters::registry::pattern::{self, Word};
-use unstuck_adapters::validators::extract::unformatted;
-use unstuck_adapters::validators::extract::{Facts, Raw, Repository, extract};
-use unstuck_adapters::validators::judge::{Ended, judge};
-use unstuck_adapters::validators::report::{self, Subject};
-use unstuck_adapters::validators::told::Told;
-use unstuck_adapters::validators::{checklist, custom};
-use unstuck_core::completion::params;
-use unstuck_core::completion::params::ParamError;
 use unstuck_core::completion::{Checklist, Condition, Pattern, Phase, Run, Validator};
 use unstuck_core::completion::{Extractor, SuccessWhen};
 use unstuck_core::event::Exit;
 use unstuck_core::evidence::{Report, ValidatorOutcome};
 use unstuck_core::id::Millis;
+use unstuck_evidence::validators::extract::unformatted;
+use unstuck_evidence::validators::extract::{Facts, Raw, Repository, extract};
+use unstuck_evidence::validators::judge::{Ended, judge};
+use unstuck_evidence::validators::report::{self, Subject};
+use unstuck_evidence::validators::told::Told;
+use unstuck_evidence::validators::{checklist, custom};
 use unstuck_failures::git_status;
 use unstuck_failures::{Class, FailureSet};
 
@@ -206,42 +203,6 @@ fn params_are_extracted_as_recorded() {
             }
         }
     }
-}
-
-#[test]
-fn a_failure_without_a_pattern_gets_the_one_with_most_hits() {
-    let words = |list: &Value| -> Vec<Word> {
-        let texts = list.as_array().into_iter().flatten().map(|word| word.as_str().unwrap());
-        texts.map(|word| Word::parse(word).unwrap()).collect()
-    };
-    for row in rows(include_str!("fixtures/recorded_outputs/failure_pattern.jsonl")) {
-        let got: Value = match row.function.as_str() {
-            "scoreKeywords" => {
-                let corpus = row.input["corpus"].as_str().unwrap();
-                pattern::score(&words(&row.input["keywords"]), corpus).into()
-            }
-            "buildMatchCorpus" => {
-                let corpus = pattern::corpus(row.input["error"].as_str().unwrap_or_default(), []);
-                corpus.map_or(json!({ "undefined": true }), Value::from)
-            }
-            _ => {
-                // JSON objects come in the order of their names here; that of the registry is the loader's.
-                let names: Vec<&String> = row.input["registry"].as_object().unwrap().keys().collect();
-                let all: Vec<Vec<Word>> =
-                    names.iter().map(|name| words(&row.input["registry"][*name]["semanticMatch"])).collect();
-                let corpus = pattern::corpus(row.input["result"]["error"].as_str().unwrap(), []).unwrap();
-                pattern::best(all.iter().map(Vec::as_slice), &corpus)
-                    .map_or(Value::Null, |at| names[at].as_str().into())
-            }
-        };
-        assert_eq!(got, row.expected, "{}", row.id);
-    }
-    assert_eq!(
-        pattern::best([words(&json!(["b"])), words(&json!(["a"]))].iter().map(Vec::as_slice), "a b"),
-        Some(0)
-    );
-    assert_eq!(pattern::best([words(&json!([" ", "x"]))].iter().map(Vec::as_slice), "a b"), None);
-    assert!(Word::parse("/[/").is_err());
 }
 
 /// Reads conditions, and says what each is or why it is none.
@@ -1052,24 +1013,6 @@ fn a_custom_validator_is_heard_wherever_its_object_stands() {
             "what it says of itself breaks the contract of custom validators: duplicate field `outcome`; see docs/validators.md"
         ],
     );
-}
-
-#[test]
-fn params_that_a_shell_would_not_give_are_errors() {
-    let check = |command: &str, name: &str| params::check(command, [name], |name| name == "PATH");
-    assert_eq!(check(r#"test "${a}" = x"#, "a"), Ok(()));
-    assert_eq!(check(r#"echo "it's ${a}" 'x'"#, "a"), Ok(()));
-    assert_eq!(check("echo x # it's ${a}\necho '", "a"), Ok(()));
-    assert_eq!(check(r"echo \'${a}\'", "a"), Ok(()));
-    assert_eq!(check("echo '${b}'", "a"), Ok(()));
-    let quoted = Err(ParamError::InSingleQuotes { name: "a".to_owned() });
-    assert_eq!(check("grep '${a}' x", "a"), quoted);
-    assert_eq!(check(r#"echo "$(grep '${a}' x)""#, "a"), quoted);
-    assert_eq!(check(r#"echo "${b}" '(${a})'"#, "a"), quoted);
-    assert_eq!(check("x", "PATH"), Err(ParamError::AlreadySet { name: "PATH".to_owned() }));
-    for name in ["1a", "a-b", "", "a.b", "ä"] {
-        assert_eq!(check("x", name), Err(ParamError::NoIdentifier { name: name.to_owned() }));
-    }
 }
 
 fn validator(run: Run, extract: &[(&str, Extractor)]) -> Validator {

@@ -3,6 +3,8 @@
 //! What a shell would make something else of is found before anything runs: a name that it does not have, one
 //! that already means something, and a place where it does not put the value in.
 
+use unstuck_core::workflow::VARIABLE_PREFIXES;
+
 /// Why a param cannot be given to a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParamError {
@@ -184,6 +186,22 @@ fn single_quoted(command: &str) -> Vec<&str> {
 
 fn begins_word(bytes: &[u8], at: usize) -> bool {
     at == 0 || matches!(bytes[at - 1], b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(')
+}
+
+/// Checks that a shell gives a command these params.
+///
+/// # Errors
+///
+/// A name is no shell variable, or is already set in the environment, or is used in single quotes; or the command has a
+/// `${name}` that gets no value.
+pub fn check_command<'a>(command: &str, names: impl IntoIterator<Item = &'a str>) -> Result<(), ParamError> {
+    let is_ours = |name: &str| {
+        VARIABLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || name.starts_with("GIT_")
+    };
+    let is_set = |name: &str| is_ours(name) || std::env::var_os(name).is_some();
+    let names: Vec<&str> = names.into_iter().collect();
+    check(command, names.iter().copied(), is_set)?;
+    check_supplied(command, names, is_set)
 }
 
 #[cfg(test)]
