@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::test_command;
-use unstuck_adapters::workflow_file;
 use unstuck_core::client::Client;
 use unstuck_core::completion::{self, Condition};
 use unstuck_core::workflow::{Work, WorkerKind, Workflow};
 use unstuck_document::Complaint;
 use unstuck_evidence::validators;
 use unstuck_process::redact::Redactor;
+use unstuck_workflow::test_command;
+use unstuck_workflow::workflow_file;
 use unstuck_workspace::own_paths;
 
 use crate::error::{Error, Result};
@@ -169,4 +169,98 @@ fn called(workflow: &Workflow, file: &Path) -> Vec<PathBuf> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_told_with_its_line_and_without_its_value() {
+        let redactor = Redactor::new([("API_KEY", "sesame-open"), ("SSH_KEY", "first line\nsecond line")]);
+        let place = |yaml: &str, executed: &str| {
+            let file = "flow.yaml".to_owned();
+            let found = workflow_file::secret(
+                file,
+                yaml.as_bytes(),
+                &[executed],
+                |text| redactor.redact_text(text),
+                "holds a secret",
+            );
+            found.map_or_else(|| "nothing\n".to_owned(), |it| it.render(110))
+        };
+        let script = "echo \"hi\"\ncurl -H sesame-open x";
+        for (yaml, executed, expected) in [
+            (
+                "# sesame-open\nname: sesame-open\na:\n  instructions: |\n    echo \"hi\"\n    curl -H sesame-open x\n",
+                script,
+                expect![[r#"
+                    flow.yaml:6:13: holds a secret
+                      |
+                    6 |     curl -H [redacted:API_KEY] x
+                      |             ^
+                "#]],
+            ),
+            (
+                "a: {instructions: \"curl -H sesame-open x\"}\n",
+                "curl -H sesame-open x",
+                expect![[r#"
+                flow.yaml:1:28: holds a secret
+                  |
+                1 | a: {instructions: "curl -H [redacted:API_KEY] x"}
+                  |                            ^
+            "#]],
+            ),
+            (
+                "a: {command: [curl, -H, sesame-open]}\n",
+                "sesame-open",
+                expect![[r#"
+                flow.yaml:1:25: holds a secret
+                  |
+                1 | a: {command: [curl, -H, [redacted:API_KEY]]}
+                  |                         ^
+            "#]],
+            ),
+            (
+                "a: 1\nb:\n  c: \"s\\u0065same-open\"\n# sesame-open\n",
+                "sesame-open",
+                expect![[r#"
+                flow.yaml:3:7: holds a secret
+                  |
+                3 |   c: "[redacted:API_KEY]"
+                  |       ^
+            "#]],
+            ),
+            (
+                "b: |\n  first line\n  second line\n",
+                "first line\nsecond line",
+                expect![[r#"
+                flow.yaml:2:3: holds a secret
+                  |
+                2 |   [redacted:SSH_KEY]
+                  |   ^
+            "#]],
+            ),
+            (
+                "a: curl -H sesame-open y\n",
+                script,
+                expect![[r#"
+                nothing
+            "#]],
+            ),
+            (
+                "a: [\n",
+                script,
+                expect![[r#"
+                nothing
+            "#]],
+            ),
+        ] {
+            let shown = place(yaml, executed);
+            expected.assert_eq(&shown);
+            assert!(!shown.contains("sesame-open") && !shown.contains("line"), "{shown}");
+        }
+    }
 }

@@ -15,7 +15,7 @@
 //! - Effects: [`effect`].
 //! - `testing` (a feature): strategies and a scripted world, to test a policy.
 //!
-//! Not here: reading the output of tools (`unstuck-failures`), of clients and of validators (`unstuck-adapters`), storage
+//! Not here: reading the output of tools (`unstuck-failures`), of clients and of validators (`unstuck-workflow`), storage
 //! (`unstuck-store`), and the loop that performs effects (`unstuck-runner`).
 
 pub mod completion;

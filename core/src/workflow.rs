@@ -1,7 +1,7 @@
 //! What a run is to do: the workflow after its file has been read, checked and resolved.
 //!
 //! A [`Workflow`] is valid: names are unique, edges lead to earlier-known steps, bounds are above
-//! zero. Files are read in `unstuck-adapters`; inside, nothing is checked twice.
+//! zero. Files are read in `unstuck-workflow`; inside, nothing is checked twice.
 
 use serde::{Deserialize, Serialize};
 

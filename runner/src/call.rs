@@ -8,7 +8,6 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
-use unstuck_adapters::schema::strict;
 use unstuck_core::client::Client;
 use unstuck_core::client::launch::{self, Plan, Request, Wish};
 use unstuck_core::clip;
@@ -22,6 +21,7 @@ use unstuck_core::{Due, Observation};
 use unstuck_process::{Audience, Enough, Pipe};
 use unstuck_workers::Decoder;
 use unstuck_workers::reset_time;
+use unstuck_workflow::schema::strict;
 
 use crate::Watcher;
 use crate::job::{Asked, write};

@@ -16,7 +16,7 @@
 //! - [`kick`]: the request to stop waiting.
 //!
 //! Start with this file. Not here: decisions (`unstuck-core`), and how a process, a snapshot or a validator works
-//! (`unstuck-adapters`).
+//! (`unstuck-workflow`).
 
 pub mod abandoned;
 mod baseline;

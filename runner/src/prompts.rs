@@ -4,11 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use unstuck_adapters::answer;
-use unstuck_adapters::answer::Sources;
-use unstuck_adapters::prompt_template::{Variables, substitute};
-use unstuck_adapters::registry::pattern::{self, Word};
-use unstuck_adapters::registry::retry_prompt::{Declared, Failed, Request, allowed, retry_prompt};
 use unstuck_core::completion::{AnswerFormat, Completion, Form, Pattern, Template};
 use unstuck_core::declaration::Declaration;
 use unstuck_core::echo::Echo;
@@ -21,6 +16,11 @@ use unstuck_core::state::StepState;
 use unstuck_core::workflow::Step;
 use unstuck_core::{RunState, closer, declaration, iteration_summary};
 use unstuck_store::blobs::BlobStore;
+use unstuck_workflow::answer;
+use unstuck_workflow::answer::Sources;
+use unstuck_workflow::prompt_template::{Variables, substitute};
+use unstuck_workflow::registry::pattern::{self, Word};
+use unstuck_workflow::registry::retry_prompt::{Declared, Failed, Request, allowed, retry_prompt};
 
 /// Returns what the registry says to the worker of a step; `blobs` know where whole outputs are.
 pub(crate) fn of(state: &RunState, step: &Step, at: &StepState, blobs: &dyn BlobStore) -> FromRegistry {

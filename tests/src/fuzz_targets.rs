@@ -7,12 +7,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use unstuck_adapters::answer::Sources;
-use unstuck_adapters::import::{self, Kind, Source, Wishes};
-use unstuck_adapters::prompt_template::{Names, Params, Parsed, Variables};
-use unstuck_adapters::registry::front_matter;
-use unstuck_adapters::workflow_file::{self, Options};
-use unstuck_adapters::{answer, schema};
 use unstuck_core::Event;
 use unstuck_core::client::Client;
 use unstuck_core::completion::Form;
@@ -30,6 +24,12 @@ use unstuck_failures::{Output, Report};
 use unstuck_store::mirror::{self, MirrorReader};
 use unstuck_store::wire::{self, EventType, SchemaVersion};
 use unstuck_workers::Decoder;
+use unstuck_workflow::answer::Sources;
+use unstuck_workflow::import::{self, Kind, Source, Wishes};
+use unstuck_workflow::prompt_template::{Names, Params, Parsed, Variables};
+use unstuck_workflow::registry::front_matter;
+use unstuck_workflow::workflow_file::{self, Options};
+use unstuck_workflow::{answer, schema};
 
 use crate::{naive_controller, scripted_loop};
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use unstuck_adapters::workflow_file::{self, Options};
 use unstuck_document::Complaint;
+use unstuck_workflow::workflow_file::{self, Options};
 
 use crate::args::Global;
 use crate::commands::run;

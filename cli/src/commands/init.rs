@@ -3,9 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::registry::starter;
-use unstuck_adapters::test_command;
 use unstuck_files::output_file::{self, Existing};
+use unstuck_workflow::registry::starter;
+use unstuck_workflow::test_command;
 use unstuck_workspace::branch;
 
 use crate::args::{self, Global};

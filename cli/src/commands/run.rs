@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::workflow_file::{self, Loaded, Options};
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{Budget, WorkerKind, Workflow};
@@ -15,6 +14,7 @@ use unstuck_replay::Story;
 use unstuck_runner::launch;
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
 use unstuck_workers::prices;
+use unstuck_workflow::workflow_file::{self, Loaded, Options};
 use unstuck_workspace::branch;
 use unstuck_workspace::public_values;
 use unstuck_workspace::worktree::{self, Part};

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use unstuck_adapters::workflow_file::{self, Options};
 use unstuck_core::completion::Completion;
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
@@ -17,6 +16,7 @@ use unstuck_core::workflow::{
 };
 use unstuck_replay::{CommandStory, StepStory, Story};
 use unstuck_runner::launch;
+use unstuck_workflow::workflow_file::{self, Options};
 use unstuck_workspace::environment::BranchFacts;
 
 use super::stuck;

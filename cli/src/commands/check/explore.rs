@@ -1,13 +1,13 @@
 //! `unstuck check --explore`: what the loops of a workflow can come to.
 
 use serde::Serialize;
-use unstuck_adapters::workflow_file::{self, Loaded};
 use unstuck_core::duration::spoken;
 use unstuck_core::id::Stage;
 use unstuck_core::money;
 use unstuck_core::plural::count;
 use unstuck_core::workflow::Workflow;
 use unstuck_replay::{Contradiction, End, Explored, contradictions};
+use unstuck_workflow::workflow_file::{self, Loaded};
 
 use crate::error::Result;
 use crate::{crew, exit, text};

@@ -5,11 +5,11 @@ use std::io::Read as _;
 use std::path::{Component, Path};
 
 use serde_json::json;
-use unstuck_adapters::import::{self, BYTES_MAX, Imported, Kind, Remark, Source, Wishes, Works};
-use unstuck_adapters::test_command;
-use unstuck_adapters::workflow_file::{Disk, Options};
 use unstuck_core::text::shell::quoted;
 use unstuck_files::output_file::{self, Existing};
+use unstuck_workflow::import::{self, BYTES_MAX, Imported, Kind, Remark, Source, Wishes, Works};
+use unstuck_workflow::test_command;
+use unstuck_workflow::workflow_file::{Disk, Options};
 
 use super::Args;
 use crate::args::Global;

@@ -5,13 +5,13 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
-use unstuck_adapters::registry::retry_prompt::{
-    Declared, Failed, Request, RetryPrompt, allowed, retry_prompt,
-};
 use unstuck_core::completion::Completion;
 use unstuck_core::declaration::{self, Finding};
 use unstuck_core::id::Iteration;
 use unstuck_core::workflow::Workflow;
+use unstuck_workflow::registry::retry_prompt::{
+    Declared, Failed, Request, RetryPrompt, allowed, retry_prompt,
+};
 
 use super::registry::{pair, registry};
 use crate::args::Global;

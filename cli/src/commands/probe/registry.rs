@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::registry::Registry;
+use unstuck_workflow::registry::Registry;
 
 use crate::error::{Error, Result};
 use crate::text;

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
-use unstuck_adapters::answer;
-use unstuck_adapters::answer::Sources;
-use unstuck_adapters::schema::{self, Complaint, Resolved};
 use unstuck_core::completion::Form;
 use unstuck_core::evidence::AnswerSeen;
+use unstuck_workflow::answer;
+use unstuck_workflow::answer::Sources;
+use unstuck_workflow::schema::{self, Complaint, Resolved};
 
 use crate::error::{Error, Result};
 use crate::{exit, text};

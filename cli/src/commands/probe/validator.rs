@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use unstuck_adapters::registry::{Registry, Wanted};
 use unstuck_core::completion::{Completion, Condition, Run};
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_evidence::validators::{self, Place};
 use unstuck_process::Stop;
 use unstuck_process::redact::Redactor;
 use unstuck_store::blobs::{BlobStore, MemoryBlobs};
+use unstuck_workflow::registry::{Registry, Wanted};
 use unstuck_workspace::own_paths::own_paths;
 
 use super::registry::{pair, registry};

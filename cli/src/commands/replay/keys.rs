@@ -1,8 +1,8 @@
 //! Which keys a what-if may name: those of a workflow file, and of them those with which a recorded run can be decided again.
 
-use unstuck_adapters::workflow_file::{names_below, samples, value};
 use unstuck_core::workflow::Workflow;
 use unstuck_replay::{Change, ChangeError, with_changes};
+use unstuck_workflow::workflow_file::{names_below, samples, value};
 
 /// Returns a change as a file would write it.
 ///

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use unstuck_adapters::test_command::{self, TestCommand};
-use unstuck_adapters::workflow_file::{self, QuickOptions};
 use unstuck_core::workflow::{Baseline, Capability, Convergence, Session, Worker, Workflow};
 use unstuck_workers::Clients;
+use unstuck_workflow::test_command::{self, TestCommand};
+use unstuck_workflow::workflow_file::{self, QuickOptions};
 
 use super::{Args, note};
 use crate::args;

@@ -4,10 +4,10 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use unstuck_adapters::registry::builtin;
-use unstuck_adapters::registry::params::{self, ParamError};
-use unstuck_adapters::registry::pattern::{self, Word};
 use unstuck_core::completion::Run;
+use unstuck_workflow::registry::builtin;
+use unstuck_workflow::registry::params::{self, ParamError};
+use unstuck_workflow::registry::pattern::{self, Word};
 
 /// A recorded case.
 struct Row {

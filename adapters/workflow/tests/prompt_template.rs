@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use unstuck_adapters::prompt_template::{
+use unstuck_workflow::prompt_template::{
     Names, Params, Parsed, Variables, fenced, plain, shown, substitute, variables,
 };
 

@@ -8,11 +8,11 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use unstuck_adapters::answer;
-use unstuck_adapters::answer::Sources;
-use unstuck_adapters::schema::{self, Complaint, Resolved, Schemas, check};
 use unstuck_core::completion::Form;
 use unstuck_core::evidence::Origin;
+use unstuck_workflow::answer;
+use unstuck_workflow::answer::Sources;
+use unstuck_workflow::schema::{self, Complaint, Resolved, Schemas, check};
 
 fn folder(files: &BTreeMap<String, Value>) -> TempDir {
     let folder = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use unstuck_document::keys::{Key, Kind, Level, Side};
 const INTRODUCTION: &str = "\
 # Workflow files
 
-<!-- Made from adapters/src/workflow_file/keys.rs and reference.rs; UNSTUCK_BLESS=1 cargo test -p unstuck-adapters writes it anew. -->
+<!-- Made from adapters/workflow/src/workflow_file/keys.rs and reference.rs; UNSTUCK_BLESS=1 cargo test -p unstuck-workflow writes it anew. -->
 
 A workflow file is YAML 1.2 (core schema), UTF-8, one document of at most 1 MiB: a map with the keys below. `no` and
 `on` are text, `<<` is no merge key, and a key that is there twice is an error. Anchors and aliases may be used;

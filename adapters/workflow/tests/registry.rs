@@ -9,14 +9,14 @@ use std::path::Path;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use unstuck_adapters::prompt_template::{Variables, plain};
-use unstuck_adapters::registry::retry_prompt::{Declared, Failed, Request, RetryPrompt, retry_prompt};
-use unstuck_adapters::registry::{Registry, StepRef, Wanted, builtin, front_matter};
-use unstuck_adapters::workflow_file::{self, Loaded, Options};
 use unstuck_core::completion::SuccessWhen;
 use unstuck_core::completion::{Completion, Form, OnFailed, Phase, Run};
 use unstuck_core::workflow::{Capability, Worker, WorkerKind};
 use unstuck_document::Rejected;
+use unstuck_workflow::prompt_template::{Variables, plain};
+use unstuck_workflow::registry::retry_prompt::{Declared, Failed, Request, RetryPrompt, retry_prompt};
+use unstuck_workflow::registry::{Registry, StepRef, Wanted, builtin, front_matter};
+use unstuck_workflow::workflow_file::{self, Loaded, Options};
 
 #[path = "registry/commands.rs"]
 mod commands;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use unstuck_adapters::registry::starter;
-use unstuck_adapters::workflow_file::{self, Loaded, Options};
+use unstuck_workflow::registry::starter;
+use unstuck_workflow::workflow_file::{self, Loaded, Options};
 
 #[test]
 fn the_files_of_a_starter_set_are_a_workflow_without_a_complaint() {
