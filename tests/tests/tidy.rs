@@ -616,7 +616,7 @@ const BOUNDS: &[(&str, usize, usize, usize)] = &[
     ("adapters/workers", 2_730, 3, 660),
     ("adapters/workflow", 13_340, 10, 750),
     ("adapters/process", 4_230, 5, 530),
-    ("adapters/workspace", 10_890, 31, 1_080),
+    ("adapters/workspace", 10_990, 4, 530),
     ("adapters/evidence", 3_280, 3, 620),
     ("runner", 6_320, 17, 800),
     ("replay", 4_290, 2, 700),

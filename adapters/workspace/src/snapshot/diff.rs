@@ -11,14 +11,14 @@ use std::time::Duration;
 use similar::{Change, ChangeTag, TextDiff};
 use unstuck_core::diffstat::ChangedFile;
 
-use super::Snapshot;
 use super::change::{self, Difference};
 use super::error::{Error, io};
-use super::folder;
 use super::object::{FILE, TYPE};
 use super::parts::Parts;
 use super::store::Store;
 use super::tree::{Pair, Place};
+use unstuck_core::snapshot::Snapshot;
+use unstuck_files::folder;
 
 /// What to show of a difference.
 #[derive(Clone, Debug, Default)]

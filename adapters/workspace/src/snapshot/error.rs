@@ -37,7 +37,7 @@ pub enum Error {
 impl Error {
     /// Says whether there is no room on the disk.
     pub fn is_full(&self) -> bool {
-        matches!(self, Self::Io { source, .. } if super::restore::is_full(source))
+        matches!(self, Self::Io { source, .. } if is_full(source))
     }
 
     /// Returns what to do about it, if something can be said.
@@ -49,7 +49,7 @@ impl Error {
             Self::Io { source, .. } => Some(format!("{}, then try again", for_io(source))),
             Self::Name { .. } => None,
             Self::Busy { folder, .. } => {
-                Some(format!("find out who holds it: fuser {}", folder.join(super::store::LOCK).display()))
+                Some(format!("find out who holds it: fuser {}", folder.join(LOCK).display()))
             }
             Self::Missing { .. } => Some(
                 "an imported run has none, since exports hold no snapshots; else it was forgotten, or the folder was emptied. What was recorded: unstuck show".to_owned(),
@@ -71,3 +71,11 @@ pub(super) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> E
     let path = path.to_owned();
     move |source| Error::Io { what, path, source }
 }
+
+/// Says whether the disk, or what the user may have of it, is full.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// Name of the file whose lock a writer holds.
+pub(super) const LOCK: &str = "unstuck.lock";

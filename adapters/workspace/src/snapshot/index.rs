@@ -15,9 +15,9 @@ use unstuck_core::id::Digest;
 use unstuck_files::Read;
 use unstuck_files::regular;
 
-use super::folder::{Seen, Stamp};
 use super::object::path_order;
 use super::pack::TEMPORARY_PREFIX;
+use unstuck_files::folder::{Seen, Stamp};
 
 const MAGIC: &[u8; 8] = b"USINDEX1";
 const FIXED_SIZE: usize = 4 + 4 + 5 * 8 + 32;

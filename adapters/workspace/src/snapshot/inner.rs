@@ -8,16 +8,17 @@ use unstuck_core::id::Digest;
 use unstuck_files::Read;
 
 use super::error::Error;
-use super::folder::{self, Folder, as_path};
 use super::left_out::Uncovered;
 use super::object::Item;
 use super::parts::Parts;
+use super::paths::GIT;
 use super::refs::Held;
+use super::snapshots::OBJECTS;
+use super::snapshots::WITHIN;
 use super::store::Store;
-use super::{OBJECTS, WITHIN, history, refs, tree};
+use super::{history, refs, tree};
+use unstuck_files::folder::{self, Folder, as_path};
 
-/// The repository of the workspace itself.
-pub(super) const GIT: &[u8] = b".git";
 /// Where the repositories of submodules are.
 const OF_SUBMODULES: &[u8] = b".git/modules";
 /// How deep a name may be.
@@ -84,28 +85,6 @@ pub(super) fn goes_on(store: &Store, before: &Parts, after: &Parts, path: &[u8])
     }
     let had = refs::branches(store, was.id)?;
     Ok(is.id == was.id || had.values().any(|commit| known.contains(commit)))
-}
-
-/// Says whether something is in the `.git` of the workspace itself.
-pub(super) fn is_of_workspace(path: &[u8]) -> bool {
-    folder::is_within(path, GIT)
-}
-
-/// Says whether something is in a `.git`, of the workspace or of a folder in it, or is the first.
-pub(super) fn is_in_repository(path: &[u8]) -> bool {
-    is_of_workspace(path) || memchr::memmem::find(path, b"/.git/").is_some()
-}
-
-/// Says whether a name in the folder of a repository is of what is large there, and is not kept with the small files.
-pub(super) fn is_store(name: &[u8]) -> bool {
-    matches!(name, b"objects" | b"lfs" | b"annex")
-}
-
-/// Says whether a folder in a `.git`, or that itself, is of a repository: a submodule may have any name.
-pub(super) fn is_repository(path: &[u8], has: impl Fn(&[u8]) -> bool) -> bool {
-    let is_in_modules = || memchr::memmem::find(path, b".git/modules/").is_some();
-    let is_looked_like = || [&b"HEAD"[..], b"config", b"refs"].into_iter().any(has);
-    folder::split(path).1 == GIT || is_in_modules() && is_looked_like()
 }
 
 /// Returns the repositories that have a HEAD among the paths of `files` and objects: that of the workspace, and those within.

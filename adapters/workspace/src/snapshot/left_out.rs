@@ -3,6 +3,7 @@
 //! The whole list is kept with the snapshot, because what it does not cover must never be deleted or
 //! overwritten when it is restored. The snapshot itself carries a summary for people.
 
+use crate::snapshot::paths;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -12,26 +13,25 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::snapshot::LeftOut;
 use unstuck_files::Read;
 
-use super::folder::{self, Folder, Seen};
-use super::inner;
 use super::object::{FOLDER, TYPE};
 use super::rules;
 use super::tree::Place;
+use unstuck_files::folder::{self, Folder, Seen};
 
 /// Why something is not covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// The file is larger than [`Limits::file_bytes_max`](super::Limits::file_bytes_max).
+    /// The file is larger than [`Limits::file_bytes_max`](super::options::Limits::file_bytes_max).
     TooLarge,
-    /// With it, the snapshot would be larger than [`Limits::bytes_max`](super::Limits::bytes_max).
+    /// With it, the snapshot would be larger than [`Limits::bytes_max`](super::options::Limits::bytes_max).
     TooMuch,
-    /// There are more than [`Limits::files_max`](super::Limits::files_max); which are left out is chance.
+    /// There are more than [`Limits::files_max`](super::options::Limits::files_max); which are left out is chance.
     TooMany,
     /// Folders are too deep in one another.
     TooDeep,
     /// The file is ignored and larger than an ignored one may be
-    /// ([`Limits::ignored_file_bytes_max`](super::Limits::ignored_file_bytes_max)).
+    /// ([`Limits::ignored_file_bytes_max`](super::options::Limits::ignored_file_bytes_max)).
     IgnoredFile,
     /// The folder is ignored and holds more than ignored folders may hold.
     IgnoredFolder,
@@ -219,7 +219,7 @@ pub struct Lost {
     pub how: Loss,
     /// Whether it was left out for what it is, and not because the rules ignore it, or because it is a history.
     pub is_work: bool,
-    /// Whether [`Git::PutBack`](super::Git::PutBack) brings it back; nothing does otherwise.
+    /// Whether [`Git::PutBack`](super::options::Git::PutBack) brings it back; nothing does otherwise.
     pub comes_back: bool,
 }
 
@@ -317,7 +317,7 @@ impl Uncovered {
     ) -> Result<Vec<Lost>, E> {
         let mut lost = Vec::new();
         // What becomes of git's own files is told elsewhere.
-        let is_told = |path: &[u8], reason: Reason| !inner::is_in_repository(path) || reason == Reason::Store;
+        let is_told = |path: &[u8], reason: Reason| !paths::is_in_repository(path) || reason == Reason::Store;
         for (path, (reason, mark)) in self.0.iter().filter(|(path, (reason, _))| is_told(path, *reason)) {
             let Some(was) = mark else { continue };
             let how = match after.0.get(path) {
@@ -344,7 +344,7 @@ impl Uncovered {
     pub(super) fn work(&self) -> impl Iterator<Item = &Vec<u8>> {
         let is_work = |path: &[u8], reason: Reason| {
             matches!(reason, Reason::TooLarge | Reason::TooDeep | Reason::NoFile | Reason::Unreadable)
-                && !inner::is_in_repository(path)
+                && !paths::is_in_repository(path)
         };
         self.0.iter().filter(move |(path, (reason, _))| is_work(path, *reason)).map(|(path, _)| path)
     }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::folder::{self, Folder, Seen};
+use unstuck_files::folder::{self, Folder, Seen};
 
 /// Where something is mounted in a workspace.
 #[derive(Debug)]

@@ -6,15 +6,17 @@ use unstuck_core::id::Digest;
 
 use super::attributes::Attributes;
 use super::error::Error;
-use super::folder;
 use super::left_out::{self, Left, Uncovered};
 use super::object::{FILE, Item, Kind};
+use super::options::Branches;
 use super::pack::{Squeezer, Writer};
 use super::permissions::Permissions;
 use super::rules::{self, Lists, Rules};
 use super::store::Store;
 use super::tree::{self, Node, Place};
-use super::{Branches, Snapshot, error, object};
+use super::{error, object};
+use unstuck_core::snapshot::Snapshot;
+use unstuck_files::folder;
 
 const WORK: &[u8] = b"work";
 const IGNORED: &[u8] = b"ignored";

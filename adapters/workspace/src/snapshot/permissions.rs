@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use super::folder::{self, Folder};
+use unstuck_files::folder::{self, Folder};
 
 /// What a folder has that is not listed.
 const USUAL: u32 = 0o755;

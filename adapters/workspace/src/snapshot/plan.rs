@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::state::Gap;
 
-use super::Snapshot;
 use super::change::{self, Difference, differences};
 use super::error::Error;
-use super::folder::{self, as_path};
 use super::left_out::Reason;
 use super::parts::Parts;
 use super::store::Store;
+use unstuck_core::snapshot::Snapshot;
+use unstuck_files::folder::{self, as_path};
 
 /// The changes that an undo makes to the files of a workspace.
 #[derive(Clone, Debug, Default)]

@@ -14,9 +14,11 @@ use std::path::{Path, PathBuf};
 use unstuck_core::snapshot::Standing;
 use unstuck_files::Read;
 
+use super::options::Branches;
+use super::progress;
 use super::tables::Tables;
-use super::{Branches, folder, progress};
 use crate::git::Bound;
+use unstuck_files::folder;
 
 /// A repository that a workspace is in.
 #[derive(Debug)]
@@ -338,4 +340,17 @@ fn text(path: &Path, size_max: u64) -> Known<Option<String>> {
 /// Says whether a text is the name of an object of git, written out.
 pub(super) fn is_object_name(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Returns a sentence for each operation of git in progress in the repository of a folder, and each lock file.
+///
+/// # Errors
+///
+/// The repository cannot be read; the text says what.
+pub fn unfinished(workspace: &Path) -> Result<Vec<String>, String> {
+    let found = Repository::find(workspace).and_then(|it| match it {
+        Some(repository) => repository.unfinished(),
+        None => Ok(Vec::new()),
+    });
+    found.map_err(|why| why.to_string())
 }

@@ -11,13 +11,13 @@ use unstuck_files::Read;
 
 use super::attributes::{self, Attributes};
 use super::change::Difference;
-use super::error::Error;
-use super::folder::{self, Folder, as_path};
+use super::error::{Error, is_full};
 use super::left_out::Uncovered;
 use super::object::{FOLDER, LINK, TYPE};
 use super::permissions::{self, Permissions};
 use super::store::Store;
 use super::tree::{self, Place};
+use unstuck_files::folder::{self, Folder, as_path};
 use unstuck_files::own_folder;
 
 /// What was done to a folder.
@@ -305,11 +305,6 @@ fn write_all(store: &Store, root: &Folder, news: Vec<New<'_>>, sides: &Sides, ap
 fn cannot_be(after: Place, error: &io::Error) -> String {
     let what = if after.is_folder() { "created" } else { "written" };
     format!("cannot be {what}: {error}")
-}
-
-/// Says whether the disk, or what the user may have of it, is full.
-pub(super) fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 fn write(

@@ -18,12 +18,10 @@ use unstuck_files::error::with_causes;
 use unstuck_files::regular;
 use unstuck_files::system::owner_only;
 
-use super::error::{Error, io};
+use super::error::{Error, LOCK, io};
 use super::object::{self, Item, Kind};
 use super::pack::{self, Pack, Writer};
 
-/// Name of the file whose lock a writer holds.
-pub(super) const LOCK: &str = "unstuck.lock";
 /// How long another writer is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(60);
 /// With more packs than so many, the small ones become one.

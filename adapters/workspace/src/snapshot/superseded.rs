@@ -8,7 +8,7 @@ use std::io;
 
 use unstuck_files::Read;
 
-use super::folder::{FOLDER, Folder};
+use unstuck_files::folder::{FOLDER, Folder};
 
 /// The largest index of a pack that is read: about three million objects.
 const INDEX_BYTES_MAX: u64 = 96 * 1024 * 1024;

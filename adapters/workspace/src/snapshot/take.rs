@@ -1,6 +1,7 @@
 //! Takes a snapshot: walk, leave out, read what changed, write what is new, remember what was seen.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use unstuck_core::id::Digest;
@@ -11,19 +12,81 @@ use super::attributes::Attributes;
 use super::content::{self, Content};
 use super::cover::cover;
 use super::error::{self, Error};
-use super::folder::{self, Folder, Seen};
 use super::index::{Index, Known};
 use super::left_out::{self, Left, Reason};
 use super::mounts::Mounts;
 use super::object::TYPE;
+use super::options::Branches;
 use super::pack::Writer;
 use super::parts::{Parts, Root};
 use super::permissions::Permissions;
+use super::readable;
 use super::repository::{Known as Reading, Repository, Unreadable};
 use super::rules::{self, Lists, Rules};
+use super::snapshots::INDEX;
+use super::snapshots::Snapshots;
 use super::tree::Node;
 use super::walk::{Area, Found, Walk};
-use super::{Branches, INDEX, Snapshot, Snapshots, Standing, inner, tracked};
+use super::{inner, tracked};
+use unstuck_core::snapshot::Standing;
+use unstuck_core::snapshot::{LeftOut, Snapshot};
+use unstuck_files::folder::{self, Folder, Seen};
+
+impl Snapshots {
+    /// Takes a snapshot. What is ignored is judged by the rules of `first`, the first snapshot of the
+    /// run; by those in the workspace if this is the first.
+    ///
+    /// It is durable when this returns, and stays until the next is taken; [`Self::keep`] keeps it for good.
+    ///
+    /// # Errors
+    ///
+    /// The workspace is not there, the store cannot be written, or another process has been writing for
+    /// a minute. What cannot be read is no error but left out.
+    pub fn take(&self, first: Option<&Snapshot>) -> Result<Snapshot, Error> {
+        take(self, first, None)
+    }
+
+    /// Takes a snapshot after another one, `last`. What our own output was written to in either of the two is left out
+    /// here too, whoever prints there now. Of the two it may be that they are not here: `last` has the rules of `first`, and
+    /// without either those in the workspace hold.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::take`]; or `last` is damaged.
+    pub fn take_after(&self, first: Option<&Snapshot>, last: Option<&Snapshot>) -> Result<Snapshot, Error> {
+        let last = last.filter(|last| self.has(last));
+        take(self, first.filter(|first| self.has(first)).or(last), last)
+    }
+
+    /// Takes a snapshot before the workspace is made what it was `then`. What cannot be read now, though nothing of the kind was
+    /// said of it then, its owner is allowed to read first: else nobody could look at it, and it would stay as it is.
+    /// Returns the paths of which that was done.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::take_after`]; or `then` is gone or damaged.
+    pub fn take_readable(
+        &self,
+        first: Option<&Snapshot>,
+        last: Option<&Snapshot>,
+        then: &Snapshot,
+    ) -> Result<(Snapshot, Vec<PathBuf>), Error> {
+        let is_opened = folder::let_owner_read(&self.workspace).unwrap_or(false);
+        let mut made: Vec<PathBuf> = is_opened.then(|| PathBuf::from(".")).into_iter().collect();
+        let now = self.take_after(first, last)?;
+        if now.left_out.iter().all(|left| left.reason != LeftOut::UNREADABLE) {
+            return Ok((now, made));
+        }
+        let unreadable = Parts::of(&self.store, &now)?.uncovered(&self.store)?.unreadable();
+        let unknown = Parts::of(&self.store, then)?.uncovered(&self.store)?;
+        let more = readable::make(&self.root()?, &unreadable, &|path| unknown.reason(path).is_some());
+        if more.is_empty() {
+            return Ok((now, made));
+        }
+        made.extend(more);
+        Ok((self.take_after(first, last)?, made))
+    }
+}
 
 pub(super) fn take(
     of: &Snapshots,
@@ -131,7 +194,7 @@ fn stands(
     for why in unread {
         let note = format!("of the repository: {why}, {}", Snapshot::UNREAD);
         if let Ok(path) = why.path.strip_prefix(&of.workspace) {
-            left.push(Left::new(super::plain(path), Reason::Unreadable, None));
+            left.push(Left::new(super::snapshots::plain(path), Reason::Unreadable, None));
         }
         if !notes.contains(&note) {
             notes.push(note);
@@ -170,7 +233,7 @@ fn rules_above(
     notes: &mut Vec<String>,
 ) -> Result<Rules, Error> {
     let Some(repository) = repository else { return Ok(Rules::default()) };
-    let prefix = of.workspace.strip_prefix(&repository.root).map(super::plain).unwrap_or_default(); // no read
+    let prefix = of.workspace.strip_prefix(&repository.root).map(super::snapshots::plain).unwrap_or_default(); // no read
     let mut rules = Rules { prefix, ..Rules::default() };
     for above in of.workspace.ancestors().skip(1).take_while(|above| above.starts_with(&repository.root)) {
         let text = Read::from_io(Folder::root(above))
@@ -178,7 +241,7 @@ fn rules_above(
         let text = text
             .known()
             .map_err(|why| error::io("read the ignore rules in", above)(io::Error::other(why)))?;
-        let place = above.strip_prefix(&repository.root).map(super::plain);
+        let place = above.strip_prefix(&repository.root).map(super::snapshots::plain);
         if let (Some(text), Ok(place)) = (text, place) {
             rules.texts.insert(place, text);
         }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use unstuck_core::id::Digest;
 
 use super::error::Error;
-use super::folder;
 use super::object::{self, FOLDER, Item, Kind};
 use super::store::Store;
+use unstuck_files::folder;
 
 /// A path and what is there.
 pub(super) struct Node<'a> {

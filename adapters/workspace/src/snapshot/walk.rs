@@ -1,6 +1,7 @@
 //! Lists what is in a workspace, with several threads, without reading any content but that of
 //! `.gitignore` files. It does not enter what is mounted there.
 
+use crate::snapshot::paths;
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,13 +11,15 @@ use std::{io, thread};
 
 use unstuck_files::Read;
 
-use super::folder::{self, Folder, Seen, Stamp};
 use super::left_out::{Left, Reason};
 use super::mounts::Mounts;
 use super::object::{FILE, FOLDER, LINK, TYPE, path_order};
+use super::options::Limits;
+use super::options::Skipped;
 use super::repository::{self, Repository};
 use super::rules::{self, Level, Lists, Rules};
-use super::{Limits, Skipped, inner, tracked};
+use super::tracked;
+use unstuck_files::folder::{self, Folder, Seen, Stamp};
 
 /// How many folders may be in one another; a file below is left out.
 const DEPTH_MAX: usize = 256;
@@ -180,7 +183,7 @@ pub(super) fn threads() -> usize {
 
 /// Says whether something is the repository of a folder within the workspace.
 fn is_repository_within(job: &Job, path: &[u8]) -> bool {
-    !job.area.is_of_git() && !job.path.is_empty() && folder::split(path).1 == inner::GIT
+    !job.area.is_of_git() && !job.path.is_empty() && folder::split(path).1 == paths::GIT
 }
 
 /// A folder that is to be listed. It is opened from the folder that it is in, when its turn comes.
@@ -314,8 +317,8 @@ impl Worker<'_> {
             more.push(Job { parent, name, path, depth, area, group: None, level, tracked });
             return;
         }
-        let is_store = job.area.is_of_git() && seen.is(FOLDER) && inner::is_store(&name);
-        if is_store && inner::is_repository(&job.path, |name| !Read::from_io(folder.look(name)).is_absent()) {
+        let is_store = job.area.is_of_git() && seen.is(FOLDER) && paths::is_store(&name);
+        if is_store && paths::is_repository(&job.path, |name| !Read::from_io(folder.look(name)).is_absent()) {
             if name != b"objects" {
                 self.leave(path, Reason::Store, Some(seen));
             }
@@ -412,7 +415,7 @@ impl Worker<'_> {
     /// Begins with other rules where a folder is the root of another repository, since outer rules end there.
     fn cross_border(&mut self, job: &mut Job, place: &[u8], names: &[Vec<u8>]) {
         let level = match self.walk.reads_rules {
-            true if names.iter().any(|name| name == inner::GIT) => self.look_at_border(job, place),
+            true if names.iter().any(|name| name == paths::GIT) => self.look_at_border(job, place),
             true => None,
             false => self.walk.rules.of_repository(place),
         };
@@ -459,7 +462,7 @@ impl Worker<'_> {
         let over = job.group.as_ref().is_some_and(|group| group.is_over(self.walk.limits));
         let may_be_repository = || {
             let is_looked_at = self.walk.reads_rules && job.is_near_top_of_group();
-            is_looked_at && job.parent.open(&job.name).is_ok_and(|folder| folder.look(inner::GIT).is_ok())
+            is_looked_at && job.parent.open(&job.name).is_ok_and(|folder| folder.look(paths::GIT).is_ok())
         };
         over && !self.walk.rules.tracks_below(&job.path) && !may_be_repository()
     }

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use unstuck_core::id::Digest;
 
+use super::diff;
 use super::error::Error;
 use super::object::{FILE, TYPE};
 use super::parts::Parts;
 use super::store::Store;
-use super::{Snapshot, diff};
+use unstuck_core::snapshot::Snapshot;
 
 /// What marks the folder of a cache.
 const CACHE: &[u8] = b"CACHEDIR.TAG";

@@ -7,16 +7,16 @@ use unstuck_core::id::Digest;
 use unstuck_files::Read;
 
 use super::{Rewound, Unknown};
-use crate::snapshot::Snapshots;
 use crate::snapshot::change::Difference;
 use crate::snapshot::error::{Error, io};
-use crate::snapshot::folder::as_path;
-use crate::snapshot::inner::GIT;
+use crate::snapshot::paths::GIT;
 use crate::snapshot::progress::is_of_operation;
 use crate::snapshot::repository::first_part;
 use crate::snapshot::restore::{self, Applied, Sides};
+use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::store::Store;
 use crate::snapshot::tree::{self, Place};
+use unstuck_files::folder::as_path;
 
 /// Puts back these files below the folder `own` of a repository; `is_meant` is asked with their paths below it.
 pub(super) fn put_back(
@@ -56,7 +56,7 @@ pub(super) fn is_in_progress(path: &[u8]) -> bool {
 }
 
 /// Says whether a path below `.git` is of what tells git how to work, and which programs to run.
-pub(in super::super) fn is_setting(path: &[u8]) -> bool {
+pub(crate) fn is_setting(path: &[u8]) -> bool {
     let first = first_part(path);
     matches!(first, b"config" | b"config.worktree" | b"hooks")
         || path == b"commondir"
@@ -64,7 +64,7 @@ pub(in super::super) fn is_setting(path: &[u8]) -> bool {
 }
 
 /// Returns a configuration without what it says of branches.
-pub(in super::super) fn without_branches(store: &Store, place: Option<Place>) -> Result<Vec<u8>, Error> {
+pub(crate) fn without_branches(store: &Store, place: Option<Place>) -> Result<Vec<u8>, Error> {
     let text = place.filter(|it| !it.is_folder()).map_or(Ok(Vec::new()), |place| store.blob(&place.id))?;
     let mut is_of_branch = false;
     let lines = text.split_inclusive(|&byte| byte == b'\n').filter(|line| {

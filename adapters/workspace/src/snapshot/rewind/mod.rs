@@ -11,18 +11,21 @@ use unstuck_files::error::with_causes;
 
 pub(super) use self::files::{is_setting, without_branches};
 use super::error::Error;
-use super::folder::{self, Folder, as_path};
-use super::inner::{self, GIT, Inner};
+use super::inner::{self, Inner};
 use super::left_out::Uncovered;
 use super::object::FOLDER;
+use super::options::Branches;
 use super::parts::Parts;
+use super::paths::GIT;
 use super::permissions::Permissions;
 use super::refs::Changed;
 use super::repository::{Known as Reading, Repository, is_folder, is_object_name};
 use super::restore::{self, NotRestored};
+use super::snapshots::Snapshots;
 use super::tree::Place;
-use super::{Branches, Snapshot, Snapshots};
 use crate::git::Bound;
+use unstuck_core::snapshot::Snapshot;
+use unstuck_files::folder::{self, Folder, as_path};
 
 /// What was done to a repository.
 #[derive(Debug, Default)]

@@ -8,16 +8,19 @@ use super::files::{self, is_in_progress, is_setting};
 use super::{NO_REPOSITORY, Rewound, Unknown, bound, gone, has_objects, told, unknown_state};
 use crate::git::Bound;
 use crate::snapshot::error::Error;
-use crate::snapshot::folder::{self, as_path};
-use crate::snapshot::inner::{self, GIT};
+use crate::snapshot::inner;
 use crate::snapshot::object::{LINK, TYPE};
+use crate::snapshot::options::Branches;
 use crate::snapshot::parts::Parts;
+use crate::snapshot::paths::GIT;
 use crate::snapshot::refs::{self, Changed, Held};
 use crate::snapshot::repository::is_object_name;
+use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::store::Store;
 use crate::snapshot::tree::{self, Place};
-use crate::snapshot::{Branches, Snapshot, Snapshots};
+use unstuck_core::snapshot::Snapshot;
 use unstuck_core::text::shell::quoted;
+use unstuck_files::folder::{self, as_path};
 
 /// How a repository stands at a moment, as a snapshot has it.
 struct State {

@@ -9,10 +9,11 @@ use super::files::{self, is_in_progress, is_setting};
 use super::{Rewound, Unknown, bound_within, gone, has_objects, told, unknown_state};
 use crate::snapshot::change::Difference;
 use crate::snapshot::error::{Error, io};
-use crate::snapshot::folder::{self, Folder, as_path};
 use crate::snapshot::refs::{self, Changed, Held};
 use crate::snapshot::repository::{HEAD_IN_TABLES, first_part};
-use crate::snapshot::{Snapshots, inner, tree};
+use crate::snapshot::snapshots::Snapshots;
+use crate::snapshot::{inner, tree};
+use unstuck_files::folder::{self, Folder, as_path};
 use unstuck_files::own_folder;
 
 /// Puts a repository within back, whose own folder is at `path` and is there: what is missing of it, refs that are gone, HEAD with

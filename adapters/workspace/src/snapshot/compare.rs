@@ -1,0 +1,316 @@
+//! What two snapshots of a workspace tell of the work between them.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use unstuck_core::diffstat::ChangedFile;
+use unstuck_core::id::Digest;
+use unstuck_core::snapshot::Snapshot;
+use unstuck_files::folder;
+
+use super::change::{self, Change};
+use super::diff::{self, DiffOptions};
+use super::error::Error;
+use super::inner::{self, InnerBranch};
+use super::left_out::{Loss, Lost, Reason, Uncovered, Unseen};
+use super::options::{MovedBranch, Staged};
+use super::parts::Parts;
+use super::paths::GIT;
+use super::rewind;
+use super::snapshots::{Snapshots, plain};
+use super::{tracked, tree, words};
+
+impl Snapshots {
+    /// Returns what only one of two snapshots covers, and why the other does not; but not what the rules ignore.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn unseen(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<Unseen>, Error> {
+        if before.id == after.id || before.left_out.is_empty() && after.left_out.is_empty() {
+            return Ok(Vec::new());
+        }
+        let store = &self.store;
+        let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
+        let (unknown_before, unknown_after) = (before.uncovered(store)?, after.uncovered(store)?);
+        let mut unseen = Vec::new();
+        for (path, reason) in
+            unknown_after.of_work().filter(|(path, _)| unknown_before.reason(path).is_none())
+        {
+            if path.is_empty() || before.find(store, path)?.is_some() {
+                unseen.push(Unseen { path: folder::as_path(path).into_owned(), reason, is_now: true });
+            }
+        }
+        for (path, reason) in
+            unknown_before.of_work().filter(|(path, _)| unknown_after.reason(path).is_none())
+        {
+            if after.find(store, path)?.is_some() {
+                unseen.push(Unseen { path: folder::as_path(path).into_owned(), reason, is_now: false });
+            }
+        }
+        unseen.sort_unstable();
+        Ok(unseen)
+    }
+
+    /// Returns which files differ between two snapshots, ordered by path.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn changes(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<Change>, Error> {
+        change::changes(&self.store, before, after)
+    }
+
+    /// Returns what a file of a snapshot held; `None` where it does not cover the file, or the rules ignore it.
+    ///
+    /// # Errors
+    ///
+    /// The snapshot is gone or damaged.
+    pub fn read(&self, snapshot: &Snapshot, path: &Path) -> Result<Option<Vec<u8>>, Error> {
+        let Some(tree) = Parts::of(&self.store, snapshot)?.work() else { return Ok(None) };
+        match tree::find(&self.store, tree, &plain(path))? {
+            Some(place) if place.mode & folder::TYPE == folder::FILE => self.store.blob(&place.id).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes what differs between two snapshots, as text that `git apply` understands.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged; `to` cannot be written.
+    pub fn diff(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        options: &DiffOptions,
+        to: &mut dyn Write,
+    ) -> Result<(), Error> {
+        diff::diff(&self.store, before, after, options, to)
+    }
+
+    /// Returns the paths that `after` does not cover and `before` did not leave out: new pipes, files that are too large.
+    /// What the rules ignore is none of them.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn newly_uncovered(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<PathBuf>, Error> {
+        let uncovered = |of: &Snapshot| Parts::of(&self.store, of)?.uncovered(&self.store);
+        let (before, after) = (uncovered(before)?, uncovered(after)?);
+        let new = after.work().filter(|path| before.reason(path).is_none());
+        Ok(new.map(|path| folder::as_path(path).into_owned()).collect())
+    }
+
+    /// Returns the words that a file of one snapshot has and no file of a later one. None where that cannot be told: it takes
+    /// too long, or the later one does not cover files that the other one did.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn lost_words<'w>(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        words: &BTreeSet<&'w str>,
+    ) -> Result<BTreeSet<&'w str>, Error> {
+        let is_cut = |of: &Snapshot| {
+            let reasons = [Reason::TooMuch, Reason::TooMany].map(|reason| reason.to_string());
+            of.left_out.iter().any(|it| it.count > 0 && reasons.contains(&it.reason))
+        };
+        if words.is_empty() || is_cut(after) || !self.newly_uncovered(before, after)?.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        Ok(words::lost(&self.store, before, after, words)?.unwrap_or_default()) // no read
+    }
+
+    /// Returns the branches of a snapshot that are not so in a later one; none where they are not known.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn moved_branches(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<MovedBranch>, Error> {
+        if before.id == after.id {
+            return Ok(Vec::new());
+        }
+        let (before, after) = (Parts::of(&self.store, before)?, Parts::of(&self.store, after)?);
+        if before.same_branches(&after) {
+            return Ok(Vec::new());
+        }
+        let both = before.branches(&self.store)?.zip(after.branches(&self.store)?);
+        let Some((before, mut after)) = both else { return Ok(Vec::new()) };
+        let moved = before.into_iter().map(|(name, from)| {
+            let to = after.remove(&name);
+            MovedBranch { name, from, to }
+        });
+        Ok(moved.filter(|it| it.to.as_ref() != Some(&it.from)).collect())
+    }
+
+    /// Returns the files below `.git` that tell git how to work, and which programs to run, as far as they differ. What is
+    /// configured of a branch is not meant: git does that itself when somebody pushes.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn changed_settings(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<PathBuf>, Error> {
+        if before.id == after.id {
+            return Ok(Vec::new());
+        }
+        let (before, after) = (Parts::of(&self.store, before)?, Parts::of(&self.store, after)?);
+        let folders = before.repository_folder().zip(after.repository_folder());
+        let Some(folders) = folders else { return Ok(Vec::new()) };
+        let unknown = [&before, &after].map(|of| of.uncovered(&self.store));
+        let [before, after] = unknown;
+        let settings = self.settings(folders, (&before?.below(GIT), &after?.below(GIT)))?;
+        Ok(settings.map(|path| folder::as_path(&path).into_owned()).collect())
+    }
+
+    /// Returns what differs of the settings of a repository, but what is configured of a branch.
+    fn settings(
+        &self,
+        (before, after): (Digest, Digest),
+        (unknown_before, unknown_after): (&Uncovered, &Uncovered),
+    ) -> Result<impl Iterator<Item = Vec<u8>> + use<>, Error> {
+        let mut pairs = tree::compare(&self.store, Some(before), Some(after))?;
+        pairs.retain(|path, pair| {
+            rewind::is_setting(path) && !change::is_unknown(path, pair, unknown_before, unknown_after)
+        });
+        if let Some(pair) = pairs.get(&b"config"[..])
+            && rewind::without_branches(&self.store, pair.before)?
+                == rewind::without_branches(&self.store, pair.after)?
+        {
+            pairs.remove(&b"config"[..]);
+        }
+        Ok(pairs.into_keys())
+    }
+
+    /// As [`Self::changed_settings`], of the repositories of submodules and of folders in the workspace; by their paths from its
+    /// root.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn changed_settings_within(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+    ) -> Result<Vec<PathBuf>, Error> {
+        if before.id == after.id {
+            return Ok(Vec::new());
+        }
+        let unknown = [before, after].map(|of| Parts::of(&self.store, of)?.uncovered(&self.store));
+        let [unknown_before, unknown_after] = unknown;
+        let (unknown_before, unknown_after) = (unknown_before?, unknown_after?);
+        let (before, after) = (self.inner(before)?, self.inner(after)?);
+        let mut changed = Vec::new();
+        for (path, was) in before {
+            let Some(is) = after.get(&path).filter(|is| **is != was) else { continue };
+            let unknown = (&unknown_before.below(&path), &unknown_after.below(&path));
+            let settings = self.settings((was, *is), unknown)?;
+            changed.extend(settings.map(|it| folder::as_path(&path).join(folder::as_path(&it))));
+        }
+        Ok(changed)
+    }
+
+    /// Returns the branches that are gone of repositories of submodules and of folders in the workspace.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn gone_branches_within(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+    ) -> Result<Vec<InnerBranch>, Error> {
+        if before.id == after.id {
+            return Ok(Vec::new());
+        }
+        let unknown = Parts::of(&self.store, after)?.uncovered(&self.store)?;
+        inner::gone_branches(&self.store, &self.inner(before)?, (&self.inner(after)?, &unknown))
+    }
+
+    fn inner(&self, snapshot: &Snapshot) -> Result<inner::Inner, Error> {
+        inner::all(&self.store, &Parts::of(&self.store, snapshot)?)
+    }
+
+    /// Returns what a snapshot has left out and a later one finds to be another thing, as far as that can be seen from
+    /// outside: nothing brings back what it was. Of a folder it is seen that it is another one, or gone, or empty by now.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn lost(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<Lost>, Error> {
+        if before.left_out.is_empty() || before.id == after.id {
+            return Ok(Vec::new());
+        }
+        let store = &self.store;
+        let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
+        let lost = before.uncovered(store)?.lost(&after.uncovered(store)?, |path| after.find(store, path))?;
+        let mut told = Vec::with_capacity(lost.len());
+        for it in lost {
+            // One that was brought back is another folder, with the same history.
+            let is_repository = it.comes_back && it.how == Loss::Replaced;
+            if !is_repository || !inner::goes_on(store, &before, &after, &folder::as_bytes(&it.path))? {
+                told.push(it);
+            }
+        }
+        Ok(told)
+    }
+
+    /// Counts the lines that were added and removed between two snapshots, in each of the files that are asked for. A
+    /// binary file has none; one that is too large to be compared counts with all of its lines.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn lines(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        is_asked: &dyn Fn(&Path) -> bool,
+    ) -> Result<Vec<ChangedFile>, Error> {
+        diff::lines(&self.store, before, after, is_asked)
+    }
+
+    /// Returns the files that git tracks; `None` where git cannot tell.
+    pub fn tracked(&self) -> Option<BTreeSet<PathBuf>> {
+        tracked::files(&self.workspace).ok().map(paths) // an error is `None`: not known
+    }
+
+    /// Returns the tracked files that hold work that is not in the index; `None` where git cannot tell.
+    pub fn unstaged(&self) -> Option<BTreeSet<PathBuf>> {
+        tracked::unstaged(&self.workspace).ok().map(paths) // an error is `None`: not known
+    }
+
+    /// Returns the tracked files that hold work that a commit has not; `None` where git cannot tell.
+    pub fn unsaved(&self, commit: &str) -> Option<BTreeSet<PathBuf>> {
+        tracked::unsaved(&self.workspace, commit).ok().map(paths) // an error is `None`: not known
+    }
+
+    /// Returns which of these files are staged in a form that neither the last commit nor the workspace has; `None` where
+    /// git cannot tell.
+    pub fn staged(&self, among: &BTreeSet<PathBuf>) -> Option<Staged> {
+        tracked::staged(&self.workspace, among).ok() // an error is `None`: not known
+    }
+
+    /// Says whether git has a commit or another object; `None` where git cannot tell.
+    pub fn has_object(&self, name: &str) -> Option<bool> {
+        tracked::has_object(&self.workspace, name)
+    }
+
+    /// Says whether a commit is on the way to another, `tip`. One that git does not have is on none; `None` where git
+    /// cannot tell.
+    pub fn has_commit(&self, tip: &str, commit: &str) -> Option<bool> {
+        tracked::has_commit(&self.workspace, tip, commit)
+    }
+
+    /// Returns all files of git's index; `None` where git cannot tell.
+    pub fn index(&self) -> Option<Staged> {
+        tracked::index(&self.workspace).ok() // an error is `None`: not known
+    }
+}
+
+fn paths(names: BTreeSet<Vec<u8>>) -> BTreeSet<PathBuf> {
+    names.iter().map(|name| folder::as_path(name).into_owned()).collect()
+}
