@@ -2,8 +2,9 @@
 
 use unstuck_core::plural::count;
 
+use super::input::Input;
 use super::write::{Checklist, Done};
-use super::{Input, markdown, prompt};
+use super::{markdown, prompt};
 
 /// Reads a plan.
 pub(super) fn read(input: &mut Input<'_>) {

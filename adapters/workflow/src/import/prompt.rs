@@ -1,7 +1,8 @@
 //! A text for the worker, such as a `PROMPT.md` that is sent again and again.
 
+use super::input::Input;
+use super::markdown;
 use super::write::Done;
-use super::{Input, markdown};
 use crate::registry::front_matter;
 use unstuck_document::complaint::Report;
 use unstuck_document::node::{self, Kind};

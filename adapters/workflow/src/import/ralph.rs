@@ -4,7 +4,8 @@ use unstuck_core::id::Millis;
 use unstuck_core::money;
 use unstuck_core::plural::count;
 
-use super::{Input, Works, prompt};
+use super::input::{Input, Works};
+use super::prompt;
 use unstuck_core::text::shell;
 use unstuck_document::complaint::quoted;
 use unstuck_document::node::{Entry, Kind, Node};
@@ -197,5 +198,5 @@ fn of_file(input: &mut Input<'_>, offset: u32, file: &str) -> Result<String, Rej
     let bytes = input.files.read(&input.options.workspace.join(file)).map_err(|error| {
         input.rejected(offset, format!("the prompt {} cannot be read: {error}", quoted(file)), help)
     })?;
-    Ok(super::text_of(file, &bytes)?.to_owned())
+    Ok(super::input::text_of(file, &bytes)?.to_owned())
 }

@@ -2,7 +2,7 @@
 
 use unstuck_core::workflow::{Worker, WorkerKind};
 
-use super::Input;
+use super::input::Input;
 use super::write::{Done, Step};
 use crate::registry::{Registry, StepRef};
 use crate::workflow_file::verify::without_value;

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use unstuck_core::plural;
 
+use super::command;
+use super::input::Input;
 use super::write::{Checklist, Done};
-use super::{Input, command};
 use unstuck_document::Rejected;
 use unstuck_document::node::{Kind, Node};
 

@@ -6,6 +6,7 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::*;
+use crate::test_command::TestCommand;
 use crate::workflow_file::Disk;
 
 fn import_in(

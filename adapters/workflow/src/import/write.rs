@@ -5,7 +5,7 @@ use unstuck_core::money;
 use unstuck_core::plural;
 use unstuck_core::workflow::{WorkerKind, Workflow};
 
-use super::{Input, Wishes, Works};
+use super::input::{Input, Wishes, Works};
 use crate::workflow_file::save::{quoted, span};
 use unstuck_document::complaint::named;
 
@@ -83,7 +83,7 @@ impl Draft {
     /// Names it, if there is a name.
     pub fn name(&mut self, name: Option<&str>) {
         const CHARS_MAX: usize = 60;
-        let name = name.map(super::shown).unwrap_or_default();
+        let name = name.map(super::input::shown).unwrap_or_default();
         if !name.trim().is_empty() {
             self.name = name.trim().chars().take(CHARS_MAX).collect();
         }
@@ -150,7 +150,7 @@ pub(super) fn written(draft: &Draft) -> String {
     let mut lines = vec![
         format!(
             "# Written by `unstuck import {}`. Every key is in docs/workflow-reference.md;",
-            super::shown(&draft.source)
+            super::input::shown(&draft.source)
         ),
         "# `unstuck check` says what is wrong with the file, and what it may cost.".to_owned(),
         format!("name: {}", quoted(&draft.name)),
@@ -230,7 +230,9 @@ fn claim() -> [String; 3] {
 
 fn check(commands: &[Command]) -> Vec<String> {
     let mut lines = vec!["completion_check:".to_owned(), "  commands:".to_owned()];
-    lines.extend(commands.iter().map(|it| format!("    - {} # {}", quoted(&it.run), super::shown(&it.from))));
+    lines.extend(
+        commands.iter().map(|it| format!("    - {} # {}", quoted(&it.run), super::input::shown(&it.from))),
+    );
     lines.push("  observations: 2 # of what fails; what comes and goes is flaky".to_owned());
     lines.push(
         "  baseline: gate # what fails before the work begins is known, and no test may vanish".to_owned(),
@@ -243,7 +245,7 @@ fn conditions(commands: &[Command], lists: &[Checklist]) -> Vec<String> {
         format!(
             "  - {{validator: command, params: {{run: {}}}}} # {}",
             quoted(&it.run),
-            super::shown(&it.from)
+            super::input::shown(&it.from)
         )
     });
     let lists = lists.iter().map(|list| {

@@ -28,7 +28,7 @@ mod tree;
 
 use self::answers::Answer;
 use crate::prompt_template::Params;
-use crate::workflow_file::step::{capability, worker_kind};
+use crate::workflow_file::worker::{capability, worker_kind};
 pub(crate) use json_form::{json_form, refuse};
 use load::near_or_list;
 pub(crate) use read::At;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::deep;
 use super::merge::{each_schema, each_schema_at};
-use super::reference::pointer_text;
+use super::resolved::pointer_text;
 
 /// Closes every object of a schema; returns what its author should know.
 pub(super) fn close(schema: &mut Value) -> Vec<String> {

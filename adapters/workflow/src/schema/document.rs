@@ -6,11 +6,11 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::keyword::{self, Shape};
-use super::reference::pointer_text;
+use super::resolved::pointer_text;
 use unstuck_document::complaint::Complaint;
 
 /// Lists and objects inside each other, at most: some for each level of a schema.
-const LEVELS_MAX: usize = 3 * super::LEVELS_MAX;
+const LEVELS_MAX: usize = 3 * super::resolved::LEVELS_MAX;
 
 /// Levels of a value that is no schema, at most.
 const DATA_LEVELS_MAX: usize = 128;
@@ -145,7 +145,7 @@ impl Document {
         let notes = reader.notes;
         document.collect_anchors();
         let complaint = |note: Note| document.complaint(note.at, &[], note.what, note.help);
-        let complaints = notes.into_iter().take(super::PROBLEMS_MAX).map(complaint).collect();
+        let complaints = notes.into_iter().take(super::resolved::PROBLEMS_MAX).map(complaint).collect();
         Ok((document, complaints))
     }
 

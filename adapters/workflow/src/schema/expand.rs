@@ -8,11 +8,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::check;
 use super::document::{Document, Kind, Member, Node};
 use super::files::{Opened, Schemas, Unread};
 use super::keyword::{self, Shape, TYPES};
-use super::reference::{self, pointer_text};
-use super::{Complaint, LEVELS_MAX, PROBLEMS_MAX, check};
+use super::reference;
+use super::resolved::pointer_text;
+use super::resolved::{LEVELS_MAX, PROBLEMS_MAX};
+use unstuck_document::Complaint;
 use unstuck_document::shape::nearest;
 
 /// How large a schema may become, in bytes of the text that it is made of.

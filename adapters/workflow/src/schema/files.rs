@@ -11,8 +11,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::document::{Document, shown};
 use super::expand::{Expander, Target};
-use super::reference::{self, pointer_text};
-use super::{Complaint, FILE_BYTES_MAX, Resolved, check, close, deep, merge};
+use super::reference;
+use super::resolved::pointer_text;
+use super::resolved::{FILE_BYTES_MAX, Resolved};
+use super::{check, close, deep, merge};
+use unstuck_document::Complaint;
 
 /// A folder of schemas. Each file is read once, however often it is used.
 #[derive(Debug)]

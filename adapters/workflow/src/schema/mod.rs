@@ -13,41 +13,16 @@ mod files;
 mod keyword;
 mod merge;
 mod reference;
+mod resolved;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
 
 pub use self::close::{excluded, strict, together};
 pub use self::files::Schemas;
-pub use unstuck_document::complaint::Complaint;
-
-/// Schemas inside each other, at most.
-pub const LEVELS_MAX: usize = 1024;
-
-/// The largest file that is read, in bytes.
-pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
-
-/// Problems that are told; what comes after the first hundred is a consequence.
-const PROBLEMS_MAX: usize = 100;
-
-/// A schema that refers to nothing.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Resolved {
-    /// As its authors wrote it: no object is closed that they have left open.
-    pub open: Value,
-    /// What an answer is checked against.
-    pub schema: Value,
-    /// For a worker that accepts closed objects only: the same, without `additionalProperties: true`.
-    pub closed: Value,
-    /// What the author should know.
-    pub warnings: Vec<Complaint>,
-    /// Where it comes from: `issue.schema.json#/$defs/work`.
-    pub source: String,
-    /// SHA-256 of each file that it was made of, as hexadecimal digits.
-    pub digests: BTreeMap<String, String>,
-}
+pub use self::resolved::{FILE_BYTES_MAX, LEVELS_MAX, Resolved};
+pub use unstuck_document::Complaint;
 
 /// Resolves one schema of a folder. For several, [`Schemas`] reads each file once.
 ///

@@ -1,6 +1,7 @@
 //! How a schema is named: a JSON pointer, an anchor, a plain name, with or without a file.
 
 use super::document::Document;
+use super::resolved::pointer_text;
 use unstuck_document::shape::nearest;
 
 /// A `$ref`, cut into its two parts and decoded.
@@ -94,11 +95,6 @@ fn names(document: &Document) -> Vec<&str> {
     let defined = folders.flat_map(|folder| folder.members());
     let top = document.root.members().iter().filter(|member| super::keyword::shape(&member.key).is_none());
     defined.chain(top).take(20).map(|member| member.key.as_str()).collect()
-}
-
-/// Writes the steps of a JSON pointer.
-pub(super) fn pointer_text(way: &[String]) -> String {
-    way.iter().map(|token| format!("/{}", token.replace('~', "~0").replace('/', "~1"))).collect()
 }
 
 /// Reads a JSON pointer that begins with a slash.

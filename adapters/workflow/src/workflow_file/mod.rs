@@ -35,6 +35,7 @@ mod secret;
 pub(crate) mod step;
 mod value;
 pub(crate) mod verify;
+pub(crate) mod worker;
 mod workflow;
 
 pub use plan::{Plan, PlannedCheck, PlannedStep, Worst, plan};

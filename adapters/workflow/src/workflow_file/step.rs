@@ -16,6 +16,7 @@ use super::catalog::Profile;
 use super::keys;
 use super::load::{Loader, Scope};
 use super::verify::VERIFYING;
+use super::worker::{capability, worker_kind};
 use crate::registry::Registry;
 use unstuck_document::complaint::{Note, Place};
 use unstuck_document::keys::Side;
@@ -679,23 +680,6 @@ fn on_exhausted(view: &View<'_>) -> OnExhausted {
         Some("continue") => OnExhausted::Continue,
         _ => OnExhausted::Abort,
     }
-}
-
-pub(crate) fn worker_kind(name: &str) -> Option<WorkerKind> {
-    use WorkerKind::{ClaudeCode, Client, CodexCli, Command, Custom, OpenCode};
-    [Custom, Command, ClaudeCode, CodexCli, OpenCode, Client].into_iter().find(|kind| kind.as_str() == name)
-}
-
-pub(crate) fn capability(name: &str) -> Option<Capability> {
-    Some(match name {
-        "READ" => Capability::Read,
-        "EDIT" => Capability::Edit,
-        "RUN_TESTS" => Capability::RunTests,
-        "RUN_COMMANDS" => Capability::RunCommands,
-        "MAILBOX" => Capability::Mailbox,
-        "TASKS" => Capability::Tasks,
-        _ => return None,
-    })
 }
 
 /// Stands in for a child that could not be read; the load is refused anyway.
