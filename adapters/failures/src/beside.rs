@@ -14,7 +14,8 @@ use super::count;
 use super::draft::Told;
 use super::format::traceback::CRASH_LINES;
 use super::format::{Lines, diagnostic, unparsed};
-use super::reason::{exception, is_frame};
+use super::reason::exception;
+use super::words::is_frame;
 
 /// The lines of a stream.
 #[derive(Clone, Copy)]

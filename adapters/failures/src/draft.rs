@@ -5,26 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::normalise::Normaliser;
+use super::output::Extraction;
 use super::package::{Packages, Stream};
-use super::reason::Reason;
+use super::parts::{Reason, Style};
 use super::record::{Class, Record, Records};
-use super::{Confidence, Extraction, FAILURES_MAX, Failure, Fingerprint, Location, Source};
+use unstuck_core::evidence::{Confidence, FAILURES_MAX, Failure, Fingerprint, Location, Source};
 use unstuck_core::id::Digest;
 
 /// A message is kept up to this many bytes.
 const MESSAGE_MAX: usize = 4096;
-
-/// How the text that tells one kind of failure from another is masked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Style {
-    /// Only what varies by itself: the message of a compiler names things, and its numbers mean something.
-    Diagnostic,
-    /// Literal values too: an assertion is the same whatever it got.
-    #[default]
-    Values,
-    /// As of a diagnostic, of lines without an order: all that a tool printed which is not known.
-    Lines,
-}
 
 /// Lines of one failure are counted up to here.
 const PLACES_MAX: usize = 1000;

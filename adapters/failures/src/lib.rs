@@ -32,7 +32,8 @@
 //! 3. `reason`: what a block says, whatever tool printed it: the kind, the assertion, the place.
 //! 4. `normalise`: values that change from run to run are masked, and the rest is hashed.
 //!
-//! `count` and `counters` read the summaries of tools, `listing` and `named` the names of tests. [`git_status`] reads the
+//! `count` and `counters` read the summaries of tools, `listing` and `named` the names of tests. Types that all of these use are
+//! in `output`, `parts` and `ending`; `words` answers small questions about lines. [`git_status`] reads the
 //! output of `git status`. Not here: running a command, deciding what a failure means, and the types, which are
 //! `unstuck_core::evidence`.
 
@@ -40,27 +41,31 @@ mod beside;
 mod count;
 mod counters;
 mod draft;
+mod ending;
 mod format;
 pub mod git_status;
 mod listing;
 mod marks;
 mod named;
 mod normalise;
+mod output;
 mod package;
 mod page;
+mod parts;
 mod reason;
 mod record;
 pub mod registry;
 mod unread;
+mod words;
 mod work;
 mod wrapper;
-
-use serde::{Deserialize, Serialize};
 
 pub use count::count;
 pub use listing::{Listing, list};
 pub use normalise::percent_decoded;
-pub use record::{Class, Reading, Record, read};
+pub use output::{Extraction, Output, Report};
+pub use page::plain;
+pub use record::{Class, Reading, Record};
 pub use unread::{UNREAD_REPORT, decoded};
 pub use unstuck_core::evidence::{
     Confidence, FAILURES_MAX, Failure, FailureSet, Fingerprint, Listed, Location, Naming, Source, TestName,
@@ -71,67 +76,12 @@ use draft::Found;
 use normalise::Normaliser;
 use page::Page;
 
-/// What a command left behind, as bytes.
-#[derive(Clone, Debug, Default)]
-pub struct Output<'a> {
-    /// The command line.
-    pub command: &'a str,
-    /// The folder that it ran in, absolute; paths below it become relative.
-    pub cwd: &'a str,
-    /// Its exit code, where it is known; negative for a process that did not end by itself.
-    pub exit_code: Option<i32>,
-    /// Standard output.
-    pub stdout: &'a [u8],
-    /// Standard error.
-    pub stderr: &'a [u8],
-    /// The machine reports that it wrote.
-    pub reports: Vec<Report<'a>>,
-    /// The tests that the same command named as failed before; what it still names has failed, whatever its exit code.
-    pub failed_before: Option<&'a FailureSet>,
-}
-
-/// A machine report.
-#[derive(Clone, Copy, Debug)]
-pub struct Report<'a> {
-    /// The name of its format, see [`registry::FORMATS`]; empty to have it recognised.
-    pub format: &'a str,
-    /// Its content.
-    pub bytes: &'a [u8],
-}
-
-/// What was read from an output.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Extraction {
-    /// The tool that was recognised; empty where none was.
-    pub tool: String,
-    /// The failures, each fingerprint once, in the order of the output.
-    pub failures: Vec<Failure>,
-    /// How far this can be relied on. An extraction of low confidence satisfies no gate.
-    pub confidence: Confidence,
-    /// Output that was left out because there was too much of it, in bytes.
-    pub bytes_left_out: u64,
-    /// Failures that were left out because there were too many.
-    pub failures_left_out: u64,
-}
-
-impl Extraction {
-    /// Returns the failures as a set.
-    pub fn set(&self) -> FailureSet {
-        FailureSet::new(self.failures.iter().map(|failure| failure.fingerprint.clone()))
-    }
-}
-
 /// Returns the command that was not found, where a shell says so and nobody says anything else.
 pub fn missing_command(stdout: &[u8], stderr: &[u8]) -> Option<String> {
     let text = plain(stdout) + "\n" + &plain(stderr);
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).map(format::shell::missing_command);
     let first = lines.next()??.to_owned();
     lines.all(|missing| missing.is_some()).then_some(first)
-}
-
-/// Returns an output as text: without colours and cursor movements, every carriage return an end of line.
-pub fn plain(bytes: &[u8]) -> String {
-    Page::plain(bytes).text().to_owned()
 }
 
 /// Reads the failures of an output, the format being recognised.
@@ -148,6 +98,19 @@ pub fn extract_as(output: &Output<'_>, format: Option<&registry::Format>) -> Ext
     let pages = Page::of(output);
     let tests = || count::in_pages(&pages);
     read_pages(output, format, &pages, output.exit_code.filter(|code| *code == 0).and_then(|_| tests()))
+}
+
+/// Reads the failures of an output as [`extract`] does, with every place; also those of a
+/// command that exited with 0.
+pub fn read(output: &Output<'_>) -> Reading {
+    let normaliser = Normaliser::new(output.cwd);
+    let mut found = Found::with_records(&normaliser);
+    let pages = Page::of(output);
+    let left_out = pages.iter().map(Page::left_out).sum();
+    let output = Output { exit_code: output.exit_code.filter(|code| *code != 0), ..output.clone() };
+    let confidence = registry::read_pages(&pages, None, &output, &mut found);
+    let records = found.take_records();
+    Reading { extraction: found.extraction(confidence, left_out), records }
 }
 
 /// Returns the failure that stands for an output as if no reader recognized it; none if the command exits with 0.

@@ -10,10 +10,11 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use serde_json::Value;
 
-use super::Output;
+use super::ending::{Ending, Tell};
 use super::format::{go_test, jest, junit, mocha, nextest, node_test, pytest, tap, test_json, without_time};
 use super::named;
 use super::normalise::Normaliser;
+use super::output::Output;
 use super::package::{Packages, Stream};
 use super::page::Page;
 use unstuck_core::evidence::{LISTED_MAX, Listed, Naming, TestName, last_component};
@@ -24,17 +25,6 @@ static VARIES: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"/tmp/\S+|\b[0-9]+(?:\.[0-9]+)? ?(?:ns|µs|us|ms|s|min)\b|[0-9A-Fa-f-]{6,}|[0-9]{4,}| - (?:should panic|compile(?: fail)?)$";
     Regex::new(pattern).expect("a pattern of ours")
 });
-
-/// How a test ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Ending {
-    /// It was skipped, or failed as it was expected to.
-    Excused,
-    /// It was run; how it ended cannot be read, for what it printed stands there.
-    Ran,
-    Passed,
-    Failed,
-}
 
 /// How the tests ended that an output names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -204,9 +194,6 @@ impl<K: Ord> StandIns<K> {
         left.map(|left| *left -= 1).is_some()
     }
 }
-
-/// What takes in how a test ended: its tool, its name, and that.
-pub(super) type Tell<'t> = dyn FnMut(&str, &str, Ending) + 't;
 
 /// Says whether it is the name of no test: of a file, or of what stands around the tests.
 fn is_none(name: &str) -> bool {

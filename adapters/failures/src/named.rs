@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::ending::{Ending, Tell};
 use super::format::{playwright, without_time};
-use super::listing::{Ending, Tell};
 
 /// How a tool lists its tests.
 struct List {

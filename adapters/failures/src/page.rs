@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::Output;
 use super::format::Lines;
+use super::output::Output;
 use super::package::{Labels, Stream};
-use super::reason;
+use super::words;
 use super::wrapper::{Unwrapped, unwrapped};
 
 /// Of more output than this, the beginning and the end are kept.
@@ -31,7 +31,7 @@ impl<'p> Cut<'p> {
     /// Notes how lines begin.
     pub(super) fn new(lines: Vec<&'p str>) -> Self {
         let firsts = lines.iter().map(|line| line.as_bytes().first().copied().unwrap_or_default()).collect();
-        let begins = lines.iter().map(|line| reason::begins(line).unwrap_or_default()).collect();
+        let begins = lines.iter().map(|line| words::begins(line).unwrap_or_default()).collect();
         Self { lines, firsts, begins }
     }
 
@@ -141,6 +141,11 @@ impl<'a> Page<'a> {
     pub(super) fn cut(&self) -> Cut<'_> {
         Cut::new(self.lines())
     }
+}
+
+/// Returns an output as text: without colours and cursor movements, every carriage return an end of line.
+pub fn plain(bytes: &[u8]) -> String {
+    Page::plain(bytes).text().to_owned()
 }
 
 /// Takes colours and cursor movements out and makes every carriage return an end of line.

@@ -8,10 +8,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::draft::{Draft, Found};
+use super::draft::Draft;
 use super::normalise::Normaliser;
-use super::page::Page;
-use super::{Extraction, Fingerprint, Output, registry};
+use super::output::Extraction;
+use unstuck_core::evidence::Fingerprint;
 
 /// What sort of thing failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,19 +63,6 @@ pub struct Reading {
     pub extraction: Extraction,
     /// The records, in the order of the output.
     pub records: Vec<Record>,
-}
-
-/// Reads the failures of an output as [`extract`](super::extract) does, with every place; also those of a
-/// command that exited with 0.
-pub fn read(output: &Output<'_>) -> Reading {
-    let normaliser = Normaliser::new(output.cwd);
-    let mut found = Found::with_records(&normaliser);
-    let pages = Page::of(output);
-    let left_out = pages.iter().map(Page::left_out).sum();
-    let output = Output { exit_code: output.exit_code.filter(|code| *code != 0), ..output.clone() };
-    let confidence = registry::read_pages(&pages, None, &output, &mut found);
-    let records = found.take_records();
-    Reading { extraction: found.extraction(confidence, left_out), records }
 }
 
 /// Records, each place once.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
-use super::super::reason::numbered;
+use super::super::words::numbered;
 use super::{Lines, Sheet, libtest, until};
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::super::draft::{Draft, Found};
-use super::super::reason::leading_number;
+use super::super::words::leading_number;
 use super::{Sheet, blocks};
 
 const TOOL: &str = "automake";

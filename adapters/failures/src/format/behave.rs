@@ -1,7 +1,7 @@
 //! behave: scenarios that failed, or that an error ended.
 
 use super::super::draft::{Draft, Found};
-use super::super::reason::indentation;
+use super::super::words::indentation;
 use super::{Sheet, until};
 
 /// Reads the lists at the end.

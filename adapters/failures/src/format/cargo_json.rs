@@ -7,7 +7,7 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 
 use super::super::draft::{Draft, Found};
-use super::super::plain;
+use super::super::page::plain;
 use super::{Sheet, arrow, libtest, nextest};
 
 #[derive(Deserialize)]

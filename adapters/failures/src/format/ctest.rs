@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
-use super::super::reason::{Reason, is_decimal, is_number};
+use super::super::parts::Reason;
+use super::super::words::{is_decimal, is_number};
 use super::{Sheet, until};
 
 static LISTED: LazyLock<Regex> = LazyLock::new(|| {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::super::draft::Draft;
-use super::super::reason::{indentation, is_number};
+use super::super::words::{indentation, is_number};
 use super::position::Position;
 
 /// A line that was taken apart.

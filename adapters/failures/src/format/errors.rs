@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::super::draft::{Draft, Found, Style};
+use super::super::draft::{Draft, Found};
+use super::super::parts::Style;
 use super::super::record::Class;
 use super::{Sheet, unparsed};
 

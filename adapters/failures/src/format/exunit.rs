@@ -1,6 +1,7 @@
 //! ExUnit.
 
-use super::super::draft::{Draft, Found, Style};
+use super::super::draft::{Draft, Found};
+use super::super::parts::Style;
 use super::{Sheet, numbered, until};
 
 /// Reads the numbered list; an item is headed `test name (Module)`, with the place below.

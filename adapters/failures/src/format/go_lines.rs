@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::listing::Ending;
-use super::super::reason::indentation;
+use super::super::ending::Ending;
+use super::super::words::indentation;
 use super::Lines;
 use super::go_test::ended;
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::super::draft::{Draft, Found};
-use super::super::listing::{Ending, Tell};
+use super::super::ending::{Ending, Tell};
 use super::super::page::{Cut, Page};
-use super::super::reason::{begins, indentation};
+use super::super::words::{begins, indentation};
 use super::go_lines::{End, ends, heads};
 use super::{Sheet, diagnostic, gotestsum, places, until, without_time};
 

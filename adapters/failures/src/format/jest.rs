@@ -6,8 +6,8 @@ use memchr::memmem;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
-use super::super::listing::{Ending, Tell};
-use super::super::reason::indentation;
+use super::super::ending::{Ending, Tell};
+use super::super::words::indentation;
 use super::{Sheet, until, without_time};
 
 const TOOL: &str = "jest";

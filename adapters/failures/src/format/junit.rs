@@ -18,8 +18,9 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use super::super::draft::{Draft, Found};
-use super::super::listing::{Ending, Tell};
-use super::super::reason::numbered;
+use super::super::ending::{Ending, Tell};
+use super::super::words::is_parent;
+use super::super::words::numbered;
 use super::{Sheet, diagnostic};
 
 /// A test case while it is read.
@@ -501,16 +502,6 @@ fn finding(file: &str, line: u32, column: Option<u32>, rule: &str, message: &str
 fn is_warning(dialect: &str, body: &str) -> bool {
     let place = body.trim_start().strip_prefix("line ").and_then(|rest| rest.split_once(", Warning - "));
     dialect == "junit" && place.is_some_and(|(place, _)| place.contains(", col ") && place.len() < 40)
-}
-
-/// Says whether a case failed only because one below it did.
-pub(super) fn is_parent(message: &str) -> bool {
-    let message = message.trim().trim_end_matches('.');
-    let counted =
-        message.split_once(' ').filter(|(count, _)| count.bytes().all(|byte| byte.is_ascii_digit()));
-    counted.is_some_and(|(_, what)| {
-        matches!(what, "subtest failed" | "subtests failed" | "test step failed" | "test steps failed")
-    }) || (message.starts_with("contains ") && message.contains("failed subtest"))
 }
 
 /// Chooses what of message and body says most.

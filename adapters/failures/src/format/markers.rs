@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::super::draft::{Draft, Found};
 use super::super::page::Page;
-use super::super::reason::indentation;
+use super::super::words::indentation;
 use super::{Sheet, tap, until, without_time};
 
 const MARKS: &[&str] = &[

@@ -4,8 +4,8 @@ use std::cell::LazyCell;
 use std::ops::Range;
 
 use super::super::draft::{Draft, Found};
-use super::super::listing::{Ending, Tell};
-use super::super::reason::indentation;
+use super::super::ending::{Ending, Tell};
+use super::super::words::indentation;
 use super::lists::{self, Run};
 use super::{Sheet, node_test, numbered, until, without_time};
 

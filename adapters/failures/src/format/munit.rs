@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found, Style};
+use super::super::draft::{Draft, Found};
+use super::super::parts::Style;
 use super::super::reason::exception;
 use super::{Sheet, look, until};
 

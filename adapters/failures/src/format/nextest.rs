@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found, Style};
-use super::super::reason::{is_decimal, is_number};
+use super::super::draft::{Draft, Found};
+use super::super::parts::Style;
+use super::super::words::{is_decimal, is_number};
 use super::{Lines, Sheet, libtest, until};
 
 const TOOL: &str = "cargo-nextest";

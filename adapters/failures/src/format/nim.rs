@@ -4,8 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found, Style};
-use super::super::reason::indentation;
+use super::super::draft::{Draft, Found};
+use super::super::parts::Style;
+use super::super::words::indentation;
 use super::Sheet;
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {

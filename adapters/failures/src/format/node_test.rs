@@ -5,9 +5,11 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::super::draft::{Draft, Found, Style};
-use super::super::listing::{Ending, Tell};
-use super::super::reason::{exception, indentation};
+use super::super::draft::{Draft, Found};
+use super::super::ending::{Ending, Tell};
+use super::super::parts::Style;
+use super::super::reason::exception;
+use super::super::words::indentation;
 use super::lists::{self, Run};
 use super::{Sheet, until, without_time};
 
@@ -56,7 +58,7 @@ fn read_run(sheet: &Sheet<'_>, Run { above, list }: &Run, found: &mut Found<'_>)
         // Parents are not in the list, but a file that failed as a whole is.
         let full = names.get_mut(name).and_then(VecDeque::pop_front);
         let first = block.iter().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or_default();
-        if super::junit::is_parent(first.trim_matches('\'')) {
+        if super::super::words::is_parent(first.trim_matches('\'')) {
             continue;
         }
         let draft = Draft::test(TOOL, full.as_deref().unwrap_or(name), block);

@@ -1,6 +1,6 @@
 //! Numbered lists of failures: `1) Name`, and the block below. The number is no part of the name.
 
-use super::super::reason::{begins, indentation, is_frame};
+use super::super::words::{begins, indentation, is_frame};
 use super::until;
 
 /// An item of a list.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
-use super::super::reason::indentation;
+use super::super::words::indentation;
 use super::{Sheet, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {

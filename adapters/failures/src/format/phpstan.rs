@@ -1,7 +1,7 @@
 //! PHPStan's table: a file behind `Line`, and below it a number and what is wrong there, wrapped to the width.
 
 use super::super::draft::{Draft, Found};
-use super::super::reason::indentation;
+use super::super::words::indentation;
 use super::{Sheet, diagnostic, until};
 
 /// Reads every row of every table.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
-use super::super::reason::is_frame;
+use super::super::words::is_frame;
 use super::{Sheet, diagnostic};
 
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {

@@ -1,7 +1,7 @@
 //! poku: assertions that failed, below the tests that they stand in.
 
 use super::super::draft::{Draft, Found};
-use super::super::reason::indentation;
+use super::super::words::indentation;
 use super::{Sheet, until};
 
 /// Reads every assertion that failed; the list at the end tells the same a second time.

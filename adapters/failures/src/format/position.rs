@@ -1,6 +1,6 @@
 //! The position that a line begins with, and what is said behind it: `file:12:3: said`, `file(12,3): said`, `file:12 said`.
 
-use super::super::reason::{is_number, is_of_word, leading_number};
+use super::super::words::{is_number, is_of_word, leading_number};
 
 /// A line that begins with one.
 pub(super) struct Position<'a> {

@@ -8,8 +8,8 @@ use regex::Regex;
 
 use super::super::count::is_summary;
 use super::super::draft::{Draft, Found};
-use super::super::listing::{Ending, Tell};
-use super::super::reason::{is_number, leading_number};
+use super::super::ending::{Ending, Tell};
+use super::super::words::{is_number, leading_number};
 use super::{Sheet, until};
 
 const TOOL: &str = "pytest";
@@ -187,7 +187,7 @@ impl Run<'_, '_> {
 }
 
 fn push_block(title: &str, entry: Entry, block: &[&str], found: &mut Found<'_>) {
-    if block.iter().take(3).any(|line| super::junit::is_parent(line)) {
+    if block.iter().take(3).any(|line| super::super::words::is_parent(line)) {
         return;
     }
     // Which of several processes ran a test is chance.
@@ -508,7 +508,7 @@ impl<'a> Ids<'a> {
     /// Returns the entries without a block.
     fn rest(&self) -> impl Iterator<Item = &Id<'a>> {
         let rest: BTreeSet<usize> = self.open.values().flatten().copied().collect();
-        rest.into_iter().map(|at| &self.all[at]).filter(|id| !super::junit::is_parent(id.reason))
+        rest.into_iter().map(|at| &self.all[at]).filter(|id| !super::super::words::is_parent(id.reason))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::draft::{Draft, Found};
-use super::super::reason::indentation;
+use super::super::words::indentation;
 use super::lists::{self, Run};
 use super::{Sheet, numbered, until};
 

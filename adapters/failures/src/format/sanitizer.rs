@@ -60,7 +60,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             && let Some(error) = UNDEFINED.captures(line)
         {
             let draft = Draft::diagnostic(TOOL, &error["file"], error["line"].parse().ok(), &error["what"]);
-            let draft = Draft { style: super::super::draft::Style::Values, ..draft };
+            let draft = Draft { style: super::super::parts::Style::Values, ..draft };
             found.push(draft.kind("undefined-behaviour").message(line));
         }
     }

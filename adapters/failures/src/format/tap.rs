@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::super::draft::{Draft, Found, Style};
-use super::super::listing::{Ending, Tell};
+use super::super::draft::{Draft, Found};
+use super::super::ending::{Ending, Tell};
 use super::super::page::Page;
-use super::super::reason::{begins, indentation, leading_number};
+use super::super::parts::Style;
+use super::super::words::{begins, indentation, leading_number};
 use super::{Sheet, check, diagnostic, look, mocha, node_test, places, prove, until};
 use unstuck_core::text::plain::strip_ansi;
 
@@ -485,10 +486,10 @@ fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
         })
     };
     if let Some(draft) = of_json(tool, name, block) {
-        return Some(draft).filter(|draft| !super::junit::is_parent(&draft.message));
+        return Some(draft).filter(|draft| !super::super::words::is_parent(&draft.message));
     }
     let error = field(&["error", "message"]).unwrap_or_default();
-    if super::junit::is_parent(&error) {
+    if super::super::words::is_parent(&error) {
         return None;
     }
     let kind = [

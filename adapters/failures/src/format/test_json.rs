@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::draft::{Draft, Found};
-use super::super::listing::{Ending, Tell};
+use super::super::ending::{Ending, Tell};
 use super::{Sheet, cucumber, list, node_test, number, rspec, text};
 
 /// Reads every document.

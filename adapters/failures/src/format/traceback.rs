@@ -6,7 +6,8 @@ use memchr::memmem;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
-use super::super::reason::{exception, is_frame};
+use super::super::reason::exception;
+use super::super::words::is_frame;
 use super::{Sheet, libtest, look_back, until};
 
 /// Reads the last exception of each language that a stack belongs to.

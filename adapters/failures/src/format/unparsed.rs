@@ -4,8 +4,11 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found, Style};
-use super::super::{Confidence, Output, UNPARSED, wrapper};
+use super::super::draft::{Draft, Found};
+use super::super::output::Output;
+use super::super::parts::Style;
+use super::super::wrapper;
+use unstuck_core::evidence::{Confidence, UNPARSED};
 
 /// So many lines at the end are shown.
 const TAIL_LINES: usize = 3;

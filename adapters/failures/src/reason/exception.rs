@@ -1,7 +1,8 @@
 //! What an exception says: `Kind: message`, perhaps a difference, perhaps a stack. JavaScript, Java, PHP
 //! and most others speak like this.
 
-use super::{Reason, is_frame, is_number, is_of_word, leading_number, told};
+use crate::parts::Reason;
+use crate::words::{is_frame, is_number, is_of_word, leading_number, told};
 
 /// Takes `Kind: message` apart, where the first word is the name of an exception.
 pub(crate) fn exception(line: &str) -> Option<(&str, &str)> {

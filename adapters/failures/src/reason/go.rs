@@ -1,6 +1,7 @@
 //! What a test of Go says.
 
-use super::{Reason, is_number, is_of_word};
+use crate::parts::Reason;
+use crate::words::{is_number, is_of_word};
 
 /// Takes `    app_test.go:12: said` apart: the file, the line, and what is said.
 fn logged(line: &str) -> Option<(&str, &str, &str)> {

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Reason;
-use crate::draft::Style;
+use crate::parts::Reason;
+use crate::parts::Style;
 
 static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:(?:(?P<file>.+?)[:(](?P<line>\d+)\)?|unknown file): (?:Failure|error)|(?P<file2>\S+\.(?:c|cc|cpp|cxx|h|hh|hpp)):(?P<line2>\d+)|unknown file)$")

@@ -2,7 +2,8 @@
 
 use super::super::format::python_place;
 use super::exception::exception;
-use super::{Reason, indentation, is_of_word, numbered};
+use crate::parts::Reason;
+use crate::words::{indentation, is_of_word, numbered};
 
 /// Takes `tests/test_app.py:12: AssertionError` apart: the file, the line, and what was raised there.
 fn placed(line: &str) -> Option<(&str, &str, &str)> {

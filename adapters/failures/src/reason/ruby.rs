@@ -1,6 +1,8 @@
 //! What RSpec says of an example.
 
-use super::{Reason, begins, exception, is_frame};
+use super::exception::exception;
+use crate::parts::Reason;
+use crate::words::{begins, is_frame};
 
 /// Reads `Failure/Error: <source>` and what follows it.
 pub(super) fn example(block: &[&str]) -> Option<Reason> {

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::{Reason, is_number, numbered};
+use crate::parts::Reason;
+use crate::words::{is_number, numbered};
 
 /// Where a panic was, and what it said, which newer versions say below.
 struct Head<'a> {

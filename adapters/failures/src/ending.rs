@@ -1,0 +1,15 @@
+//! How a test ended that an output names.
+
+/// How a test ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Ending {
+    /// It was skipped, or failed as it was expected to.
+    Excused,
+    /// It was run; how it ended cannot be read, for what it printed stands there.
+    Ran,
+    Passed,
+    Failed,
+}
+
+/// What takes in how a test ended: its tool, its name, and that.
+pub(super) type Tell<'t> = dyn FnMut(&str, &str, Ending) + 't;

@@ -1,0 +1,30 @@
+//! What is told apart in the text of a failure.
+
+/// How the text that tells one kind of failure from another is masked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Style {
+    /// Only what varies by itself: the message of a compiler names things, and its numbers mean something.
+    Diagnostic,
+    /// Literal values too: an assertion is the same whatever it got.
+    #[default]
+    Values,
+    /// As of a diagnostic, of lines without an order: all that a tool printed which is not known.
+    Lines,
+}
+
+/// What a block says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Reason {
+    /// The kind: an exception, `panic`, `assert`; empty when the block does not say.
+    pub(super) kind: String,
+    /// What tells this failure from another of the same test.
+    pub(super) about: String,
+    /// Everything that it says, the values included.
+    pub(super) values: String,
+    /// The file.
+    pub(super) file: Option<String>,
+    /// The line.
+    pub(super) line: Option<u32>,
+    /// How `about` is masked.
+    pub(super) style: Style,
+}
