@@ -8,10 +8,10 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use unstuck_core::client::Client;
 use unstuck_core::id::{Digest, Timestamp};
 use unstuck_files::regular;
 use unstuck_store::state_dir::Project;
+use unstuck_workers::Description;
 
 /// An acknowledgement.
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ struct Consent {
 }
 
 /// Says whether it is acknowledged in a project what a client may do. What cannot be read is not.
-pub fn is_given(project: &Project, client: &Client) -> bool {
+pub fn is_given(project: &Project, client: &Description) -> bool {
     let text = regular::read(&file(project)).unwrap_or_default();
     let mut consents = text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
     let description = digest(client);
@@ -33,7 +33,7 @@ pub fn is_given(project: &Project, client: &Client) -> bool {
 }
 
 /// Acknowledges it, for all later runs in the project.
-pub fn give(project: &Project, client: &Client, at: Timestamp) -> io::Result<()> {
+pub fn give(project: &Project, client: &Description, at: Timestamp) -> io::Result<()> {
     if is_given(project, client) {
         return Ok(());
     }
@@ -46,7 +46,7 @@ pub fn give(project: &Project, client: &Client, at: Timestamp) -> io::Result<()>
         .write_all(line.as_bytes())
 }
 
-fn digest(client: &Client) -> Digest {
+fn digest(client: &Description) -> Digest {
     Digest::of(&serde_json::to_vec(client).expect("a description is plain data"))
 }
 
@@ -59,9 +59,9 @@ mod tests {
 
     use super::*;
 
-    fn client(name: &str) -> Client {
+    fn client(name: &str) -> Description {
         let found = unstuck_workers::all().find(|client| client.name == name);
-        Client::clone(&found.expect("a client of ours"))
+        Description::clone(&found.expect("a client of ours"))
     }
 
     #[test]
@@ -69,7 +69,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [here, there] = ["here", "there"].map(|name| Project::at(folder.path().join(name)));
         let claude = client("claude");
-        let other_program = Client { program: "./claude".to_owned(), ..claude.clone() };
+        let other_program = Description { program: "./claude".to_owned(), ..claude.clone() };
         assert!(!is_given(&here, &claude));
         give(&here, &claude, Timestamp(1)).unwrap();
         for (project, client, given) in [

@@ -5,12 +5,12 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use unstuck_core::client::Client;
-use unstuck_core::client::launch::{self, ARGUMENT_BYTES_MAX, Access, PromptBy};
 use unstuck_core::event::Purpose;
 use unstuck_core::workflow::{Budget, Capability, Work, Worker, Workflow};
 use unstuck_store::state_dir::Project;
 use unstuck_workers::Clients;
+use unstuck_workers::Description;
+use unstuck_workers::launch::{self, ARGUMENT_BYTES_MAX, Access, PromptBy};
 
 use crate::error::{Error, Result};
 use crate::origin::{Origins, is_built_in};
@@ -34,7 +34,7 @@ pub fn named(with: &str, instructions: &str, known: &Clients) -> Result<Worker> 
 }
 
 /// Returns the first client that is installed, of those that are taken without being named.
-pub fn first_installed(known: &Clients) -> Option<&Arc<Client>> {
+pub fn first_installed(known: &Clients) -> Option<&Arc<Description>> {
     TAKEN.iter().filter_map(|name| known.get(*name)).find(|client| installed(&client.program).is_some())
 }
 
@@ -49,6 +49,12 @@ pub fn another(than: &Workflow) -> Option<&'static str> {
         unstuck_workers::all().any(|client| client.name == name && installed(&client.program).is_some())
     };
     TAKEN.into_iter().find(|name| !has_worked(name) && is_here(name))
+}
+
+/// Returns the description of the client of a worker. One that cannot be read was written by another version: the runner
+/// says so instead of starting it.
+pub fn described(worker: &Worker) -> Option<Description> {
+    Description::of(worker.client.as_deref()?).ok() // told by the runner
 }
 
 /// Finds a program as the system does.
@@ -68,7 +74,7 @@ pub fn installed(program: &str) -> Option<PathBuf> {
 pub fn too_long(workflow: &Workflow) -> Vec<String> {
     let all = workflow.everybody().into_iter();
     all.filter_map(|(step, worker)| {
-        let launch = &worker.client.as_deref()?.launch;
+        let launch = described(worker)?.launch;
         let bytes = worker.instructions.len();
         let is_too_long = launch.prompt == PromptBy::Argument && bytes > ARGUMENT_BYTES_MAX;
         is_too_long.then(|| format!("step {}: {}", step.id, launch::Error::PromptTooLong(bytes)))
@@ -84,7 +90,7 @@ pub fn missing(workflow: &Workflow) -> Vec<String> {
             let kind = worker.kind.as_str();
             return Some(format!("step {}: a {kind} worker without a client cannot be started", step.id));
         }
-        let client = worker.client.as_deref().filter(|_| worker.wrap.is_none())?;
+        let client = described(worker).filter(|_| worker.wrap.is_none())?;
         let gone = installed(&client.program).is_none();
         gone.then(|| {
             format!(
@@ -102,7 +108,7 @@ pub fn can_be_held(workflow: &Workflow, prices: Option<&Path>) -> Result<()> {
         format!("the run cannot be held to its bound: {words}: {}", who.join(", "))
     };
     let untold = among_paid(workflow, |worker, budget| {
-        let tokens = worker.client.as_deref().is_some_and(Client::tells_tokens);
+        let tokens = worker.client.as_deref().is_some_and(|client| client.tells_tokens);
         let money = tells_cost(worker) || tokens && workflow.prices.is_some();
         let told = (budget.micro_usd.is_none() || money) && (budget.tokens.is_none() || tokens);
         (!told).then(|| name(worker))
@@ -126,7 +132,7 @@ pub fn can_be_held(workflow: &Workflow, prices: Option<&Path>) -> Result<()> {
 }
 
 fn tells_cost(worker: &Worker) -> bool {
-    worker.client.as_deref().is_some_and(Client::tells_cost)
+    worker.client.as_deref().is_some_and(|client| client.tells_cost)
 }
 
 /// Asks something of all who are paid, with the bounds that hold for them, and returns what there is to say, with the
@@ -156,12 +162,12 @@ pub fn name(worker: &Worker) -> String {
 
 /// Says what the clients of a workflow may do, in the order of their names. Two may have the same name, in a workflow and in
 /// one that it calls.
-pub fn permissions(workflow: &Workflow) -> Vec<(&Client, String)> {
-    let everybody = workflow.everybody().into_iter().filter_map(|(_, worker)| {
-        let client = worker.client.as_deref()?;
-        Some((client, &worker.capabilities))
-    });
-    let mut most: Vec<(&Client, (Access, bool), String)> = Vec::new();
+pub fn permissions(workflow: &Workflow) -> Vec<(Description, String)> {
+    let everybody = workflow
+        .everybody()
+        .into_iter()
+        .filter_map(|(_, worker)| Some((described(worker)?, &worker.capabilities)));
+    let mut most: Vec<(Description, (Access, bool), String)> = Vec::new();
     for (client, capabilities) in everybody {
         // What it may do at one place it may be asked for at all of them.
         let may = (Access::of(capabilities), capabilities.contains(&Capability::RunTests));
@@ -170,21 +176,22 @@ pub fn permissions(workflow: &Workflow) -> Vec<(&Client, String)> {
             if let Some(at) = known {
                 most.remove(at);
             }
-            most.push((client, may, self::may(client, capabilities)));
+            let words = self::may(&client, capabilities);
+            most.push((client, may, words));
         }
     }
-    most.sort_by_key(|(client, ..)| &client.name);
+    most.sort_by(|(a, ..), (b, ..)| a.name.cmp(&b.name));
     most.into_iter().map(|(client, _, words)| (client, words)).collect()
 }
 
 /// Says whether nothing that is known keeps a client from running any command. What somebody else writes about a client
 /// is not known.
-fn is_free(client: &Client, access: Access) -> bool {
+fn is_free(client: &Description, access: Access) -> bool {
     access == Access::All || client.launch.grant(access).any_command || !is_built_in(client)
 }
 
 /// Says what a client may do; one whose description says nothing of it may do anything.
-fn may(client: &Client, capabilities: &[Capability]) -> String {
+fn may(client: &Description, capabilities: &[Capability]) -> String {
     let words = client.launch.words(capabilities);
     if words.is_empty() && !is_built_in(client) {
         return "can do anything that you can: its description does not say what it may do".to_owned();
@@ -207,19 +214,18 @@ pub fn acknowledged(
     let everybody = workflow.everybody().into_iter();
     let bare = everybody.filter_map(|(_, worker)| {
         let is_contained = worker.wrap.as_deref().is_some_and(containment::contains);
-        worker.client.as_deref().filter(|_| !is_contained).map(|it| (it, &worker.capabilities))
+        described(worker).filter(|_| !is_contained).map(|it| (it, &worker.capabilities))
     });
     let origins = Origins::of(workspace);
-    let mut asked: Vec<&Client> = Vec::new();
+    let mut asked: Vec<Description> = Vec::new();
     for (client, capabilities) in bare {
-        let (words, access) = (may(client, capabilities), Access::of(capabilities));
+        let (words, access) = (may(&client, capabilities), Access::of(capabilities));
         let is_known =
-            asked.contains(&client) || project.is_some_and(|project| consent::is_given(project, client));
-        if words.is_empty() || is_known || !is_free(client, access) {
+            asked.contains(&client) || project.is_some_and(|project| consent::is_given(project, &client));
+        if words.is_empty() || is_known || !is_free(&client, access) {
             continue;
         }
-        asked.push(client);
-        let (name, who) = (&client.name, origins.name(client, file.map(|file| (workflow, file))));
+        let (name, who) = (&client.name, origins.name(&client, file.map(|file| (workflow, file))));
         if !io::stdin().is_terminal() {
             return Err(Error::usage(format!("{who} {words}; nobody has said yet that this is all right here"))
                 .hint(format!(
@@ -228,8 +234,9 @@ pub fn acknowledged(
         }
         ask(name, &format!("{who} {words}"))?;
         if let Some(project) = project {
-            consent::give(project, client, text::now()).map_err(|error| Error::store(&error))?;
+            consent::give(project, &client, text::now()).map_err(|error| Error::store(&error))?;
         }
+        asked.push(client);
     }
     Ok(())
 }

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use unstuck_core::client::Client;
 use unstuck_core::workflow::{Work, Workflow};
 use unstuck_store::state_dir::Project;
 use unstuck_workers::Described;
+use unstuck_workers::Description;
 
 use crate::{consent, project, text};
 
@@ -34,7 +34,7 @@ impl<'a> Origins<'a> {
     }
 
     /// Returns who describes a client; `workflow` is one that it may work in, and the name of its file.
-    pub fn find(&self, client: &Client, workflow: Option<(&Workflow, &str)>) -> Origin {
+    pub fn find(&self, client: &Description, workflow: Option<(&Workflow, &str)>) -> Origin {
         if is_built_in(client) {
             return Origin::BuiltIn;
         }
@@ -56,7 +56,7 @@ impl<'a> Origins<'a> {
 
     /// Returns a client as it is named for people: by its name alone where it is built in, or else with the program that
     /// is run and the file that says so.
-    pub fn name(&self, client: &Client, workflow: Option<(&Workflow, &str)>) -> String {
+    pub fn name(&self, client: &Description, workflow: Option<(&Workflow, &str)>) -> String {
         let file = self.file(&self.find(client, workflow));
         let of = file.map(|file| format!(" ({}, as {file} describes it)", client.program));
         client.name.clone() + &of.unwrap_or_default()
@@ -64,7 +64,12 @@ impl<'a> Origins<'a> {
 
     /// Says why a program may not be started just to look at it: nobody but a repository names it. `path` is where it was
     /// found.
-    pub fn unasked(&self, client: &Client, path: &Path, project: Option<&Project>) -> Option<&'static str> {
+    pub fn unasked(
+        &self,
+        client: &Description,
+        path: &Path,
+        project: Option<&Project>,
+    ) -> Option<&'static str> {
         if project.is_some_and(|project| consent::is_given(project, client)) {
             return None;
         }
@@ -84,19 +89,19 @@ impl<'a> Origins<'a> {
 }
 
 /// Says whether a client is described by us, and not by a file that may have come with a project.
-pub fn is_built_in(client: &Client) -> bool {
+pub fn is_built_in(client: &Description) -> bool {
     unstuck_workers::all().any(|built_in| *built_in == *client)
 }
 
 /// Returns the file of a workflow, or of one that it calls, in which a client works.
-fn file_of<'a>(client: &Client, workflow: &'a Workflow, file: &'a str) -> &'a str {
+fn file_of<'a>(client: &Description, workflow: &'a Workflow, file: &'a str) -> &'a str {
     let calls = workflow.steps.iter().filter_map(|step| match &step.work {
         Work::Subworkflow(child) => Some(child),
         Work::Worker(_) => None,
     });
-    let works = |it: &Workflow| {
-        it.everybody().into_iter().any(|(_, worker)| worker.client.as_deref() == Some(client))
-    };
+    let held = client.client();
+    let works =
+        |it: &Workflow| it.everybody().into_iter().any(|(_, worker)| worker.client.as_deref() == Some(&held));
     let called = calls.into_iter().find(|child| works(&child.workflow));
     called.map_or(file, |child| file_of(client, &child.workflow, &child.path))
 }
@@ -107,7 +112,7 @@ mod tests {
 
     const LIKE_CLAUDE: &str = "workers:\n  claude: {like: claude, program: ";
 
-    fn client(text: &str) -> Client {
+    fn client(text: &str) -> Description {
         unstuck_workers::read("workers.yaml", text).unwrap().pop_first().unwrap().1
     }
 
@@ -121,11 +126,11 @@ mod tests {
             client: client(&format!("{LIKE_CLAUDE}{program}}}")).into(),
         };
         let (client, described) = match origin {
-            "built in" => (Client::clone(&unstuck_workers::find("claude").unwrap()), Vec::new()),
-            "user" => (Client::clone(&described(false).client), vec![described(false)]),
-            "project" => (Client::clone(&described(true).client), vec![described(true)]),
+            "built in" => (Description::clone(&unstuck_workers::find("claude").unwrap()), Vec::new()),
+            "user" => (Description::clone(&described(false).client), vec![described(false)]),
+            "project" => (Description::clone(&described(true).client), vec![described(true)]),
             // Its file has changed since.
-            _ => (Client::clone(&described(true).client), Vec::new()),
+            _ => (Description::clone(&described(true).client), Vec::new()),
         };
         let origins = Origins { workspace: &workspace, described };
         let found = found.replace("W", workspace.to_str().unwrap());

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use unstuck_core::client::Client;
 use unstuck_core::completion::{self, Condition};
 use unstuck_core::workflow::{Work, WorkerKind, Workflow};
 use unstuck_document::Complaint;
 use unstuck_evidence::validators;
 use unstuck_process::redact::Redactor;
+use unstuck_workers::Description;
 use unstuck_workflow::test_command;
 use unstuck_workflow::workflow_file;
 use unstuck_workspace::own_paths;
@@ -82,7 +82,7 @@ fn holds_no_secret(workflow: &Workflow, redactor: &Redactor, files: &Files<'_>) 
         let script = (worker.kind == WorkerKind::Custom).then_some(&worker.instructions);
         let words = script.into_iter().chain(&worker.command).chain(&worker.wrap).chain(&worker.default_args);
         let words = words.chain([&worker.workspace]).cloned();
-        (step, words.chain(worker.client.iter().flat_map(|it| said_by(it))).collect::<Vec<String>>())
+        (step, words.chain(crew::described(worker).iter().flat_map(said_by)).collect::<Vec<String>>())
     });
     let of_validators = workflow.steps.iter().map(|step| {
         let conditions = step.completion.iter().flat_map(|it| &it.conditions);
@@ -111,7 +111,7 @@ fn holds_no_secret(workflow: &Workflow, redactor: &Redactor, files: &Files<'_>) 
 }
 
 /// Returns all that the description of a client adds to its command line and to its environment.
-fn said_by(client: &Client) -> Vec<String> {
+fn said_by(client: &Description) -> Vec<String> {
     fn texts(value: &serde_json::Value) -> Vec<String> {
         match value {
             serde_json::Value::String(text) => vec![text.clone()],

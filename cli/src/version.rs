@@ -9,11 +9,11 @@ use std::thread;
 use std::time::Duration;
 
 use serde::Serialize;
-use unstuck_core::client::Client;
 use unstuck_core::workflow::Workflow;
 use unstuck_process::inherited;
+use unstuck_workers::Description;
 
-use crate::crew::installed;
+use crate::crew::{described, installed};
 use crate::{system, text};
 
 /// So much of what a program tells is read.
@@ -38,7 +38,7 @@ pub enum Version {
 
 impl Version {
     /// Asks a program for its version, which may not take long. What it leaves behind is ended with it.
-    pub fn ask(path: &Path, client: &Client, time: Duration) -> Self {
+    pub fn ask(path: &Path, client: &Description, time: Duration) -> Self {
         let mut command = Command::new(path);
         inherited::restrict(&mut command);
         let quiet = client.launch.env.iter().filter(|(_, value)| !value.contains("${"));
@@ -89,21 +89,21 @@ impl Version {
 /// One that is wrapped may be another one inside; a program that somebody else describes may take any word for work.
 pub fn numbers(workflow: &Workflow) -> BTreeMap<String, String> {
     let everybody = workflow.everybody().into_iter().filter(|(_, worker)| worker.wrap.is_none());
-    let is_ours = |client: &&Client| {
+    let is_ours = |client: &Description| {
         unstuck_workers::find(&client.name).is_some_and(|built_in| built_in.program == client.program)
     };
-    let clients: BTreeMap<&str, &Client> = everybody
-        .filter_map(|(_, worker)| worker.client.as_deref())
+    let clients: BTreeMap<String, Description> = everybody
+        .filter_map(|(_, worker)| described(worker))
         .filter(is_ours)
-        .map(|it| (it.name.as_str(), it))
+        .map(|it| (it.name.clone(), it))
         .collect();
-    let ask = |client: &Client| {
+    let ask = |client: &Description| {
         let path = installed(&client.program)?;
         Version::ask(&path, client, TIME_AT_START).number().map(str::to_owned)
     };
     thread::scope(|scope| {
         let asked: Vec<_> =
-            clients.into_iter().map(|(name, client)| (name, scope.spawn(move || ask(client)))).collect();
+            clients.iter().map(|(name, client)| (name, scope.spawn(move || ask(client)))).collect();
         let told = asked.into_iter().filter_map(|(name, asked)| Some((name.to_owned(), asked.join().ok()??)));
         told.collect()
     })

@@ -15,8 +15,8 @@
 //! - Effects: [`effect`].
 //! - `testing` (a feature): strategies and a scripted world, to test a policy.
 //!
-//! Not here: reading the output of tools (`unstuck-failures`), of clients and of validators (`unstuck-workflow`), storage
-//! (`unstuck-store`), and the loop that performs effects (`unstuck-runner`).
+//! Not here: reading the output of tools (`unstuck-failures`), of clients (`unstuck-workers`) and of validators
+//! (`unstuck-evidence`), storage (`unstuck-store`), and the loop that performs effects (`unstuck-runner`).
 
 pub mod completion;
 pub mod duration;

@@ -8,8 +8,6 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
-use unstuck_core::client::Client;
-use unstuck_core::client::launch::{self, Plan, Request, Wish};
 use unstuck_core::clip;
 use unstuck_core::completion::Form;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, WorkerProgressed};
@@ -20,6 +18,8 @@ use unstuck_core::workflow::{Worker, WorkerKind};
 use unstuck_core::{Due, Observation};
 use unstuck_process::{Audience, Enough, Pipe};
 use unstuck_workers::Decoder;
+use unstuck_workers::Description;
+use unstuck_workers::launch::{self, Plan, Request, Wish};
 use unstuck_workers::reset_time;
 use unstuck_workflow::schema::strict;
 
@@ -39,7 +39,7 @@ const MONEY_SHARE: u32 = 500;
 
 /// A call that is about to be made.
 pub(crate) struct Planned {
-    pub(crate) client: Arc<Client>,
+    pub(crate) client: Arc<Description>,
     pub(crate) call: Call,
     pub(crate) plan: Plan,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Planned {
 /// Plans the call of a client, or says why there can be none. Its files are written into `folder`.
 pub(crate) fn plan(
     worker: &Worker,
-    client: &Client,
+    client: &Description,
     asked: &Asked<'_>,
     folder: &Path,
 ) -> io::Result<Result<Planned, launch::Error>> {
@@ -150,7 +150,7 @@ pub(crate) struct Listener<'a> {
 
 impl<'a> Listener<'a> {
     pub(crate) fn new(
-        client: Arc<Client>,
+        client: Arc<Description>,
         (model, wrap): (Option<String>, Option<String>),
         due: Due,
         watcher: &'a dyn Watcher,

@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use unstuck_core::client::Client;
-use unstuck_core::client::launch::Wish;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose};
 use unstuck_core::evidence::TestName;
 use unstuck_core::evidence::ValidatorResult;
@@ -27,6 +25,8 @@ use unstuck_files::own_folder::OwnFolder;
 use unstuck_process as process;
 use unstuck_process::shell::wrapped;
 use unstuck_process::{Patience, Spec, StopSignal};
+use unstuck_workers::Description;
+use unstuck_workers::launch::Wish;
 use unstuck_workspace::artifacts::{self, IsStopped, Overlap};
 use unstuck_workspace::environment::{self, BranchFacts, Facts};
 
@@ -56,7 +56,7 @@ pub(crate) enum Job {
 pub(crate) struct Process {
     spec: Spec,
     kind: WorkerKind,
-    client: Option<Arc<Client>>,
+    client: Option<Arc<Description>>,
     /// The model that the client is asked for.
     model: Option<String>,
     /// The command line that it is run by.
@@ -184,7 +184,14 @@ fn process_of(
             None,
         ));
     };
-    let Planned { client, call, plan } = match call::plan(worker, client, asked, &folder)? {
+    let client = match Description::of(client) {
+        Ok(client) => client,
+        Err(why) => {
+            let unread = format!("the description of {} cannot be read: {why}", client.title);
+            return Ok((Job::Unfit(unread), None));
+        }
+    };
+    let Planned { client, call, plan } = match call::plan(worker, &client, asked, &folder)? {
         Ok(planned) => planned,
         Err(why) => return Ok((Job::Unfit(why.to_string()), None)),
     };

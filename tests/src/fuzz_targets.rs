@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use unstuck_core::Event;
-use unstuck_core::client::Client;
 use unstuck_core::completion::Form;
 use unstuck_core::completion::SuccessWhen;
 use unstuck_core::event::Exit;
@@ -24,6 +23,7 @@ use unstuck_failures::{Output, Report};
 use unstuck_store::mirror::{self, MirrorReader};
 use unstuck_store::wire::{self, EventType, SchemaVersion};
 use unstuck_workers::Decoder;
+use unstuck_workers::Description;
 use unstuck_workflow::answer::Sources;
 use unstuck_workflow::import::{self, Kind, Source, Wishes};
 use unstuck_workflow::prompt_template::{Names, Params, Parsed, Variables};
@@ -136,7 +136,7 @@ pub fn client(data: &[u8]) {
     match unstuck_workers::read("workers.yaml", &description) {
         Ok(clients) => clients.into_values().for_each(|client| {
             let json = serde_json::to_string(&client).expect("a description can be recorded");
-            assert_eq!(serde_json::from_str::<Client>(&json).ok(), Some(client.clone()));
+            assert_eq!(serde_json::from_str::<Description>(&json).ok(), Some(client.clone()));
             check_output(&Arc::new(client), output);
         }),
         Err(complaints) => {
@@ -146,7 +146,7 @@ pub fn client(data: &[u8]) {
     }
 }
 
-fn check_output(client: &Arc<Client>, output: &[u8]) {
+fn check_output(client: &Arc<Description>, output: &[u8]) {
     let read = |size: usize| {
         let mut decoder = Decoder::new(Arc::clone(client));
         output.chunks(size).for_each(|piece| decoder.push(piece));

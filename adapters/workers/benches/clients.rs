@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use unstuck_core::client::Client;
 use unstuck_core::event::Exit;
 use unstuck_workers::Decoder;
+use unstuck_workers::Description;
 
 /// Each figure is the best of so many rounds.
 const ROUNDS: usize = 3;
@@ -42,7 +42,7 @@ fn samples(client: &str) -> Vec<u8> {
     own.flat_map(|file| fs::read(file.path()).expect("a file")).collect()
 }
 
-fn read(client: &Arc<Client>, output: &[u8]) {
+fn read(client: &Arc<Description>, output: &[u8]) {
     let mut decoder = Decoder::new(Arc::clone(client));
     for piece in output.chunks(PIECE) {
         decoder.push(piece);

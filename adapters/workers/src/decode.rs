@@ -5,10 +5,12 @@ use std::sync::{Arc, LazyLock};
 use regex::Regex;
 use serde_json::Value;
 
+use crate::description::Description;
+use crate::description::{Meaning, Stream};
 use crate::fold::{ANSWER_BYTES_MAX, End, Fold, count, describe};
 use crate::lines::{Line, Lines};
+use crate::rule::{Problem, Told};
 use crate::trouble::{by_output, trouble_of};
-use unstuck_core::client::{Client, Meaning, Problem, Stream, Told};
 use unstuck_core::clip::head;
 use unstuck_core::event::Exit;
 use unstuck_core::id::Millis;
@@ -22,7 +24,7 @@ use unstuck_core::weather::{self, ExitKind, class_of};
 /// **Where the pieces are cut makes no difference.** Memory is bounded, whatever is printed, and time is linear.
 #[derive(Clone, Debug)]
 pub struct Decoder {
-    client: Arc<Client>,
+    client: Arc<Description>,
     lines: Lines,
     fold: Fold,
     /// A line was what this client prints: no text of its output is the answer.
@@ -64,7 +66,7 @@ pub enum Seen<'a> {
 
 impl Decoder {
     /// Begins to read.
-    pub fn new(client: Arc<Client>) -> Self {
+    pub fn new(client: Arc<Description>) -> Self {
         Self {
             client,
             lines: Lines::default(),
@@ -358,7 +360,7 @@ impl Strange {
 
 /// How a call ended, judged by what was printed and by how the process ended.
 struct Verdict<'a> {
-    client: &'a Client,
+    client: &'a Description,
     exit: &'a Exit,
     stderr: &'a str,
     /// What is odd about the output, where it has no end that is known.

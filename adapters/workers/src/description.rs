@@ -1,91 +1,105 @@
-//! Descriptions of clients: those that are built in, and those of a user, all in the same format.
+//! The description of a client: how it is started, how its output is read, and what its errors mean.
 //!
-//! What a description means is told in `docs/workers.md`; [`unstuck_core::client`] follows it. A file holds a map
-//! `workers` from names to descriptions, as YAML or as TOML.
+//! A new program needs a description and no code.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
 
-use unstuck_core::client::Client;
+use serde::{Deserialize, Serialize};
+use unstuck_core::client::{Client, StopSignal};
+use unstuck_core::reading::Trouble;
 
-use unstuck_document::complaint::Complaint;
-use unstuck_document::complaint::{KeyPath, Report};
-use unstuck_document::node::{self, Node};
-use unstuck_document::shape::check_map;
-use unstuck_document::toml;
-use unstuck_document::view::View;
+use crate::launch::Launch;
+use crate::rule::{Pattern, Rule};
 
-use crate::keys;
-use crate::read::client;
-
-/// The built-in descriptions, by the names of their clients.
-const BUILT_IN: &[(&str, &str)] = &[
-    ("claude", include_str!("built_in/claude.yaml")),
-    ("codex", include_str!("built_in/codex.yaml")),
-    ("opencode", include_str!("built_in/opencode.yaml")),
-    ("gemini", include_str!("built_in/gemini.yaml")),
-    ("qwen", include_str!("built_in/qwen.yaml")),
-    ("pi", include_str!("built_in/pi.yaml")),
-    ("aider", include_str!("built_in/aider.yaml")),
-    ("goose", include_str!("built_in/goose.yaml")),
-];
-
-/// Returns the built-in description with this name.
-pub fn find(name: &str) -> Option<Arc<Client>> {
-    all().find(|client| client.name == name)
+/// The description of a client.
+///
+/// It is recorded with the run that uses it, so that its output is read in the same way again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Description {
+    /// What it is called in a workflow: `claude`.
+    pub name: String,
+    /// What it is called for people: `Claude Code`.
+    pub title: String,
+    /// The program that is started.
+    pub program: String,
+    /// How it is started.
+    pub launch: Launch,
+    /// The signals that end it, the first one first; what is left afterwards is killed.
+    #[serde(default)]
+    pub stop: Vec<StopSignal>,
+    /// What a person does when its login is not good.
+    #[serde(default)]
+    pub login: String,
+    /// What a person does when there is no money left.
+    #[serde(default)]
+    pub credit: String,
+    /// What its output is made of.
+    pub stream: Stream,
+    /// An answer that is one JSON object is its structured output: it has no other place for it.
+    #[serde(default)]
+    pub structured_text: bool,
+    /// Beginnings of lines that say nothing but that it is alive; they are not read any further.
+    #[serde(default)]
+    pub ignore: Vec<String>,
+    /// How a line is read. All rules that match are followed, in their order.
+    #[serde(default)]
+    pub rules: Vec<Rule>,
+    /// What its exit codes mean, where it does not say how it ended.
+    #[serde(default)]
+    pub exits: BTreeMap<i32, Trouble>,
+    /// What a line on standard error means, where it does not say how it ended.
+    #[serde(default)]
+    pub stderr: Vec<Meaning>,
+    /// What its errors mean, before what such words usually mean.
+    #[serde(default)]
+    pub troubles: Vec<Meaning>,
 }
 
-/// Returns all built-in descriptions, the best known first.
-pub fn all() -> impl Iterator<Item = Arc<Client>> {
-    static ALL: LazyLock<Vec<Arc<Client>>> = LazyLock::new(|| {
-        let files = BUILT_IN.iter().flat_map(|(name, text)| {
-            read(name, text).expect("a test reads every built-in description").into_values()
-        });
-        files.map(Arc::new).collect()
-    });
-    ALL.iter().cloned()
-}
-
-/// Reads a file of descriptions: TOML where its name says so, and else YAML.
-///
-/// # Errors
-///
-/// All that is wrong with it, in the order of its lines.
-pub fn read(file: &str, text: &str) -> Result<BTreeMap<String, Client>, Vec<Complaint>> {
-    let mut report = Report::default();
-    let mut found = BTreeMap::new();
-    let parse = if file.ends_with(".toml") { toml::parse } else { node::parse };
-    let added = report.add_file(file.to_owned(), text.as_bytes());
-    if let Some(root) = added.and_then(|(source, text)| parse(source, &text, &mut report)) {
-        check_map(&keys::FILE, &root, root.place, &KeyPath::default(), &mut report);
-        let workers = View::new(&root, root.place, KeyPath::default()).map("workers");
-        found = workers.map(|workers| clients(&workers, &mut report)).unwrap_or_default();
-    } else if report.count() == 0 {
-        report.unreadable(file.to_owned(), "holds nothing".to_owned());
+impl Description {
+    /// Reads the description that a workflow holds.
+    ///
+    /// # Errors
+    ///
+    /// It was written by another version, in a form that this one does not know.
+    pub fn of(client: &Client) -> serde_json::Result<Self> {
+        serde_json::from_str(client.description())
     }
-    let (errors, _) = report.finish(false);
-    if errors.is_empty() { Ok(found) } else { Err(errors) }
+
+    /// Returns it as a workflow holds it.
+    pub fn client(&self) -> Client {
+        let text = serde_json::to_string(self).expect("a description is plain data");
+        Client::parse(&text).expect("a description has a name and a title")
+    }
+
+    /// Returns whether it says where the cost of a call is.
+    pub fn tells_cost(&self) -> bool {
+        self.rules.iter().any(|rule| rule.says.cost.is_some())
+    }
+
+    /// Returns whether it says where the tokens of a call are.
+    pub fn tells_tokens(&self) -> bool {
+        self.rules.iter().any(|rule| rule.says.usage.is_some())
+    }
 }
 
-/// Reads a map from names to descriptions, whose keys and types have been checked.
-pub fn clients(workers: &View<'_>, report: &mut Report) -> BTreeMap<String, Client> {
-    let entries = workers.node.entries().iter();
-    let read = entries.filter_map(|entry| {
-        let view = View::new(&entry.value, entry.place, workers.path.key(&entry.key));
-        Some((entry.key.clone(), client(&entry.key, &view, report)?))
-    });
-    read.collect()
+/// What an output is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// One JSON object a line.
+    Jsonl,
+    /// Text. What no rule takes is the answer.
+    Text,
 }
 
-/// Returns the map of a built-in description, for those that are like it.
-pub(crate) fn built_in(name: &str, report: &mut Report) -> Option<Node> {
-    let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
-    let source = report.add_source(format!("(built in) {name}"), (*text).to_owned());
-    let root = node::parse(source, text, report)?;
-    Some(root.entry("workers")?.value.entry(name)?.value.clone())
-}
-
-/// Returns the names of the built-in descriptions.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    BUILT_IN.iter().map(|(name, _)| *name)
+/// What a text means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meaning {
+    /// A text in which this is found,
+    pub re: Pattern,
+    /// means this.
+    pub trouble: Trouble,
+    /// What a person can do about it; empty where the text says that itself. It is told behind the text.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub help: String,
 }

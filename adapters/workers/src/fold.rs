@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::description::Description;
+use crate::description::Meaning;
+use crate::rule::{Counted, Problem, Told};
 use crate::trouble::{is_hopeless, status_of, trouble_of};
-use unstuck_core::client::rule::{Counted, Problem, Told};
-use unstuck_core::client::{Client, Meaning};
 use unstuck_core::clip::{head, tail};
 use unstuck_core::id::Millis;
 use unstuck_core::money::Tokens;
@@ -61,7 +62,7 @@ pub(super) struct Fold {
 
 impl Fold {
     /// Takes what was told.
-    pub fn take(&mut self, told: Told, client: &Client) {
+    pub fn take(&mut self, told: Told, client: &Description) {
         match told {
             Told::Begin => self.take_back_end(),
             Told::Session(id) => self.session = Some(clipped(&id)),

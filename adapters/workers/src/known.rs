@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use unstuck_core::client::Client;
+use crate::description::Description;
 use unstuck_core::workflow::{Capability, Worker, WorkerKind};
 use unstuck_document::complaint::{Complaint, quoted};
 use unstuck_document::file::reason;
 use unstuck_document::{Rejected, file, nearest};
 
-use crate::{description, settings};
+use crate::{descriptions, settings};
 
 /// Clients by name.
-pub type Clients = BTreeMap<String, Arc<Client>>;
+pub type Clients = BTreeMap<String, Arc<Description>>;
 
 /// A client, and the file that describes it.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct Described {
     /// The file belongs to the project, so it may have come with it; or else to the user.
     pub of_project: bool,
     /// The client.
-    pub client: Arc<Client>,
+    pub client: Arc<Description>,
 }
 
 /// Returns the clients that are known in a workspace: the built-in ones, and those of its files.
@@ -33,7 +33,7 @@ pub struct Described {
 /// All that is wrong with the files.
 pub fn known_clients(workspace: &Path) -> Result<Clients, Rejected> {
     let described = described_clients(workspace)?.into_iter().map(|it| it.client);
-    Ok(description::all().chain(described).map(|client| (client.name.clone(), client)).collect())
+    Ok(descriptions::all().chain(described).map(|client| (client.name.clone(), client)).collect())
 }
 
 /// Returns the clients that the files of a workspace and of the user describe. Of one name the last counts.
@@ -58,7 +58,7 @@ pub fn described_clients(workspace: &Path) -> Result<Vec<Described>, Rejected> {
                 continue;
             }
         };
-        match description::read(&file.display().to_string(), &text) {
+        match descriptions::read(&file.display().to_string(), &text) {
             Ok(read) => {
                 for (name, client) in read {
                     let before = own.insert(name.clone(), file.clone());
@@ -81,9 +81,9 @@ pub fn described_clients(workspace: &Path) -> Result<Vec<Described>, Rejected> {
 }
 
 /// Returns a worker that does the same with another client.
-pub fn in_place_of(first: &Worker, client: &Client) -> Worker {
+pub fn in_place_of(first: &Worker, client: &Description) -> Worker {
     let other = Worker::new(WorkerKind::of_client(&client.name), "");
-    first.handed_to(&Worker { client: Some(Box::new(client.clone())), ..other })
+    first.handed_to(&Worker { client: Some(Box::new(client.client())), ..other })
 }
 
 /// Makes a worker of what a person names: clients with commas between, of which the later take over from the earlier,

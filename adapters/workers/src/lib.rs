@@ -2,7 +2,8 @@
 //!
 //! # Map
 //!
-//! - [`description`]: the built-in descriptions of clients, and those of a file, which [`keys`], `read` and `rule` read.
+//! - [`description`]: what is known of a client: how it is started ([`launch`]) and how its output is read ([`rule`]).
+//! - [`descriptions`]: those that are built in, and those of a file, which [`keys`], `read` and `read_rule` read.
 //! - [`known`]: the clients of a workspace, and a worker by its name.
 //! - [`decode`]: follows a description through the output of a call; `lines`, `fold` and `trouble` are its parts.
 //! - [`prices`]: price files. [`reset_time`]: until when a service is limited. [`settings`]: where files of settings are.
@@ -11,18 +12,22 @@
 
 pub mod decode;
 pub mod description;
+pub mod descriptions;
 pub mod keys;
 pub mod known;
+pub mod launch;
 pub mod prices;
 pub mod reset_time;
+pub mod rule;
 pub mod settings;
 
 mod fold;
 mod lines;
 mod read;
-mod rule;
+mod read_rule;
 mod trouble;
 
 pub use decode::{Decoder, Seen};
-pub use description::{all, clients, find, names, read};
+pub use description::Description;
+pub use descriptions::{all, clients, find, names, read};
 pub use known::{Clients, Described, described_clients, known_clients, named};

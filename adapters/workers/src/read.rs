@@ -2,21 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use unstuck_core::client::launch::{self, Grant, Isolated, Launch, PromptBy};
-use unstuck_core::client::rule::Pattern;
-use unstuck_core::client::{Client, Meaning, StopSignal, Stream};
+use crate::description::Description;
+use crate::description::{Meaning, Stream};
+use crate::launch::{self, Grant, Isolated, Launch, PromptBy};
+use crate::rule::Pattern;
+use unstuck_core::client::StopSignal;
 use unstuck_core::reading::Trouble;
 
-use crate::description::{built_in, names};
+use crate::descriptions::{built_in, names};
 use crate::keys::TROUBLES;
-use crate::rule::rules;
+use crate::read_rule::rules;
 use unstuck_document::complaint::{KeyPath, Place, Report, quoted};
 use unstuck_document::node::{Entry, Kind, Node};
 use unstuck_document::shape::nearest;
 use unstuck_document::view::View;
 
 /// Reads one description, whose keys and types have been checked. `None` if it says too little; that was complained about.
-pub(crate) fn client(name: &str, own: &View<'_>, report: &mut Report) -> Option<Client> {
+pub(crate) fn client(name: &str, own: &View<'_>, report: &mut Report) -> Option<Description> {
     let before = report.count();
     let node = completed(own, report)?;
     let view = &View::new(&node, own.place, own.path.clone());
@@ -45,7 +47,7 @@ pub(crate) fn client(name: &str, own: &View<'_>, report: &mut Report) -> Option<
         );
     }
     let program = view.owned("program").unwrap_or_default();
-    let client = Client {
+    let client = Description {
         name: name.to_owned(),
         title: view.owned("title").unwrap_or_else(|| name.to_owned()),
         launch: view.map("launch").map(|it| read_launch(&it, report)).unwrap_or_default(),

@@ -1,231 +1,688 @@
-//! The rules of a description: conditions and what is learnt.
+//! The language in which a description says how a line of output is read.
+//!
+//! A rule has conditions on the values of a line, and says what there is to be learnt from it. A value is named by a
+//! [`Pointer`] (`/message/content/0/text`; `line` is the line itself), and found by a [`Pick`]: the first of several
+//! [sources](Source) that is there. The language has no loops and no memory, so that reading is linear and no
+//! description can hang.
 
+use regex::{Regex, RegexBuilder};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use unstuck_core::client::rule::{
-    CostRule, Counted, Pick, Pointer, ProblemRule, RetryRule, Rule, Says, Source, Test, Tool, UsageRule, Want,
-};
 
-use crate::read::pattern;
-use unstuck_document::complaint::{KeyPath, Report};
-use unstuck_document::json;
-use unstuck_document::node::{Entry, Kind, Node};
-use unstuck_document::view::View;
+use unstuck_core::id::Millis;
+use unstuck_core::reading::Scope;
 
-/// So many rules a client may have: each line is compared with each of them.
-const RULES_MAX: usize = 100;
-/// So many beginnings of lines may be ignored.
-const IGNORED_MAX: usize = 20;
-
-/// Reads the rules of a description.
-pub(super) fn rules(client: &View<'_>, report: &mut Report) -> Vec<Rule> {
-    for (key, most) in [("rules", RULES_MAX), ("ignore", IGNORED_MAX)] {
-        let count = client.entry(key).map_or(0, |entry| entry.value.items().len());
-        if count > most {
-            report.error(
-                client.value_place(key),
-                &client.path.key(key),
-                format!("{count} of them"),
-                format!("at most {most}"),
-            );
-        }
-    }
-    let views = client.maps("rules").into_iter().take(RULES_MAX);
-    views.filter_map(|view| Reader { report, has_groups: false }.rule(&view)).collect()
+/// How one kind of line is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rule {
+    /// What has to hold of the line.
+    pub when: Vec<Test>,
+    /// The rule is followed for each item of this list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub each: Option<Pointer>,
+    /// What has to hold of the item.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub item: Vec<Test>,
+    /// What is learnt.
+    pub says: Says,
 }
 
-struct Reader<'a> {
-    report: &'a mut Report,
-    /// A condition has an expression, so that there are groups.
-    has_groups: bool,
+/// What is learnt from a line or from an item of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Says {
+    /// Work begins again: an end or an error before this was none.
+    #[serde(skip_serializing_if = "is_not")]
+    pub begin: bool,
+    /// The name of the conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<Pick>,
+    /// The model that answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Pick>,
+    /// Words of the worker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<Pick>,
+    /// The words go on from those before.
+    #[serde(skip_serializing_if = "is_not")]
+    pub delta: bool,
+    /// A value apart from the words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structured: Option<Pick>,
+    /// A tool is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Tool>,
+    /// A use of a tool failed.
+    #[serde(skip_serializing_if = "is_not")]
+    pub tool_failed: bool,
+    /// A use of a tool was not allowed.
+    #[serde(skip_serializing_if = "is_not")]
+    pub denied: bool,
+    /// A file was changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<Pick>,
+    /// Tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<UsageRule>,
+    /// Money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<CostRule>,
+    /// It tries again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryRule>,
+    /// Something went wrong; that may not be the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ProblemRule>,
+    /// It is done.
+    #[serde(skip_serializing_if = "is_not")]
+    pub done: bool,
+    /// It has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<ProblemRule>,
 }
 
-impl Reader<'_> {
-    fn rule(&mut self, view: &View<'_>) -> Option<Rule> {
-        let when = self.tests(view, "when");
-        let each = match view.entry("each") {
-            Some(entry) => Some(self.pointer(entry.value.text()?, &entry.value, &view.path.key("each"))?),
-            None => None,
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this signature")]
+fn is_not(flag: &bool) -> bool {
+    !*flag
+}
+
+/// A condition on one value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Test {
+    /// Where the value is; what is not there is null.
+    pub at: Pointer,
+    /// What it has to be.
+    pub want: Want,
+}
+
+/// What a value has to be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Want {
+    /// One of these.
+    Is(Vec<Value>),
+    /// None of these.
+    Not(Vec<Value>),
+    /// Text in which this is found; its groups are `$1` and so on.
+    Re(Pattern),
+    /// No text in which this is found.
+    NotRe(Pattern),
+}
+
+/// Where to find a tool's name and what it is used for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tool {
+    /// Its name.
+    pub name: Pick,
+    /// What it does: a command, a path.
+    #[serde(default)]
+    pub detail: Pick,
+}
+
+/// Where to find the tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UsageRule {
+    /// What is counted.
+    pub scope: Counted,
+    /// The name of the request, of numbers that are told several times while it grows.
+    pub request: Pick,
+    /// Read.
+    pub input: Pick,
+    /// Read from a cache.
+    pub cached: Pick,
+    /// Written to a cache.
+    pub cache_write: Pick,
+    /// Written.
+    pub output: Pick,
+    /// Of that, reasoning.
+    pub reasoning: Pick,
+    /// What was read from a cache is part of what was read.
+    pub input_includes_cached: bool,
+}
+
+impl Default for UsageRule {
+    fn default() -> Self {
+        let none = Pick::default;
+        Self {
+            scope: Counted::Call,
+            request: none(),
+            input: none(),
+            cached: none(),
+            cache_write: none(),
+            output: none(),
+            reasoning: none(),
+            input_includes_cached: false,
+        }
+    }
+}
+
+/// Where to find the money.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CostRule {
+    /// What is counted.
+    pub scope: Counted,
+    /// US dollars.
+    pub usd: Pick,
+}
+
+/// What a number that a client prints counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counted {
+    /// One request of the call: they are added up.
+    Request,
+    /// The call.
+    Call,
+    /// The conversation.
+    Session,
+    /// A request, as far as it was answered: it is no less. A sum that comes later holds it.
+    AtLeast,
+}
+
+impl Counted {
+    /// Returns what the last number, or the sum of all, counts.
+    pub fn scope(self) -> Scope {
+        match self {
+            Self::Request | Self::Call | Self::AtLeast => Scope::Call,
+            Self::Session => Scope::Session,
+        }
+    }
+}
+
+/// Where to find what is known of a new try.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RetryRule {
+    /// The try, from 1.
+    pub attempt: Pick,
+    /// How many there are at most.
+    pub most: Pick,
+    /// How long it waits, in milliseconds.
+    pub delay_ms: Pick,
+    /// Why.
+    pub problem: ProblemRule,
+}
+
+/// Where to find what is known of an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProblemRule {
+    /// What it says.
+    pub message: Pick,
+    /// A word for the kind of it.
+    pub code: Pick,
+    /// The status of the service's answer.
+    pub status: Pick,
+    /// How long to wait, in seconds; or a moment, as in the header of the same name.
+    pub retry_after: Pick,
+    /// When a limit ends.
+    pub resets: Pick,
+}
+
+/// What is known of an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problem {
+    /// What it says.
+    pub message: String,
+    /// A word for the kind of it.
+    pub code: String,
+    /// The status of the service's answer.
+    pub status: Option<u16>,
+    /// How long to wait.
+    pub retry_after: Option<Millis>,
+    /// When a limit ends.
+    pub resets: Option<String>,
+}
+
+/// One thing that a line told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as in `Says`")]
+pub enum Told {
+    Begin,
+    Session(String),
+    Model(String),
+    Text {
+        text: String,
+        delta: bool,
+    },
+    /// Another piece of the words that the same line has begun.
+    More(String),
+    Structured(Value),
+    Tool {
+        name: String,
+        detail: String,
+    },
+    ToolFailed,
+    Denied,
+    File(String),
+    Usage {
+        counted: Counted,
+        /// The name of the request; empty where it has none.
+        request: String,
+        input: u64,
+        cached: u64,
+        cache_write: u64,
+        output: u64,
+        reasoning: u64,
+    },
+    /// In thousand-millionths of a US dollar: requests cost less than a millionth.
+    Cost {
+        counted: Counted,
+        nano_usd: u64,
+    },
+    Retry {
+        attempt: u32,
+        most: Option<u32>,
+        delay: Option<Millis>,
+        problem: Problem,
+    },
+    Error(Problem),
+    Done,
+    Failed(Problem),
+}
+
+/// A place in a line: a JSON pointer. `*` stands for every element, where a sum is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Pointer {
+    keys: Vec<String>,
+}
+
+/// What a text of the language should have been.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// Not a pointer.
+    #[error("not a place in a line")]
+    Pointer,
+    /// Not a regular expression, or too large a one.
+    #[error("not a regular expression: {0}")]
+    Pattern(String),
+    /// Not a source.
+    #[error("not a place in a line, no sum, no group and no text")]
+    Source,
+}
+
+impl TryFrom<String> for Pointer {
+    type Error = Malformed;
+
+    fn try_from(text: String) -> Result<Self, Malformed> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Pointer> for String {
+    fn from(pointer: Pointer) -> Self {
+        pointer.to_string()
+    }
+}
+
+impl std::fmt::Display for Pointer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.keys.is_empty() {
+            return f.write_str("line");
+        }
+        self.keys.iter().try_for_each(|key| write!(f, "/{}", key.replace('~', "~0").replace('/', "~1")))
+    }
+}
+
+impl Pointer {
+    /// Reads a pointer.
+    pub fn parse(text: &str) -> Result<Self, Malformed> {
+        if text == "line" {
+            return Ok(Self { keys: Vec::new() });
+        }
+        let rest = text.strip_prefix('/').ok_or(Malformed::Pointer)?;
+        let tilde_is_escape = |key: &str| key.replace("~0", "").replace("~1", "").contains('~');
+        let keys: Vec<&str> = rest.split('/').collect();
+        if keys.len() > 32 || keys.iter().any(|key| tilde_is_escape(key)) {
+            return Err(Malformed::Pointer);
+        }
+        Ok(Self { keys: keys.iter().map(|key| key.replace("~1", "/").replace("~0", "~")).collect() })
+    }
+
+    fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        self.keys.iter().try_fold(value, |value, key| child(value, key)).filter(|found| !found.is_null())
+    }
+
+    /// Adds up the numbers at all places that are meant; nothing if there is no such place at all.
+    fn sum(&self, value: &Value) -> Option<f64> {
+        fn walk(value: &Value, keys: &[String]) -> Option<f64> {
+            let Some((key, rest)) = keys.split_first() else { return number(value) };
+            if key != "*" {
+                return walk(child(value, key)?, rest);
+            }
+            let parts: Vec<&Value> = match value {
+                Value::Object(map) => map.values().collect(),
+                Value::Array(items) => items.iter().collect(),
+                _ => return None,
+            };
+            Some(parts.into_iter().filter_map(|part| walk(part, rest)).sum())
+        }
+        walk(value, &self.keys)
+    }
+}
+
+fn child<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
+    match value {
+        Value::Object(map) => map.get(key),
+        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+        _ => None,
+    }
+}
+
+/// A regular expression; it is of bounded size, and matching takes linear time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Pattern(Regex);
+
+impl Pattern {
+    /// Reads a regular expression.
+    pub fn parse(text: &str) -> Result<Self, Malformed> {
+        const COMPILED_BYTES_MAX: usize = 256 * 1024;
+        let built = RegexBuilder::new(text).size_limit(COMPILED_BYTES_MAX).build();
+        built.map(Self).map_err(|error| {
+            let last = error.to_string().lines().last().unwrap_or_default().to_owned();
+            Malformed::Pattern(last.trim_start_matches("error: ").to_owned())
+        })
+    }
+
+    /// Says whether it is found in a text.
+    pub fn is_in(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+
+    fn groups(&self, text: &str) -> Option<Vec<String>> {
+        let found = self.0.captures(text)?;
+        Some(found.iter().map(|group| group.map_or_else(String::new, |it| it.as_str().to_owned())).collect())
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+impl Eq for Pattern {}
+
+impl TryFrom<String> for Pattern {
+    type Error = Malformed;
+
+    fn try_from(text: String) -> Result<Self, Malformed> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Pattern> for String {
+    fn from(pattern: Pattern) -> Self {
+        pattern.0.as_str().to_owned()
+    }
+}
+
+/// A way to a value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Source {
+    /// `/usage/input_tokens`: a place in the item, or in the line if the rule has no `each`.
+    At(Pointer),
+    /// `line:/session`: a place in the line.
+    Line(Pointer),
+    /// `sum:/models/*/tokens`: a sum.
+    Sum(Pointer),
+    /// `$1`: a group of the last expression among the conditions; `$0` is all that it found.
+    Group(usize),
+    /// `=network`: this text.
+    Text(String),
+}
+
+impl Source {
+    /// Reads a source.
+    pub fn parse(text: &str) -> Result<Self, Malformed> {
+        if let Some(rest) = text.strip_prefix('=') {
+            return Ok(Self::Text(rest.to_owned()));
+        }
+        if let Some(rest) = text.strip_prefix("sum:") {
+            return Pointer::parse(rest).map(Self::Sum);
+        }
+        if let Some(rest) = text.strip_prefix("line:") {
+            return Pointer::parse(rest).map(Self::Line);
+        }
+        if let Some(rest) = text.strip_prefix('$') {
+            return rest.parse().ok().filter(|group| *group <= 9).map(Self::Group).ok_or(Malformed::Source);
+        }
+        Pointer::parse(text).map(Self::At).map_err(|_| Malformed::Source)
+    }
+
+    fn value(&self, place: &Place<'_>) -> Option<Value> {
+        match self {
+            Self::At(pointer) => pointer.get(place.item).cloned(),
+            Self::Line(pointer) => pointer.get(place.line).cloned(),
+            Self::Sum(pointer) => pointer.sum(place.item).map(Value::from),
+            Self::Group(group) => place
+                .groups
+                .get(*group)
+                .filter(|text| !text.is_empty())
+                .map(|text| Value::from(text.as_str())),
+            Self::Text(text) => Some(Value::from(text.as_str())),
+        }
+    }
+}
+
+impl TryFrom<String> for Source {
+    type Error = Malformed;
+
+    fn try_from(text: String) -> Result<Self, Malformed> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Source> for String {
+    fn from(source: Source) -> Self {
+        match source {
+            Source::At(pointer) => pointer.to_string(),
+            Source::Line(pointer) => format!("line:{pointer}"),
+            Source::Sum(pointer) => format!("sum:{pointer}"),
+            Source::Group(group) => format!("${group}"),
+            Source::Text(text) => format!("={text}"),
+        }
+    }
+}
+
+/// Several ways to a value; the first that leads to one is taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Pick(pub Vec<Source>);
+
+impl Pick {
+    fn value(&self, place: &Place<'_>) -> Option<Value> {
+        self.0.iter().find_map(|source| source.value(place))
+    }
+
+    fn text(&self, place: &Place<'_>) -> Option<String> {
+        Some(match self.value(place)? {
+            Value::String(text) => text,
+            other => other.to_string(),
+        })
+    }
+
+    fn number(&self, place: &Place<'_>) -> Option<f64> {
+        number(&self.value(place)?)
+    }
+
+    /// Returns a number without its fraction; what is negative or no number is nothing.
+    fn count(&self, place: &Place<'_>) -> Option<u64> {
+        self.number(place).map(whole)
+    }
+}
+
+/// Reads a number, also one that is written `1.6k` or `1,234`.
+fn number(value: &Value) -> Option<f64> {
+    let text = match value {
+        Value::Number(number) => return number.as_f64(),
+        Value::String(text) => text.trim(),
+        _ => return None,
+    };
+    let (digits, unit) = match text.char_indices().last()? {
+        (at, 'k' | 'K') => (&text[..at], 1e3),
+        (at, 'm' | 'M') => (&text[..at], 1e6),
+        _ => (text, 1.0),
+    };
+    digits
+        .replace(',', "")
+        .parse::<f64>()
+        .ok()
+        .filter(|number| number.is_finite())
+        .map(|number| number * unit)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float becomes the nearest integer that there is"
+)]
+fn whole(number: f64) -> u64 {
+    number.round() as u64
+}
+
+/// What a rule looks at.
+struct Place<'a> {
+    line: &'a Value,
+    item: &'a Value,
+    groups: Vec<String>,
+}
+
+impl Rule {
+    /// Follows the rule for a line; says whether it matched.
+    pub fn follow(&self, line: &Value, tell: &mut impl FnMut(Told)) -> bool {
+        let mut groups = Vec::new();
+        if !self.when.iter().all(|test| test.holds(line, &mut groups)) {
+            return false;
+        }
+        let Some(each) = &self.each else {
+            self.says.tell(&Place { line, item: line, groups }, tell);
+            return true;
         };
-        let item = self.tests(view, "item");
-        if each.is_none() && view.has("item") {
-            self.report.error(
-                view.key_place("item"),
-                &view.path.key("item"),
-                "there is no each",
-                "say where the items are",
-            );
+        let items = each.get(line).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mut has_spoken = false;
+        for item in items {
+            let mut groups = groups.clone();
+            if self.item.iter().all(|test| test.holds(item, &mut groups)) {
+                self.says.tell(&Place { line, item, groups }, &mut |told| match told {
+                    // The blocks of one message are one text.
+                    Told::Text { text, delta: false } if has_spoken => tell(Told::More(text)),
+                    told => {
+                        has_spoken |= matches!(told, Told::Text { .. });
+                        tell(told);
+                    }
+                });
+            }
         }
-        Some(Rule { when, each, item, says: self.says(view) })
+        true
     }
+}
 
-    fn says(&mut self, view: &View<'_>) -> Says {
-        let flag = |key: &str| view.flag(key).unwrap_or_default();
-        Says {
-            begin: flag("begin"),
-            session: self.optional(view, "session"),
-            model: self.optional(view, "model"),
-            text: self.optional(view, "text"),
-            delta: flag("delta"),
-            structured: self.optional(view, "structured"),
-            tool: view
-                .map("tool")
-                .map(|it| Tool { name: self.pick(&it, "name"), detail: self.pick(&it, "detail") }),
-            tool_failed: flag("tool_failed"),
-            denied: flag("denied"),
-            file: self.optional(view, "file"),
-            usage: view.map("usage").map(|it| self.usage(&it)),
-            cost: view.map("cost").map(|it| CostRule { scope: counted(&it), usd: self.pick(&it, "usd") }),
-            retry: view.map("retry").map(|it| self.retry(&it)),
-            error: view.map("error").map(|it| self.problem(&it)),
-            done: flag("done"),
-            failed: view.map("failed").map(|it| self.problem(&it)),
-        }
-    }
-
-    fn usage(&mut self, view: &View<'_>) -> UsageRule {
-        UsageRule {
-            scope: counted(view),
-            request: self.pick(view, "request"),
-            input: self.pick(view, "input"),
-            cached: self.pick(view, "cached"),
-            cache_write: self.pick(view, "cache_write"),
-            output: self.pick(view, "output"),
-            reasoning: self.pick(view, "reasoning"),
-            input_includes_cached: view.flag("input_includes_cached").unwrap_or_default(),
+impl Test {
+    fn holds(&self, value: &Value, groups: &mut Vec<String>) -> bool {
+        let found = self.at.get(value).unwrap_or(&Value::Null);
+        let text = found.as_str().unwrap_or_default();
+        match &self.want {
+            Want::Is(values) => values.contains(found),
+            Want::Not(values) => !values.contains(found),
+            Want::NotRe(pattern) => !pattern.is_in(text),
+            Want::Re(pattern) => match pattern.groups(text).filter(|_| found.is_string()) {
+                Some(found) => {
+                    *groups = found;
+                    true
+                }
+                None => false,
+            },
         }
     }
+}
 
-    fn retry(&mut self, view: &View<'_>) -> RetryRule {
-        RetryRule {
-            attempt: self.pick(view, "attempt"),
-            most: self.pick(view, "most"),
-            delay_ms: self.pick(view, "delay_ms"),
-            problem: view.map("why").map(|it| self.problem(&it)).unwrap_or_default(),
-        }
-    }
-
-    fn problem(&mut self, view: &View<'_>) -> ProblemRule {
-        ProblemRule {
-            message: self.pick(view, "message"),
-            code: self.pick(view, "code"),
-            status: self.pick(view, "status"),
-            retry_after: self.pick(view, "retry_after"),
-            resets: self.pick(view, "resets"),
-        }
-    }
-
-    fn optional(&mut self, view: &View<'_>, key: &str) -> Option<Pick> {
-        view.has(key).then(|| self.pick(view, key))
-    }
-
-    /// Reads one source or a list of them.
-    fn pick(&mut self, view: &View<'_>, key: &str) -> Pick {
-        let Some(entry) = view.entry(key) else { return Pick::default() };
-        let path = view.path.key(key);
-        let nodes = match &entry.value.kind {
-            Kind::List(items) => items.as_slice(),
-            _ => std::slice::from_ref(&entry.value),
+impl Says {
+    fn tell(&self, place: &Place<'_>, tell: &mut impl FnMut(Told)) {
+        let text = |pick: &Option<Pick>| pick.as_ref().and_then(|pick| pick.text(place));
+        let mut when = |holds: bool, told: Told| {
+            if holds {
+                tell(told);
+            }
         };
-        Pick(nodes.iter().filter_map(|node| self.source(node, &path)).collect())
+        when(self.begin, Told::Begin);
+        text(&self.session).into_iter().for_each(|id| when(true, Told::Session(id)));
+        text(&self.model).into_iter().for_each(|model| when(true, Told::Model(model)));
+        text(&self.text).into_iter().for_each(|text| when(true, Told::Text { text, delta: self.delta }));
+        if let Some(tool) = &self.tool {
+            let [name, detail] = [&tool.name, &tool.detail].map(|pick| pick.text(place).unwrap_or_default());
+            when(true, Told::Tool { name, detail });
+        }
+        when(self.tool_failed, Told::ToolFailed);
+        when(self.denied, Told::Denied);
+        text(&self.file).into_iter().for_each(|path| when(true, Told::File(path)));
+        // Behind all work that the same line tells of: a value from before that is none.
+        let structured = self.structured.as_ref().and_then(|pick| pick.value(place));
+        structured.into_iter().for_each(|value| when(true, Told::Structured(value)));
+        self.usage.iter().filter_map(|rule| rule.told(place)).for_each(|told| when(true, told));
+        self.cost.iter().filter_map(|rule| rule.told(place)).for_each(|told| when(true, told));
+        self.retry.iter().for_each(|rule| when(true, rule.told(place)));
+        self.error.iter().for_each(|rule| when(true, Told::Error(rule.problem(place))));
+        when(self.done, Told::Done);
+        self.failed.iter().for_each(|rule| when(true, Told::Failed(rule.problem(place))));
     }
+}
 
-    fn source(&mut self, node: &Node, path: &KeyPath) -> Option<Source> {
-        const HELP: &str =
-            "expected a place such as /usage/input, line:/place, sum:/places/*/of, $1 or =text";
-        let Some(text) = node.text() else {
-            self.report.error(node.place, path, format!("found {}", node.found()), HELP);
+impl UsageRule {
+    /// Returns nothing if no number is there, or one of the two lacks that are priced: half of a count is none.
+    fn told(&self, place: &Place<'_>) -> Option<Told> {
+        let picks = [&self.input, &self.cached, &self.cache_write, &self.output, &self.reasoning];
+        let numbers = picks.map(|pick| pick.count(place));
+        let [input, .., output, _] = numbers;
+        let lacks = |pick: &Pick, number: Option<u64>| !pick.0.is_empty() && number.is_none();
+        let is_half = lacks(&self.input, input) || lacks(&self.output, output);
+        if is_half || numbers.iter().all(Option::is_none) {
             return None;
-        };
-        match Source::parse(text) {
-            Ok(Source::Group(_)) if !self.has_groups => {
-                self.report.error(node.place, path, "no condition has an expression", "add one with re");
-                None
-            }
-            Ok(source) => Some(source),
-            Err(error) => {
-                self.report.error(node.place, path, error.to_string(), HELP);
-                None
-            }
         }
+        let [input, cached, cache_write, output, reasoning] = numbers.map(Option::unwrap_or_default);
+        let within = if self.input_includes_cached { cached } else { 0 };
+        let input = input.saturating_sub(within);
+        let request = self.request.text(place).unwrap_or_default();
+        Some(Told::Usage { counted: self.scope, request, input, cached, cache_write, output, reasoning })
     }
+}
 
-    fn pointer(&mut self, text: &str, node: &Node, path: &KeyPath) -> Option<Pointer> {
-        let pointer = Pointer::parse(text);
-        if let Err(error) = &pointer {
-            let help = "expected a JSON pointer such as /message/content, or line for the line itself";
-            self.report.error(node.place, path, error.to_string(), help);
-        }
-        pointer.ok()
+impl CostRule {
+    fn told(&self, place: &Place<'_>) -> Option<Told> {
+        let nano_usd = whole(self.usd.number(place)? * 1e9);
+        Some(Told::Cost { counted: self.scope, nano_usd })
     }
+}
 
-    /// Reads a map from places to what they have to hold.
-    fn tests(&mut self, view: &View<'_>, key: &str) -> Vec<Test> {
-        let Some(map) = view.map(key) else { return Vec::new() };
-        let read = map.node.entries().iter().filter_map(|entry| {
-            let path = map.path.key(&entry.key);
-            let at = Pointer::parse(&entry.key);
-            if let Err(error) = &at {
-                let help = "expected a JSON pointer such as /type, or line for the line itself";
-                self.report.error(entry.place, &path, error.to_string(), help);
-            }
-            Some(Test { at: at.ok()?, want: self.want(entry, &path)? })
-        });
-        read.collect()
-    }
-
-    fn want(&mut self, entry: &Entry, path: &KeyPath) -> Option<Want> {
-        let node = &entry.value;
-        let Kind::Map(entries) = &node.kind else { return Some(Want::Is(values(node))) };
-        let [only] = entries.as_slice() else {
-            self.report.error(node.place, path, "found a map", "expected one of not, re and not_re in it");
-            return None;
-        };
-        let mut expression = |only: &Entry| match only.value.text() {
-            Some(text) => pattern(text, only.value.place, &path.key(&only.key), self.report),
-            None => {
-                self.report.error(
-                    only.value.place,
-                    path,
-                    format!("found {}", only.value.found()),
-                    "expected text",
-                );
-                None
-            }
-        };
-        match only.key.as_str() {
-            "not" => Some(Want::Not(values(&only.value))),
-            "not_re" => expression(only).map(Want::NotRe),
-            "re" => {
-                let want = expression(only).map(Want::Re);
-                self.has_groups = true;
-                want
-            }
-            _ => {
-                self.report.error(
-                    only.place,
-                    &path.key(&only.key),
-                    "unknown key",
-                    "allowed: not, re, not_re",
-                );
-                None
-            }
+impl RetryRule {
+    fn told(&self, place: &Place<'_>) -> Told {
+        let number = |pick: &Pick| pick.count(place).and_then(|number| u32::try_from(number).ok());
+        Told::Retry {
+            attempt: number(&self.attempt).unwrap_or(1),
+            most: number(&self.most),
+            delay: self.delay_ms.count(place).map(Millis),
+            problem: self.problem.problem(place),
         }
     }
 }
 
-fn counted(view: &View<'_>) -> Counted {
-    match view.text("scope") {
-        Some("request") => Counted::Request,
-        Some("session") => Counted::Session,
-        Some("at_least") => Counted::AtLeast,
-        _ => Counted::Call,
-    }
-}
-
-/// Returns one value or those of a list.
-fn values(node: &Node) -> Vec<Value> {
-    match &node.kind {
-        Kind::List(items) => items.iter().map(json::value).collect(),
-        _ => vec![json::value(node)],
+impl ProblemRule {
+    fn problem(&self, place: &Place<'_>) -> Problem {
+        let text = |pick: &Pick| pick.text(place).unwrap_or_default();
+        let retry_after = self.retry_after.number(place).map(|seconds| Millis(whole(seconds * 1000.0)));
+        // A service may also name the moment.
+        let moment = || self.retry_after.text(place).filter(|_| retry_after.is_none());
+        Problem {
+            message: text(&self.message),
+            code: text(&self.code),
+            status: self.status.count(place).and_then(|status| u16::try_from(status).ok()),
+            retry_after,
+            resets: self.resets.text(place).or_else(moment),
+        }
     }
 }

@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use unstuck_core::client::{Meaning, Problem};
+use crate::description::Meaning;
+use crate::rule::Problem;
 use unstuck_core::reading::Trouble;
 use unstuck_core::text::pattern::regex;
 use unstuck_core::weather::{self, ExitKind};
@@ -290,7 +291,7 @@ mod tests {
             ("", "Overload detected", None, Trouble::Overloaded),
             (
                 "",
-                "Client network socket disconnected before secure TLS connection was established",
+                "Description network socket disconnected before secure TLS connection was established",
                 None,
                 Trouble::Network,
             ),

@@ -139,7 +139,7 @@ impl Successor {
         crew::acknowledged(&workflow, file, workspace, Some(project.runs()), self.yes)?;
         let origins = Origins::of(workspace);
         for (client, words) in crew::permissions(&workflow) {
-            let who = origins.name(client, file.map(|file| (&workflow, file)));
+            let who = origins.name(&client, file.map(|file| (&workflow, file)));
             eprintln!("{}", text::wrap(&format!("worker: {who} {words}"), text::width(), 2));
         }
         Ok(Some(Box::new(worker)))

@@ -8,11 +8,11 @@ use std::thread;
 use std::time::Duration;
 
 use serde::Serialize;
-use unstuck_core::client::Client;
-use unstuck_core::client::launch::{self, Request, Session};
 use unstuck_core::workflow::Capability;
 use unstuck_store::state_dir;
 use unstuck_workers::Clients;
+use unstuck_workers::Description;
+use unstuck_workers::launch::{self, Request, Session};
 
 use crate::args::Global;
 use crate::crew::{self, installed};
@@ -112,13 +112,13 @@ pub fn workers(global: &Global, args: &Args) -> Result {
 }
 
 /// Puts the built-in ones first, the best known first.
-fn in_order(mut clients: Clients) -> Vec<Arc<Client>> {
-    let built_in: Vec<Arc<Client>> =
+fn in_order(mut clients: Clients) -> Vec<Arc<Description>> {
+    let built_in: Vec<Arc<Description>> =
         unstuck_workers::names().filter_map(|name| clients.remove(name)).collect();
     built_in.into_iter().chain(clients.into_values()).collect()
 }
 
-fn find(name: &str, known: &Clients) -> Result<Arc<Client>> {
+fn find(name: &str, known: &Clients) -> Result<Arc<Description>> {
     known.get(name).cloned().ok_or_else(|| {
         let names: Vec<&str> = known.keys().map(String::as_str).collect();
         let hint = match unstuck_document::nearest(name, names.iter().copied()) {
@@ -129,7 +129,7 @@ fn find(name: &str, known: &Clients) -> Result<Arc<Client>> {
     })
 }
 
-fn acknowledge(project: Option<&state_dir::Project>, client: &Client) -> Result<()> {
+fn acknowledge(project: Option<&state_dir::Project>, client: &Description) -> Result<()> {
     let project = project.ok_or_else(|| {
         Error::usage("a store in memory keeps no acknowledgement").hint("--store sled:PATH")
     })?;
@@ -138,7 +138,11 @@ fn acknowledge(project: Option<&state_dir::Project>, client: &Client) -> Result<
 }
 
 /// Asks all of them at once, since some take seconds to tell their version.
-fn look(known: &[Arc<Client>], origins: &Origins<'_>, project: Option<&state_dir::Project>) -> Vec<Worker> {
+fn look(
+    known: &[Arc<Description>],
+    origins: &Origins<'_>,
+    project: Option<&state_dir::Project>,
+) -> Vec<Worker> {
     thread::scope(|scope| {
         let asked: Vec<_> =
             known.iter().map(|client| scope.spawn(|| look_at(client, origins, project))).collect();
@@ -146,7 +150,7 @@ fn look(known: &[Arc<Client>], origins: &Origins<'_>, project: Option<&state_dir
     })
 }
 
-fn look_at(client: &Client, origins: &Origins<'_>, project: Option<&state_dir::Project>) -> Worker {
+fn look_at(client: &Description, origins: &Origins<'_>, project: Option<&state_dir::Project>) -> Worker {
     let path = installed(&client.program);
     let version = match path.as_deref() {
         None => Version::NotInstalled,
@@ -181,7 +185,7 @@ fn look_at(client: &Client, origins: &Origins<'_>, project: Option<&state_dir::P
     }
 }
 
-fn supports(client: &Client) -> Supports {
+fn supports(client: &Description) -> Supports {
     let launch = &client.launch;
     Supports {
         structured_output: !launch.schema.is_empty(),
@@ -194,7 +198,7 @@ fn supports(client: &Client) -> Supports {
 }
 
 /// Returns the words of a call that may do everything.
-fn call(client: &Client) -> Vec<String> {
+fn call(client: &Description) -> Vec<String> {
     let request = Request {
         prompt: "…",
         folder: "…",
@@ -306,7 +310,7 @@ mod tests {
             login,
             described_in: None,
             ..look_at(
-                &Client { program: "no-such-program".to_owned(), ..Client::clone(&client) },
+                &Description { program: "no-such-program".to_owned(), ..Description::clone(&client) },
                 &Origins::of(Path::new("/no-such-workspace")),
                 None,
             )

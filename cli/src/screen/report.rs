@@ -79,7 +79,7 @@ pub fn header(
     let origins = Origins::of(Path::new(&started.workspace));
     let file = started.workflow_file.as_deref().map(|file| (workflow, file));
     for (client, words) in crew::permissions(workflow) {
-        let name = origins.name(client, file);
+        let name = origins.name(&client, file);
         let version = versions.get(&client.name).map_or_else(String::new, |version| format!(" {version}"));
         lines.push(format!(
             "  worker   {}",

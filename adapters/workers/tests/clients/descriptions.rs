@@ -1,7 +1,7 @@
 //! What is wrong with a description is said with its place, and no description does harm.
 
 use expect_test::{Expect, expect};
-use unstuck_core::client::Client;
+use unstuck_workers::Description;
 
 /// Reads descriptions and returns what is wrong with them.
 fn complaints(text: &str) -> String {
@@ -27,7 +27,7 @@ fn built_in_descriptions_can_be_recorded_and_are_the_same_again() {
     let mut count = 0;
     for client in unstuck_workers::all() {
         let json = serde_json::to_string(&*client).unwrap();
-        assert_eq!(serde_json::from_str::<Client>(&json).unwrap(), *client);
+        assert_eq!(serde_json::from_str::<Description>(&json).unwrap(), *client);
         assert!(json.len() < 16 * 1024, "{} takes {} bytes in a log", client.name, json.len());
         for grant in [&client.launch.read, &client.launch.edit, &client.launch.all] {
             assert!(!grant.words.is_empty(), "{} does not say what it may do", client.name);

@@ -1,8 +1,8 @@
 //! How calls are started: what a request comes to for each client, and what it came to in another tool.
 
 use expect_test::{Expect, expect};
-use unstuck_core::client::launch::{self, Error, Plan, Request, Session};
 use unstuck_core::workflow::Capability::{self, Edit, Read, RunCommands, RunTests};
+use unstuck_workers::launch::{self, Error, Plan, Request, Session};
 
 const REQUEST: Request<'_> = Request {
     prompt: "Do the thing\nline 2",

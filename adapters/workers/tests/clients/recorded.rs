@@ -15,10 +15,10 @@ use flate2::read::GzDecoder;
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
-use unstuck_core::client::Client;
 use unstuck_core::event::Exit;
 use unstuck_core::reading::{CallEnd, Progress, Reading, Scope, Trouble, Usage};
 use unstuck_workers::Decoder;
+use unstuck_workers::Description;
 
 #[derive(Debug, Deserialize)]
 pub struct Call {
@@ -62,7 +62,7 @@ struct Tokens {
 }
 
 impl Call {
-    pub fn description(&self) -> Arc<Client> {
+    pub fn description(&self) -> Arc<Description> {
         unstuck_workers::find(&self.client).expect("the client is built in")
     }
 

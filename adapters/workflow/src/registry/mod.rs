@@ -376,7 +376,7 @@ impl Found<'_> {
 /// Returns the built-in client of a kind of worker.
 fn client_of_kind(kind: WorkerKind) -> Option<Box<Client>> {
     let name = kind.client_name()?;
-    unstuck_workers::all().find(|client| client.name == name).map(|client| Box::new(Client::clone(&client)))
+    unstuck_workers::all().find(|client| client.name == name).map(|client| Box::new(client.client()))
 }
 
 /// Makes a judge of what the file says and who works on the step.

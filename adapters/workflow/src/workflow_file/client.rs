@@ -50,7 +50,7 @@ impl Loader<'_> {
             self.need(task, "client", named.is_some(), &help);
             named?.0
         };
-        let found = known.get(&name).map(|client| Box::new(Client::clone(client)));
+        let found = known.get(&name).map(|client| Box::new(client.client()));
         if found.is_none() && !known.is_empty() {
             let path = task.own.path.key("client");
             self.report.error(task.place("client"), &path, unknown(&name), near(&name, known));

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
-use unstuck_core::client::{Client, Counted, Problem, Told};
 use unstuck_core::event::Exit;
 use unstuck_core::money::Tokens;
 use unstuck_core::reading::{CallEnd, Reading, Usage};
 use unstuck_document::{Complaint, nearest};
+use unstuck_workers::Description;
+use unstuck_workers::rule::{Counted, Problem, Told};
 use unstuck_workers::{Decoder, Seen};
 
 use crate::args::Global;
@@ -68,7 +69,7 @@ pub fn worker(global: &Global, args: &Args) -> Result {
 }
 
 /// Returns the description that is meant: by the name that it has in a run here, or by its file.
-fn client(global: &Global, named: &str) -> Result<Arc<Client>> {
+fn client(global: &Global, named: &str) -> Result<Arc<Description>> {
     let (file, name) = named.split_once('#').map_or((named, None), |(file, name)| (file, Some(name)));
     let is_file = name.is_some() || Path::new(file).is_file();
     if unstuck_workers::find(named).is_some() || !is_file {
@@ -86,7 +87,7 @@ fn client(global: &Global, named: &str) -> Result<Arc<Client>> {
 }
 
 /// Returns a built-in worker, or one of the files of workers.
-fn known(global: &Global, name: &str) -> Result<Arc<Client>> {
+fn known(global: &Global, name: &str) -> Result<Arc<Description>> {
     let known = crew::known(&project::directory(global)?)?;
     known.get(name).cloned().ok_or_else(|| {
         let near =

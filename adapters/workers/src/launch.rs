@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::money;
-use crate::workflow::Capability;
+use unstuck_core::money;
+use unstuck_core::workflow::Capability;
 
 /// The longest prompt that is given as an argument: Linux takes 128 KiB of each.
 pub const ARGUMENT_BYTES_MAX: usize = 100_000;
