@@ -13,13 +13,13 @@ use serde_json::value::RawValue;
 /// as it was written, byte for byte.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// What it is called in a workflow: `claude`.
+    /// Its name in a workflow: `claude`.
     pub name: String,
-    /// What it is called for people: `Claude Code`.
+    /// Its name for people: `Claude Code`.
     pub title: String,
-    /// What a person does when its login is not good; may be empty.
+    /// How a person logs in again; may be empty.
     pub login: String,
-    /// What a person does when there is no money left; may be empty.
+    /// How a person adds credit; may be empty.
     pub credit: String,
     /// Whether its output tells what a call costs.
     pub tells_cost: bool,
@@ -51,7 +51,7 @@ impl Client {
     }
 }
 
-/// What decisions depend on.
+/// The fields that decisions depend on.
 #[derive(Deserialize)]
 struct Known {
     name: String,
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_description_is_an_error() {
+    fn text_that_is_not_a_description_is_an_error() {
         for text in ["", "1", "[]", "{}", r#"{"name":"a"}"#, r#"{"name":1,"title":"A"}"#] {
             assert!(Client::parse(text).is_err(), "{text}");
         }

@@ -8,8 +8,7 @@ use unstuck_core::completion::{AnswerFormat, Completion, Form, Pattern, Template
 use unstuck_core::declaration::Declaration;
 use unstuck_core::echo::Echo;
 use unstuck_core::event::{DecisionFile, DecisionSource, Exit, Inquiry, Outcome, Purpose};
-use unstuck_core::evidence::AnswerSeen;
-use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
+use unstuck_core::evidence::{AnswerSeen, ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::Iteration;
 use unstuck_core::prompt::{FromRegistry, fenced};
 use unstuck_core::state::StepState;

@@ -7,10 +7,11 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::mirror::Tail;
-use crate::run_folder::RunFolder;
 use unstuck_files::durable;
 use unstuck_files::regular::{self, InFile};
+
+use crate::mirror::Tail;
+use crate::run_folder::RunFolder;
 
 /// So many bytes of a store are copied at most: some 100,000 events, in less than a tenth of a second.
 const COPY_MAX: u64 = 64 << 20;

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use memchr::memmem;
 use unstuck_core::event::{Event, Fact, Observation, RunStarted};
 use unstuck_core::id::{RunId, Seq, Timestamp};
+use unstuck_files::read::{Read, is_absence};
+use unstuck_files::regular;
 
 use crate::blobs::FolderBlobs;
 use crate::chain::{self, Head};
@@ -19,8 +21,6 @@ use crate::line::{LineError, Scratch};
 use crate::lines::FromLine as _;
 use crate::run_folder::{FORMAT_VERSION, Format, RunFolder};
 use crate::unmirrored::{self, Found};
-use unstuck_files::read::{Read, is_absence};
-use unstuck_files::regular;
 
 /// The first event of a run.
 #[derive(Debug)]

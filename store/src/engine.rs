@@ -14,13 +14,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use unstuck_core::id::Seq;
+use unstuck_files::durable;
+use unstuck_files::regular::{self, InFile, LINE_MAX};
+use unstuck_files::system;
 
 use crate::envelope;
 use crate::event_store::ReadError;
 use crate::waker::Waker;
-use unstuck_files::durable;
-use unstuck_files::regular::{self, InFile, LINE_MAX};
-use unstuck_files::system;
 
 /// What sled may keep in memory. Its default is a gigabyte.
 const CACHE_BYTES: u64 = 1 << 20;

@@ -10,9 +10,10 @@ use unstuck_core::event::Event;
 use unstuck_core::id::{Blob, Epoch, Seq};
 
 pub use crate::chain::Head;
+use unstuck_files::hint;
+
 use crate::envelope::Record;
 use crate::wire::EncodeError;
-use unstuck_files::hint;
 
 /// Events in order. After an error it ends.
 pub type Events<'a> = Box<dyn Iterator<Item = Result<Event, ReadError>> + Send + 'a>;

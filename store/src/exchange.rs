@@ -6,6 +6,8 @@
 use std::io::{self, BufWriter, Read, Write};
 
 use unstuck_core::id::Seq;
+use unstuck_files::durable;
+use unstuck_files::regular;
 
 use crate::event_store::EventStore as _;
 use crate::line;
@@ -13,8 +15,6 @@ use crate::mirror::EventLines;
 use crate::opening::OpenError;
 use crate::run_folder::RunFolder;
 use crate::run_log::{ReadLog, RunLog};
-use unstuck_files::durable;
-use unstuck_files::regular;
 
 /// Writes the lines of a log up to that of the event `last`, the last that was found to be good: those of the mirror as they
 /// stand, then those of what only the store has. Somebody else may be writing the log, and its store may be damaged.

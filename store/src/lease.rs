@@ -13,11 +13,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::id::{Epoch, RunId, Timestamp};
+use unstuck_files::regular;
+use unstuck_files::system::{self, Identity, process_start};
 
 use crate::event_store::AppendError;
 use crate::run_folder::RunFolder;
-use unstuck_files::regular;
-use unstuck_files::system::{self, Identity, process_start};
 
 /// Who holds a lease, or held it last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

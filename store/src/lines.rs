@@ -8,11 +8,12 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use unstuck_files::regular::{self, LINE_MAX};
+
 use crate::chain::Head;
 use crate::envelope::Header;
 use crate::event_store::ReadError;
 use crate::line::{self, LineError, Scratch};
-use unstuck_files::regular::{self, LINE_MAX};
 
 /// What can be made of a line.
 pub(crate) trait FromLine: Send + Sized + 'static {

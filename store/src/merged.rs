@@ -6,6 +6,7 @@
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write};
 
 use unstuck_core::id::Seq;
+use unstuck_files::regular::{self, InFile, LINE_MAX};
 
 use crate::blobs::FolderBlobs;
 use crate::chain::Head;
@@ -16,7 +17,6 @@ use crate::line::{self, LineError, Scratch};
 use crate::lines::{is_blank, line_error};
 use crate::run_folder::RunFolder;
 use crate::unmirrored::{Found, RECORDS_MAX};
-use unstuck_files::regular::{self, InFile, LINE_MAX};
 
 /// What was merged.
 #[derive(Debug, Default)]

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::event::Event;
 use unstuck_core::id::Seq;
+use unstuck_files::regular::{self, LINE_MAX};
+use unstuck_files::system::read_exact_at;
 
 use crate::chain::Head;
 use crate::envelope::Header;
 use crate::event_store::{Events, ReadError};
 use crate::line::{LineError, Rebuilt, Scratch};
 use crate::lines::{FromLine as _, Lines, Source, is_blank, line_error, lines_of};
-use unstuck_files::regular::{self, LINE_MAX};
-use unstuck_files::system::read_exact_at;
 
 /// Reads a mirror from its first line, on all processors, and checks every hash and link.
 ///

@@ -9,6 +9,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::id::{RunId, Seq};
+use unstuck_files::durable;
+use unstuck_files::hint;
+use unstuck_files::regular::{self, InFile};
 
 use crate::blobs::{BlobStore, FolderBlobs};
 use crate::chain::Head;
@@ -25,9 +28,6 @@ use crate::run_log::Rest;
 use crate::sled_store;
 use crate::unmirrored::{self, Beyond};
 use crate::wire;
-use unstuck_files::durable;
-use unstuck_files::hint;
-use unstuck_files::regular::{self, InFile};
 
 /// What opening found; nothing if all was well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -13,6 +13,10 @@ use std::sync::Arc;
 
 use unstuck_core::event::Event;
 use unstuck_core::id::Seq;
+use unstuck_files::durable;
+use unstuck_files::read::{Read, is_absence};
+use unstuck_files::regular::{self, InFile};
+use unstuck_files::system;
 
 use crate::before::Before;
 use crate::beginning;
@@ -33,10 +37,6 @@ use crate::sled_store::SledStore;
 use crate::state_dir::Project;
 use crate::unmirrored::{self, Beyond};
 use crate::wire::EventType;
-use unstuck_files::durable;
-use unstuck_files::read::{Read, is_absence};
-use unstuck_files::regular::{self, InFile};
-use unstuck_files::system;
 
 /// The log of a run, with the right to append to it until it is dropped.
 pub struct RunLog {

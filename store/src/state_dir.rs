@@ -12,16 +12,16 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::id::{Digest, RunId, Timestamp};
-use unstuck_files::error::with_causes;
-
-use crate::beginning;
-use crate::lease::{Lease, Liveness, now};
-use crate::run_folder::RunFolder;
 use unstuck_files::durable;
+use unstuck_files::error::with_causes;
 use unstuck_files::hint;
 use unstuck_files::read::Read;
 use unstuck_files::regular;
 use unstuck_files::system;
+
+use crate::beginning;
+use crate::lease::{Lease, Liveness, now};
+use crate::run_folder::RunFolder;
 
 /// The folder that holds the runs of one workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]

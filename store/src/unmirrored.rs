@@ -16,11 +16,11 @@ use std::thread;
 
 use memchr::memmem;
 use unstuck_core::id::{Digest, Seq};
+use unstuck_files::regular::{self, InFile};
 
 use crate::chain::Head;
 use crate::envelope::{self, Header, MAGIC, RECORD_MAX, Record, RecordRef};
 use crate::run_folder::RunFolder;
-use unstuck_files::regular::{self, InFile};
 
 /// So much of a file is looked at at a time.
 const CHUNK: usize = 1 << 20;

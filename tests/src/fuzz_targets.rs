@@ -8,11 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use unstuck_core::Event;
-use unstuck_core::completion::Form;
-use unstuck_core::completion::SuccessWhen;
+use unstuck_core::completion::{Form, SuccessWhen};
 use unstuck_core::event::Exit;
-use unstuck_core::evidence::ValidatorOutcome;
-use unstuck_core::evidence::{Bytes, Decision, DecisionFile};
+use unstuck_core::evidence::{Bytes, Decision, DecisionFile, ValidatorOutcome};
 use unstuck_core::id::{Millis, Seq};
 use unstuck_core::reading::{CallEnd, Progress, Reading};
 use unstuck_core::verdict::{self, Evidence};

@@ -17,14 +17,14 @@ use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::Blob;
 use unstuck_failures::{Confidence, Failure, Fingerprint, Listed, Listing, TestName, UNREAD_REPORT};
-use unstuck_store::blobs::BlobStore;
-
-use crate::reports::Reports;
 use unstuck_files::folder;
 use unstuck_process as process;
 use unstuck_process::blocking::{Unfinished, blocking, within};
 use unstuck_process::redact::Redactor;
 use unstuck_process::{Spec, Stop, StopSignal};
+use unstuck_store::blobs::BlobStore;
+
+use crate::reports::Reports;
 
 /// Maximum bytes of a report that are read for failures.
 const REPORT_MAX: u64 = 8 << 20;

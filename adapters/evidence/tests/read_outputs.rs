@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use unstuck_core::completion::{Checklist, Condition, Pattern, Phase, Run, Validator};
-use unstuck_core::completion::{Extractor, SuccessWhen};
+use unstuck_core::completion::{
+    Checklist, Condition, Extractor, Pattern, Phase, Run, SuccessWhen, Validator,
+};
 use unstuck_core::event::Exit;
 use unstuck_core::evidence::{Report, ValidatorOutcome};
 use unstuck_core::id::Millis;
-use unstuck_evidence::validators::extract::unformatted;
-use unstuck_evidence::validators::extract::{Facts, Raw, Repository, extract};
+use unstuck_evidence::validators::extract::{Facts, Raw, Repository, extract, unformatted};
 use unstuck_evidence::validators::judge::{Ended, judge};
 use unstuck_evidence::validators::report::{self, Subject};
 use unstuck_evidence::validators::told::Told;

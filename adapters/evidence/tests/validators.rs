@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 use expect_test::{Expect, expect};
 use serde_json::Value;
 use tempfile::TempDir;
-use unstuck_core::completion::{Checklist, Condition, Pattern, Phase, Run, Validator};
-use unstuck_core::completion::{Extractor, SuccessWhen};
+use unstuck_core::completion::{
+    Checklist, Condition, Extractor, Pattern, Phase, Run, SuccessWhen, Validator,
+};
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::Millis;
 use unstuck_evidence::validators::{self, Place};

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
+use unstuck_core::evidence::Tests;
 
 use super::counters::{self, Counter, Meaning};
 use super::format::{go_test, nextest, tap, without_time};
 use super::page::Page;
-use unstuck_core::evidence::Tests;
 
 /// What makes a line the summary of a tool, and where its numbers are. `total` has the failed ones in it. A tool
 /// may print several, one for each part of its work; they are added up. A number that a line has in several parts

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use unstuck_core::evidence::{Confidence, FAILURES_MAX, Failure, Fingerprint, Location, Source};
+use unstuck_core::id::Digest;
+
 use super::normalise::Normaliser;
 use super::output::Extraction;
 use super::package::{Packages, Stream};
 use super::parts::{Reason, Style};
 use super::record::{Class, Record, Records};
-use unstuck_core::evidence::{Confidence, FAILURES_MAX, Failure, Fingerprint, Location, Source};
-use unstuck_core::id::Digest;
 
 /// A message is kept up to this many bytes.
 const MESSAGE_MAX: usize = 4096;

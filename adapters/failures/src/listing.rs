@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use serde_json::Value;
+use unstuck_core::evidence::{LISTED_MAX, Listed, Naming, TestName, last_component};
 
 use super::ending::{Ending, Tell};
 use super::format::{go_test, jest, junit, mocha, nextest, node_test, pytest, tap, test_json, without_time};
@@ -17,7 +18,6 @@ use super::normalise::Normaliser;
 use super::output::Output;
 use super::package::{Packages, Stream};
 use super::page::Page;
-use unstuck_core::evidence::{LISTED_MAX, Listed, Naming, TestName, last_component};
 
 /// What may be another in the name of a test each time that it is run: a temporary path, a time, a date, what was drawn by
 /// lot, what is said of a test of Rust. A number of few digits is the name of a case.

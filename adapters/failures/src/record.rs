@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
+use unstuck_core::evidence::Fingerprint;
 
 use super::draft::Draft;
 use super::normalise::Normaliser;
 use super::output::Extraction;
-use unstuck_core::evidence::Fingerprint;
 
 /// What sort of thing failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

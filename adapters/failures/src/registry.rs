@@ -3,16 +3,16 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use unstuck_core::evidence::{Confidence, Source};
+
 use super::beside::{Beside, Printed, lines_of};
 use super::draft::{Draft, Found, Told};
 use super::format::{self, Lines, Sheet};
 use super::marks::Marks;
-use super::output::Output;
-use super::output::Report;
+use super::output::{Output, Report};
 use super::package::Stream;
 use super::page::{Cut, Page};
 use super::{unread, work};
-use unstuck_core::evidence::{Confidence, Source};
 
 /// A format that failures are read from.
 #[derive(Clone, Copy)]

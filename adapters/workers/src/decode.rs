@@ -4,13 +4,6 @@ use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 use serde_json::Value;
-
-use crate::description::Description;
-use crate::description::{Meaning, Stream};
-use crate::fold::{ANSWER_BYTES_MAX, End, Fold, count, describe};
-use crate::lines::{Line, Lines};
-use crate::rule::{Problem, Told};
-use crate::trouble::{by_output, trouble_of};
 use unstuck_core::clip::head;
 use unstuck_core::event::Exit;
 use unstuck_core::id::Millis;
@@ -18,6 +11,12 @@ use unstuck_core::question::left_asking;
 use unstuck_core::reading::{CallEnd, Progress, Reading, Retrying, Trouble};
 use unstuck_core::text::plain::strip_ansi;
 use unstuck_core::weather::{self, ExitKind, class_of};
+
+use crate::description::{Description, Meaning, Stream};
+use crate::fold::{ANSWER_BYTES_MAX, End, Fold, count, describe};
+use crate::lines::{Line, Lines};
+use crate::rule::{Problem, Told};
+use crate::trouble::{by_output, trouble_of};
 
 /// Reads the output of one call: first every piece of it is [pushed](Self::push), then it is [finished](Self::finish).
 ///

@@ -6,15 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use crate::description::Description;
-
-use unstuck_document::complaint::Complaint;
-use unstuck_document::complaint::{KeyPath, Report};
+use unstuck_document::complaint::{Complaint, KeyPath, Report};
 use unstuck_document::node::{self, Node};
 use unstuck_document::shape::check_map;
 use unstuck_document::toml;
 use unstuck_document::view::View;
 
+use crate::description::Description;
 use crate::keys;
 use crate::read::client;
 

@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-
-use crate::description::Description;
-use crate::description::Meaning;
-use crate::rule::{Counted, Problem, Told};
-use crate::trouble::{is_hopeless, status_of, trouble_of};
 use unstuck_core::clip::{head, tail};
 use unstuck_core::id::Millis;
 use unstuck_core::money::Tokens;
 use unstuck_core::reading::{Cost, Counts, Earlier, Progress, Reading, Retrying, Trouble, Usage};
 use unstuck_core::weather;
+
+use crate::description::{Description, Meaning};
+use crate::rule::{Counted, Problem, Told};
+use crate::trouble::{is_hopeless, status_of, trouble_of};
 
 /// Bytes of an answer that are kept: its end, where a verdict stands.
 pub(super) const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;

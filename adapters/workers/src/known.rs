@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::description::Description;
 use unstuck_core::workflow::{Capability, Worker, WorkerKind};
 use unstuck_document::complaint::{Complaint, quoted};
 use unstuck_document::file::reason;
 use unstuck_document::{Rejected, file, nearest};
 
+use crate::description::Description;
 use crate::{descriptions, settings};
 
 /// Clients by name.

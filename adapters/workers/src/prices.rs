@@ -5,12 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::money::{self, ModelPattern, Price, Prices};
-
-use crate::settings;
 use unstuck_document::complaint::{KeyPath, Place, Report};
 use unstuck_document::file::{reason, tree};
 use unstuck_document::node::{Entry, Kind, Node};
 use unstuck_document::{Rejected, nearest};
+
+use crate::settings;
 
 /// What stands in dollars for a million tokens.
 const KINDS: [&str; 4] = ["input", "cached", "cache_write", "output"];

@@ -2,20 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use crate::description::Description;
-use crate::description::{Meaning, Stream};
-use crate::launch::{self, Grant, Isolated, Launch, PromptBy};
-use crate::rule::Pattern;
 use unstuck_core::client::StopSignal;
 use unstuck_core::reading::Trouble;
-
-use crate::descriptions::{built_in, names};
-use crate::keys::TROUBLES;
-use crate::read_rule::rules;
 use unstuck_document::complaint::{KeyPath, Place, Report, quoted};
 use unstuck_document::node::{Entry, Kind, Node};
 use unstuck_document::shape::nearest;
 use unstuck_document::view::View;
+
+use crate::description::{Description, Meaning, Stream};
+use crate::descriptions::{built_in, names};
+use crate::keys::TROUBLES;
+use crate::launch::{self, Grant, Isolated, Launch, PromptBy};
+use crate::read_rule::rules;
+use crate::rule::Pattern;
 
 /// Reads one description, whose keys and types have been checked. `None` if it says too little; that was complained about.
 pub(crate) fn client(name: &str, own: &View<'_>, report: &mut Report) -> Option<Description> {

@@ -1,15 +1,15 @@
 //! The rules of a description: conditions and what is learnt.
 
-use crate::rule::{
-    CostRule, Counted, Pick, Pointer, ProblemRule, RetryRule, Rule, Says, Source, Test, Tool, UsageRule, Want,
-};
 use serde_json::Value;
-
-use crate::read::pattern;
 use unstuck_document::complaint::{KeyPath, Report};
 use unstuck_document::json;
 use unstuck_document::node::{Entry, Kind, Node};
 use unstuck_document::view::View;
+
+use crate::read::pattern;
+use crate::rule::{
+    CostRule, Counted, Pick, Pointer, ProblemRule, RetryRule, Rule, Says, Source, Test, Tool, UsageRule, Want,
+};
 
 /// So many rules a client may have: each line is compared with each of them.
 const RULES_MAX: usize = 100;

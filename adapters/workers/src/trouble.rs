@@ -6,12 +6,12 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-
-use crate::description::Meaning;
-use crate::rule::Problem;
 use unstuck_core::reading::Trouble;
 use unstuck_core::text::pattern::regex;
 use unstuck_core::weather::{self, ExitKind};
+
+use crate::description::Meaning;
+use crate::rule::Problem;
 
 /// Says what an error means. What it says is more than how it is called: an empty account comes as a limit, a bad key as a
 /// refused request.

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use unstuck_core::workflow::Convergence;
 use unstuck_files::Read;
+use unstuck_files::folder::{self, Folder};
 
 use crate::branch;
-use unstuck_files::folder::{self, Folder};
 
 /// Most bytes of a file that holds nothing but a name.
 const FILE_MAX: u64 = 4096;

@@ -7,8 +7,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::git::git;
 use unstuck_files::folder::as_path;
+
+use crate::git::git;
 
 pub use crate::git::version as git_version;
 

@@ -14,11 +14,11 @@ use unstuck_core::id::{Attempt, Iteration, Millis, StepId, Timestamp};
 use unstuck_core::state::{StepPhase, StepState};
 use unstuck_core::view::{self, object};
 use unstuck_core::workflow::{CheckBy, Export, Step, Work, Worker};
+use unstuck_files::folder::{FILE, Folder};
+use unstuck_files::own_folder::{self, OwnFolder};
 
 use crate::branch::Protected;
 use crate::environment::BranchFacts;
-use unstuck_files::folder::{FILE, Folder};
-use unstuck_files::own_folder::{self, OwnFolder};
 
 /// The view of the run.
 pub(crate) const WORKFLOW: &str = "_workflow.json";

@@ -3,8 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::git::git_on_files;
 use unstuck_files::folder;
+
+use crate::git::git_on_files;
 
 /// Returns the files and folders that git ignores, from the root of the checkout; a folder that is ignored as a whole stands
 /// for all below it.

@@ -1,11 +1,11 @@
-//! The workspace: what was changed in it, how it is put back, and what Unstuck itself keeps there.
+//! Snapshots of the workspace, undo, git, and the files that Unstuck keeps in the workspace.
 //!
 //! # Map
 //!
-//! - [`snapshot`]: taken before and after every iteration, compared, and put back.
+//! - [`snapshot`]: taken before and after every iteration, compared and restored.
 //! - Git: [`git`] (the only place that starts it), [`branch`], [`worktree`], [`base`], [`ignored`].
 //! - [`stamp`]: whether anything that a command may read has changed.
-//! - What is Unstuck's there: [`context`] (views of a run), [`artifacts`], [`own_paths`]; [`environment`] tells workers where.
+//! - Files of Unstuck: [`context`] (views of a run), [`artifacts`], [`own_paths`]; [`environment`] tells workers where.
 //! - [`public_values`]: secrets that the project shows anyway.
 //!
 //! Start with `snapshot/mod.rs`. Not here: what a change means (`unstuck_core::scope`).

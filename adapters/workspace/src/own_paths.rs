@@ -6,10 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::workflow::{Step, Work};
-
-use crate::context::{CONVERGENCE, IGNORE_ALL, META, RESOLVED, WORKFLOW};
 use unstuck_files::folder;
 use unstuck_files::own_folder;
+
+use crate::context::{CONVERGENCE, IGNORE_ALL, META, RESOLVED, WORKFLOW};
 
 /// What a context folder has beside the folders of its steps.
 const OF_RUN: [&str; 2] = [WORKFLOW, "_subworkflows"];

@@ -10,9 +10,9 @@ use std::path::Path;
 
 use aho_corasick::AhoCorasick;
 use unstuck_files::Read;
+use unstuck_files::folder::{self, as_path};
 
 use crate::git;
-use unstuck_files::folder::{self, as_path};
 
 /// Larger files are not read, nor more than so many bytes of all.
 const FILE_MAX: u64 = 4 << 20;

@@ -9,13 +9,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use unstuck_files::folder;
+use unstuck_files::folder::{Folder, as_path};
+use unstuck_files::own_output;
+
 use crate::branch;
 use crate::git::{
     Setting, clone_local, filters, git, git_on_files, git_on_files_unfiltered, git_within_unfiltered,
 };
-use unstuck_files::folder;
-use unstuck_files::folder::{Folder, as_path};
-use unstuck_files::own_output;
 
 /// A checkout that was made for a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
-//! Files that survive a loss of power, and folders in which somebody else may replace anything at any time.
+//! Files that survive a loss of power, and folders in which another process may replace anything at any time.
 //!
 //! # Map
 //!
 //! - [`read`]: a value is found, absent or unreadable, and the type keeps the three apart.
-//! - Files of our own: [`durable`] (`fsync`, rename), [`regular`] (opens regular files only), [`hint`] (what to do about an error).
+//! - State files: [`durable`] (`fsync`, rename), [`regular`] (opens regular files only), [`hint`] (what to do about an error).
 //! - Files in a workspace: [`folder`] (reaches files from an open folder and follows no links), [`own_folder`] (a folder of
-//!   ours there), [`output_file`] (a file that a person asked for), [`own_output`] (files that this process prints into),
+//!   Unstuck there), [`output_file`] (a file that a person asked for), [`own_output`] (files that this process prints into),
 //!   [`awaited`] (files that would make a reader wait).
 //! - [`error`]: an error with its causes.
 //! - [`system`]: what operating systems do differently.

@@ -7,10 +7,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Place;
 use unstuck_files::folder;
 use unstuck_files::folder::as_path;
 use unstuck_workspace::git::git;
+
+use super::Place;
 
 /// How git is told.
 pub(super) struct Hiding {

@@ -1,8 +1,13 @@
 //! Runs the validators of a step, one after the other, and reads what each found.
 //!
-//! What an exit code, an output or a file means is decided without the world ([`mod@judge`], [`mod@extract`], [`told`]); here it is fetched.
 //! Every validator is run, also after one that failed, so that a worker learns of all problems at once. One that
 //! a signal or its time limit ended is run once more. The whole output is kept in blobs.
+//!
+//! # Map
+//!
+//! - Runs commands: this file, with `hiding` (what git is kept from), `repository` and `unlooked` (files that no git command sees).
+//! - Reads what they left, without a file or a clock: [`mod@judge`] (exit codes), [`told`] and [`mod@extract`] (outputs), [`report`],
+//!   [`checklist`], [`custom`].
 
 pub mod checklist;
 pub mod custom;
@@ -24,16 +29,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use unstuck_core::completion::GIT_STATUS;
-use unstuck_core::completion::{Checklist, Condition, Run, Validator};
-use unstuck_core::completion::{Extractor, SuccessWhen};
+use unstuck_core::completion::{Checklist, Condition, Extractor, GIT_STATUS, Run, SuccessWhen, Validator};
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::Millis;
 use unstuck_files::Read;
-use unstuck_store::blobs::BlobStore;
-
-use crate::checks::{READING_MAX, last_part, whole};
 use unstuck_files::folder;
 use unstuck_process as process;
 use unstuck_process::blocking::{Unfinished, within};
@@ -41,6 +41,7 @@ use unstuck_process::inherited;
 use unstuck_process::redact::Redactor;
 use unstuck_process::shell::wrapped;
 use unstuck_process::{Patience, Spec, Stop, StopSignal};
+use unstuck_store::blobs::BlobStore;
 use unstuck_workspace::git;
 
 use self::extract::{Facts, Raw, Repository};
@@ -48,6 +49,7 @@ use self::hiding::Hiding;
 use self::judge::{Ended, judge};
 use self::told::Told;
 use self::unlooked::Looking;
+use crate::checks::{READING_MAX, last_part, whole};
 
 /// Most bytes that a validator may print: an endless one must not fill the disk.
 pub const OUTPUT_MAX: u64 = 64 << 20;

@@ -4,13 +4,14 @@
 //! What a validator is about is told by what is extracted from it, and where that tells nothing, by what was
 //! found in its output.
 
-use super::checklist;
-use super::extract::{ALL, Facts, distinct};
 use unstuck_core::completion::{Extractor, Run, Validator};
 use unstuck_core::evidence::{Report, Severity, ValidatorOutcome};
 use unstuck_core::plural::count;
 use unstuck_failures::git_status::{Entry, Standing};
 use unstuck_failures::{Class, Record};
+
+use super::checklist;
+use super::extract::{ALL, Facts, distinct};
 
 /// What a validator is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

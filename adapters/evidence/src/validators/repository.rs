@@ -4,9 +4,9 @@ use std::io;
 use std::path::Path;
 use std::process::Output;
 
-use super::Repository;
-
 use unstuck_workspace::git::git;
+
+use super::Repository;
 
 /// Returns the way from the root of the repository to the workspace, where a command is one call of `git status` there.
 pub(super) fn below_root(command: &str, workspace: &Path) -> String {

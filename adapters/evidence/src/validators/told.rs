@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-
-use super::checklist::{self, Item};
-use super::custom;
-use super::extract::Facts;
-use super::report::{self, Subject};
 use unstuck_core::clip;
 use unstuck_core::completion::{Condition, Extractor, Run, Validator};
 use unstuck_core::event::Exit;
 use unstuck_core::evidence::{Confidence, Failure, Report, UNPARSED, ValidatorOutcome, What};
 use unstuck_failures::Output;
+
+use super::checklist::{self, Item};
+use super::custom;
+use super::extract::Facts;
+use super::report::{self, Subject};
 
 /// The kind of the failure that stands for a validator that could not run.
 pub const COULD_NOT_RUN: &str = "could_not_run";

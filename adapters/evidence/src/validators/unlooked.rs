@@ -8,10 +8,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::validators::hiding::top_level;
 use unstuck_core::text::shell::quoted;
 use unstuck_files::folder::as_path;
 use unstuck_workspace::git::{git, git_on_files, git_with_index};
+
+use crate::validators::hiding::top_level;
 
 /// A copy of the index that has no such flags; it goes when this is dropped.
 pub(super) struct Looking {

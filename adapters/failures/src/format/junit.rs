@@ -19,8 +19,7 @@ use quick_xml::events::{BytesStart, Event};
 
 use super::super::draft::{Draft, Found};
 use super::super::ending::{Ending, Tell};
-use super::super::words::is_parent;
-use super::super::words::numbered;
+use super::super::words::{is_parent, numbered};
 use super::{Sheet, diagnostic};
 
 /// A test case while it is read.

@@ -4,10 +4,11 @@
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use unstuck_core::evidence::FAILURES_MAX;
+
 use super::super::draft::{Draft, Found};
 use super::super::words::indentation;
 use super::{Lines, Sheet, look_back, until};
-use unstuck_core::evidence::FAILURES_MAX;
 
 /// Reads `#   Failed test 'name'`, the place on the next line, and the values below, further in. A subtest that failed is named
 /// below the tests around it, and these are not named by themselves.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde_json::Value;
+use unstuck_core::text::plain::strip_ansi;
 
 use super::super::draft::{Draft, Found};
 use super::super::ending::{Ending, Tell};
@@ -11,7 +12,6 @@ use super::super::page::Page;
 use super::super::parts::Style;
 use super::super::words::{begins, indentation, leading_number};
 use super::{Sheet, check, diagnostic, look, mocha, node_test, places, prove, until};
-use unstuck_core::text::plain::strip_ansi;
 
 /// Reads every point that is not ok and not expected to be so.
 pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {

@@ -3,12 +3,12 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
+use unstuck_core::evidence::{Confidence, UNPARSED};
 
 use super::super::draft::{Draft, Found};
 use super::super::output::Output;
 use super::super::parts::Style;
 use super::super::wrapper;
-use unstuck_core::evidence::{Confidence, UNPARSED};
 
 /// So many lines at the end are shown.
 const TAIL_LINES: usize = 3;

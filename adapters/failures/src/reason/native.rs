@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::parts::Reason;
-use crate::parts::Style;
+use crate::parts::{Reason, Style};
 
 static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:(?:(?P<file>.+?)[:(](?P<line>\d+)\)?|unknown file): (?:Failure|error)|(?P<file2>\S+\.(?:c|cc|cpp|cxx|h|hh|hpp)):(?P<line2>\d+)|unknown file)$")

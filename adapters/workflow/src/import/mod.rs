@@ -11,12 +11,12 @@ use std::fmt;
 use std::path::Path;
 
 use serde::Serialize;
-
-use crate::workflow_file::{self, Files, Options};
 use unstuck_document::Rejected;
 use unstuck_document::Report;
 use unstuck_document::json;
 use unstuck_document::node::{self, Node};
+
+use crate::workflow_file::{self, Files, Options};
 
 mod command;
 mod input;

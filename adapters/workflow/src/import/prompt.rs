@@ -1,11 +1,12 @@
 //! A text for the worker, such as a `PROMPT.md` that is sent again and again.
 
+use unstuck_document::complaint::Report;
+use unstuck_document::node::{self, Kind};
+
 use super::input::Input;
 use super::markdown;
 use super::write::Done;
 use crate::registry::front_matter;
-use unstuck_document::complaint::Report;
-use unstuck_document::node::{self, Kind};
 
 /// Texts up to this size stand in the workflow itself, so that the log tells what was asked.
 const INLINE_BYTES_MAX: usize = 64 * 1024;

@@ -3,13 +3,13 @@
 use unstuck_core::id::Millis;
 use unstuck_core::money;
 use unstuck_core::plural::count;
-
-use super::input::{Input, Works};
-use super::prompt;
 use unstuck_core::text::shell;
 use unstuck_document::complaint::quoted;
 use unstuck_document::node::{Entry, Kind, Node};
 use unstuck_document::{Rejected, path_within};
+
+use super::input::{Input, Works};
+use super::prompt;
 
 /// Says whether a tree is one.
 pub(super) fn is_one(tree: &Node) -> bool {

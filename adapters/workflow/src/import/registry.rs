@@ -1,13 +1,13 @@
 //! A steps registry: a workflow that does its steps one after the other, each with its prompts and conditions.
 
 use unstuck_core::workflow::{Worker, WorkerKind};
+use unstuck_document::node::Node;
+use unstuck_document::{Rejected, segment};
 
 use super::input::Input;
 use super::write::{Done, Step};
 use crate::registry::{Registry, StepRef};
 use crate::workflow_file::verify::without_value;
-use unstuck_document::node::Node;
-use unstuck_document::{Rejected, segment};
 
 /// Says whether a tree is one.
 pub(super) fn is_one(tree: &Node) -> bool {

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use unstuck_core::plural;
+use unstuck_document::Rejected;
+use unstuck_document::node::{Kind, Node};
 
 use super::command;
 use super::input::Input;
 use super::write::{Checklist, Done};
-use unstuck_document::Rejected;
-use unstuck_document::node::{Kind, Node};
 
 /// A list of stories of a file, or the lists that have the same place in each item of another one.
 pub(super) struct Stories<'a> {

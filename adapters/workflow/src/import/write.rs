@@ -4,10 +4,10 @@ use unstuck_core::id::Millis;
 use unstuck_core::money;
 use unstuck_core::plural;
 use unstuck_core::workflow::{WorkerKind, Workflow};
+use unstuck_document::complaint::named;
 
 use super::input::{Input, Wishes, Works};
 use crate::workflow_file::save::{quoted, span};
-use unstuck_document::complaint::named;
 
 /// A workflow to be written.
 #[derive(Clone, Debug)]

@@ -4,9 +4,10 @@
 //! hold nothing but a block, with no way to have it back: its tree has neither that text nor its place. docs/registry.md
 //! has what else was tried.
 
-use super::{Names, Problem};
 use unstuck_document::complaint::quoted;
 use unstuck_document::shape::nearest;
+
+use super::{Names, Problem};
 
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde_json::Value;
-use unstuck_core::completion::{Checklist, Pattern, Phase, Run, Validator};
-use unstuck_core::completion::{Extractor, SuccessWhen};
-use unstuck_core::completion::{GIT_STATUS, check_pointer};
+use unstuck_core::completion::{
+    Checklist, Extractor, GIT_STATUS, Pattern, Phase, Run, SuccessWhen, Validator, check_pointer,
+};
 
 use super::load::{TIMEOUT, near_or_list};
 use super::{Refused, load};

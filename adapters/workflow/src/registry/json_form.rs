@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 use unstuck_core::completion::Form;
+use unstuck_document::complaint::Report;
 
 use super::read::At;
 use crate::schema::deep::with_room;
 use crate::schema::{Complaint, Resolved};
-use unstuck_document::complaint::Report;
 
 /// Makes the form of a schema that was resolved, and returns with it how the schema was before its objects were closed;
 /// passes on what its author should know. `at` is what refers to it.

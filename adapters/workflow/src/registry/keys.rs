@@ -1,7 +1,8 @@
 //! The keys of a steps registry, in all its generations.
 
-use crate::workflow_file::keys::{CAPABILITIES, SPAN, WORKERS};
 use unstuck_document::keys::{Format, Key, Kind, Level, optional, required};
+
+use crate::workflow_file::keys::{CAPABILITIES, SPAN, WORKERS};
 
 /// Steps registries.
 static REGISTRIES: Format = Format {

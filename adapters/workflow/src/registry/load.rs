@@ -3,17 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::params;
-use super::pattern::Word;
 use unstuck_core::completion::check_pointer;
 use unstuck_core::completion::{
     AnswerFormat, Checklist, Condition, Form, Pattern, Phase, Run, StepPrompts, Template, Validator,
 };
 use unstuck_core::completion::{Extractor, SuccessWhen};
 use unstuck_core::id::Millis;
+use unstuck_document::complaint::{Complaint, Report, quoted};
+use unstuck_document::shape::nearest;
 
 use super::answers::Answer;
 use super::json_form::{json_form, refuse};
+use super::params;
+use super::pattern::Word;
 use super::read::{
     At, RawAddress, RawAnswer, RawCloser, RawCondition, RawForm, RawPattern, RawStep, RawValidator, Top,
 };
@@ -21,8 +23,6 @@ use super::tree::{Folder, PromptFile, Tree, check_element};
 use super::{ATTEMPTS, CloserSpec, End, Own, Parts};
 use crate::prompt_template::variables;
 use crate::schema::Schemas;
-use unstuck_document::complaint::{Complaint, Report, quoted};
-use unstuck_document::shape::nearest;
 
 /// Names that every template may use, besides those of its pattern.
 pub(super) const ALWAYS: &[&str] = &[

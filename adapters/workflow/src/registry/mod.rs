@@ -2,8 +2,12 @@
 //! answers them.
 //!
 //! A registry is read with all its prompts and schemas before the first step, and everything that is wrong with
-//! them is found in one pass. docs/registry.md has the format. Read on in this order: [`keys`] is the table of all
-//! keys, `read` makes the generations of the format one, `tree` finds prompts, `load` looks everything up;
+//! them is found in one pass. docs/registry.md has the format.
+//!
+//! # Map
+//!
+//! Read in this order: [`keys`] is the table of all keys, `read` makes the generations of the format one, `tree` finds prompts,
+//! `load` looks everything up; [`params`] checks the params of commands, [`pattern`] chooses the pattern of a failure,
 //! [`retry_prompt`] writes the prompt that answers failures, [`builtin`] knows validators without a registry.
 
 use std::collections::{BTreeMap, BTreeSet};

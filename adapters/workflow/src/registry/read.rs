@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use unstuck_core::completion::OnFailed;
 use unstuck_core::id::Millis;
-
-use super::keys::{self, NOT_YET};
-use crate::schema;
 use unstuck_document::complaint::{KeyPath, Note, Place, Report, quoted};
 use unstuck_document::json;
 use unstuck_document::node::{Kind, Node};
 use unstuck_document::shape::check_map;
 use unstuck_document::view::View;
+
+use super::keys::{self, NOT_YET};
+use crate::schema;
 
 /// Where something is said, and how it is called there.
 #[derive(Clone, Debug)]

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::answer::allowed_values;
 use serde_json::Value;
 use unstuck_core::clip;
 use unstuck_core::completion::{Completion, Form, Pattern, Template};
 
+use crate::answer::allowed_values;
 use crate::prompt_template::{Names, Params, Parsed, Variables, fenced, shown};
 
 /// So much of one piece of evidence is shown: its end.

@@ -4,8 +4,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use unstuck_core::completion::{Extractor, SuccessWhen};
-use unstuck_core::completion::{Run, Validator};
+use unstuck_core::completion::{Extractor, Run, SuccessWhen, Validator};
 use unstuck_core::workflow::WorkerKind;
 
 use super::builtin;

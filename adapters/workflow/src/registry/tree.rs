@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 use unstuck_core::completion::Template;
-
-use super::front_matter;
-use super::read::{At, RawAddress, Top};
-use crate::prompt_template::{Names, Parsed};
 use unstuck_document::complaint::{KeyPath, Place, Report, quoted};
 use unstuck_document::file::reason;
 use unstuck_document::node;
 use unstuck_document::view::View;
 use unstuck_document::{path_within, segment};
+
+use super::front_matter;
+use super::read::{At, RawAddress, Top};
+use crate::prompt_template::{Names, Parsed};
 
 const LAYOUT: &str = "{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md";
 const LAYOUT_PLAIN: &str = "{c1}/{c2}/{c3}/f_{edition}.md";

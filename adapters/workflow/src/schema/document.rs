@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
+use unstuck_document::complaint::Complaint;
 
 use super::keyword::{self, Shape};
 use super::resolved::pointer_text;
-use unstuck_document::complaint::Complaint;
 
 /// Lists and objects inside each other, at most: some for each level of a schema.
 const LEVELS_MAX: usize = 3 * super::resolved::LEVELS_MAX;

@@ -7,16 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use unstuck_document::Complaint;
+use unstuck_document::shape::nearest;
 
 use super::check;
 use super::document::{Document, Kind, Member, Node};
 use super::files::{Opened, Schemas, Unread};
 use super::keyword::{self, Shape, TYPES};
 use super::reference;
-use super::resolved::pointer_text;
-use super::resolved::{LEVELS_MAX, PROBLEMS_MAX};
-use unstuck_document::Complaint;
-use unstuck_document::shape::nearest;
+use super::resolved::{LEVELS_MAX, PROBLEMS_MAX, pointer_text};
 
 /// How large a schema may become, in bytes of the text that it is made of.
 const BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use unstuck_document::Complaint;
 
 use super::document::{Document, shown};
 use super::expand::{Expander, Target};
 use super::reference;
-use super::resolved::pointer_text;
-use super::resolved::{FILE_BYTES_MAX, Resolved};
+use super::resolved::{FILE_BYTES_MAX, Resolved, pointer_text};
 use super::{check, close, deep, merge};
-use unstuck_document::Complaint;
 
 /// A folder of schemas. Each file is read once, however often it is used.
 #[derive(Debug)]

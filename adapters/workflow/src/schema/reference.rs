@@ -1,8 +1,9 @@
 //! How a schema is named: a JSON pointer, an anchor, a plain name, with or without a file.
 
+use unstuck_document::shape::nearest;
+
 use super::document::Document;
 use super::resolved::pointer_text;
-use unstuck_document::shape::nearest;
 
 /// A `$ref`, cut into its two parts and decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]

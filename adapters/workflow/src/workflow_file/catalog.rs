@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::keys;
 use unstuck_document::complaint::{KeyPath, Place, Report, named, quoted};
 use unstuck_document::node::{Kind, Node};
 use unstuck_document::shape::{check_map, nearest};
 use unstuck_document::view::View;
+
+use super::keys;
 
 /// One profile, as it stands in its file.
 #[derive(Debug)]

@@ -4,15 +4,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::workflow::Workflow;
-
-use super::catalog::Catalog;
-use crate::workflow_file::{Files, Options, shown, tidy};
 use unstuck_document::complaint::{Complaint, KeyPath, Place, Report, named, quoted};
 use unstuck_document::file;
 use unstuck_document::file::reason;
 use unstuck_document::node::Node;
 use unstuck_document::view::View;
 use unstuck_workers::Clients;
+
+use super::catalog::Catalog;
+use crate::workflow_file::{Files, Options, shown, tidy};
 
 /// So many calls of subworkflows are followed in all.
 const MOST_CALLS: usize = 256;

@@ -4,9 +4,12 @@
 //! the first step has not started then. That no symbolic link leads out of the workspace is looked at again when a path is
 //! used: a worker can make one.
 //!
-//! Read on in this order: [`keys`] is the table of all keys, `node` the tree with places, `shape`
-//! the check of keys and types, `load`, `workflow`, `step` and `graph` what the keys mean together.
-//! [`quick`] builds the workflow of a command line and [`save`] writes it as a file, [`plan`] says what a workflow may cost.
+//! # Map
+//!
+//! Read in this order: [`keys`] is the table of all keys; `load`, `workflow`, `step`, `graph` and `verify` say what the keys mean
+//! together; `client`, `catalog` and `worker` say who works. [`fn@schema`] and [`fn@reference`] are made from the table. [`fn@quick`] builds the
+//! workflow of a command line, [`fn@save`] writes a workflow as a file, [`fn@plan`] says what it may cost, [`fn@value`] reads the value of one
+//! key. Not here: the tree with places, and the check of keys and types (`unstuck-document`).
 
 use std::collections::BTreeMap;
 use std::io;

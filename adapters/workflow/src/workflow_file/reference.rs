@@ -1,7 +1,8 @@
 //! The reference page of workflow files, made from the [table of keys](super::keys).
 
-use super::keys::{CAPABILITIES, CATALOGS, RESERVED_ARTIFACTS, RESERVED_STEPS, STEP, WORKERS, WORKFLOWS};
 use unstuck_document::keys::{Key, Kind, Level, Side};
+
+use super::keys::{CAPABILITIES, CATALOGS, RESERVED_ARTIFACTS, RESERVED_STEPS, STEP, WORKERS, WORKFLOWS};
 
 const INTRODUCTION: &str = "\
 # Workflow files

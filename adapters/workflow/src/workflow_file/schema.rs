@@ -1,10 +1,10 @@
 //! The JSON Schema of workflow files, made from the [table of keys](super::keys).
 
 use serde_json::{Map, Value, json};
-
-use super::keys::{CATALOGS, CHECK, STEP, WORKFLOWS};
 use unstuck_document::keys::{Key, Kind, Level, Side};
 use unstuck_workers::keys as workers;
+
+use super::keys::{CATALOGS, CHECK, STEP, WORKFLOWS};
 
 /// Returns the JSON Schema (2020-12) of workflow files as text, with a line feed at its end.
 ///

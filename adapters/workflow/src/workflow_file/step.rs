@@ -11,6 +11,9 @@ use unstuck_core::workflow::{
     OnExhausted, OnFailure, Output, Overlay, Probe, Session, Step, Subworkflow, Work, Worker, WorkerKind,
     Workflow,
 };
+use unstuck_document::complaint::{Note, Place};
+use unstuck_document::keys::Side;
+use unstuck_document::view::{View, texts};
 
 use super::catalog::Profile;
 use super::keys;
@@ -18,9 +21,6 @@ use super::load::{Loader, Scope};
 use super::verify::VERIFYING;
 use super::worker::{capability, worker_kind};
 use crate::registry::Registry;
-use unstuck_document::complaint::{Note, Place};
-use unstuck_document::keys::Side;
-use unstuck_document::view::{View, texts};
 
 /// Where a claim is written if nothing else is said. One name a check: steps that run side by side must not take each other's verdict.
 const DEFAULT_DECISION_FILE: &str = ".unstuck/{{completion_check_id}}.json";

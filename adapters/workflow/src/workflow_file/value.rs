@@ -1,13 +1,13 @@
 //! The value of one key by itself, as a file may write it: for who asks what another value would have meant.
 
 use serde_json::{Map, Value};
-
-use super::keys;
-use crate::registry;
 use unstuck_document::complaint::{KeyPath, Place, Report};
 use unstuck_document::keys::{Key, Kind, Level};
 use unstuck_document::node::{self, Node};
 use unstuck_document::shape;
+
+use super::keys;
+use crate::registry;
 
 /// Reads the value of a key: `Ok(None)` where it is what it is written as, and where a file has no such key; a list or a map
 /// is returned as JSON.

@@ -6,15 +6,15 @@ use serde_json::Value;
 use unstuck_core::completion::{AnswerFormat, Completion, Form, LaterAnswer, OnFailed};
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{Baseline, Check, CheckBy, Work, WorkerKind, Workflow};
+use unstuck_document::complaint::{Place, quoted};
+use unstuck_document::node::{self, Node};
+use unstuck_document::view::View;
 
 use super::declares::{Declares, declares};
 use super::load::Loader;
 use crate::prompt_template::variables;
 use crate::registry::{At, Registry, SUPPLIED, StepRef, Wanted, json_form, refuse};
 use crate::schema;
-use unstuck_document::complaint::{Place, quoted};
-use unstuck_document::node::{self, Node};
-use unstuck_document::view::View;
 
 /// The keys of a step that ask for something besides a verdict.
 pub(super) const VERIFYING: [&str; 3] = ["completion_conditions", "registry_step", "output_schema"];

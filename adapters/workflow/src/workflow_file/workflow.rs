@@ -3,14 +3,14 @@
 use unstuck_core::id::StepId;
 use unstuck_core::money;
 use unstuck_core::workflow::{BranchRules, Budget, Step, Weather, Workflow};
-
-use super::graph;
-use super::keys;
-use super::load::{Loader, Scope};
 use unstuck_document::complaint::{KeyPath, Note, quoted};
 use unstuck_document::node::Node;
 use unstuck_document::shape::{check_map, nearest};
 use unstuck_document::view::View;
+
+use super::graph;
+use super::keys;
+use super::load::{Loader, Scope};
 
 impl Loader<'_> {
     /// Reads a workflow; what is wrong is in the report, and the result is only good if nothing is.

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use unstuck_core::snapshot::Snapshot;
+use unstuck_files::folder::as_path;
+
 use super::error::Error;
 use super::left_out::Uncovered;
 use super::object::TYPE;
 use super::parts::Parts;
 use super::store::Store;
 use super::tree::{self, Pair};
-use unstuck_core::snapshot::Snapshot;
-use unstuck_files::folder::as_path;
 
 /// A file or link that differs. A file that was renamed is two: one deleted, one added.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

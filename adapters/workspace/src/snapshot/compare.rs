@@ -1,4 +1,4 @@
-//! What two snapshots of a workspace tell of the work between them.
+//! Compares two snapshots.
 
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -9,6 +9,7 @@ use std::thread;
 
 use sha2::Digest as _;
 use unstuck_core::id::Digest;
+use unstuck_files::folder::{self, Attributes, Folder, Stamp};
 
 use super::error::{Error, io};
 use super::index::{is_settled, now};
@@ -16,7 +17,6 @@ use super::object::{self, FILE, Kind, LINK, TYPE};
 use super::pack::{Squeezer, Writer};
 use super::store::Store;
 use super::walk::{Found, threads};
-use unstuck_files::folder::{self, Attributes, Folder, Stamp};
 
 /// A larger file is not held in memory.
 const HELD_BYTES_MAX: u64 = 1024 * 1024;

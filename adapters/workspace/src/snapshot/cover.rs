@@ -1,9 +1,10 @@
 //! Decides which of the files that were found a snapshot takes. Pure.
 
+use unstuck_files::folder::{has_content, is_folder};
+
 use super::left_out::{Left, Reason};
 use super::options::Limits;
 use super::walk::{Area, Found};
-use unstuck_files::folder::{has_content, is_folder};
 
 /// The largest of git's small files that is kept.
 const REPOSITORY_FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;

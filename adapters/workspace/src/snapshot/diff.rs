@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use similar::{Change, ChangeTag, TextDiff};
 use unstuck_core::diffstat::ChangedFile;
+use unstuck_core::snapshot::Snapshot;
+use unstuck_files::folder;
 
 use super::change::{self, Difference};
 use super::error::{Error, io};
@@ -17,8 +19,6 @@ use super::object::{FILE, TYPE};
 use super::parts::Parts;
 use super::store::Store;
 use super::tree::{Pair, Place};
-use unstuck_core::snapshot::Snapshot;
-use unstuck_files::folder;
 
 /// What to show of a difference.
 #[derive(Clone, Debug, Default)]

@@ -14,13 +14,13 @@ use std::io;
 use std::path::Path;
 
 use unstuck_files::Read;
+use unstuck_files::folder::{self, Folder, Stamp};
 use unstuck_files::read::is_absence;
 
 use super::index::{is_settled, now};
 use super::object::{FILE, FOLDER};
 use super::pack::TEMPORARY_PREFIX;
 use super::superseded;
-use unstuck_files::folder::{self, Folder, Stamp};
 
 /// Adds the objects in the folder `objects` below `root` to those in `kept`. Returns how many could not be kept.
 pub(super) fn keep(root: &Folder, objects: &[u8], kept: &Path, copied_bytes_max: u64) -> io::Result<u64> {

@@ -13,11 +13,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use sha2::{Digest as _, Sha256};
 use unstuck_core::id::Digest;
 use unstuck_files::Read;
+use unstuck_files::folder::{Seen, Stamp};
 use unstuck_files::regular;
 
 use super::object::path_order;
 use super::pack::TEMPORARY_PREFIX;
-use unstuck_files::folder::{Seen, Stamp};
 
 const MAGIC: &[u8; 8] = b"USINDEX1";
 const FIXED_SIZE: usize = 4 + 4 + 5 * 8 + 32;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use unstuck_core::id::Digest;
 use unstuck_files::Read;
+use unstuck_files::folder::{self, Folder, as_path};
 
 use super::error::Error;
 use super::left_out::Uncovered;
@@ -13,11 +14,9 @@ use super::object::Item;
 use super::parts::Parts;
 use super::paths::GIT;
 use super::refs::Held;
-use super::snapshots::OBJECTS;
-use super::snapshots::WITHIN;
+use super::snapshots::{OBJECTS, WITHIN};
 use super::store::Store;
 use super::{history, refs, tree};
-use unstuck_files::folder::{self, Folder, as_path};
 
 /// Where the repositories of submodules are.
 const OF_SUBMODULES: &[u8] = b".git/modules";

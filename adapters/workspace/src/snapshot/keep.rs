@@ -1,4 +1,4 @@
-//! Which snapshots stay, and what is removed with the others.
+//! Keeps snapshots under names, and removes the others.
 
 use std::fs;
 use std::io;

@@ -3,20 +3,19 @@
 //! The whole list is kept with the snapshot, because what it does not cover must never be deleted or
 //! overwritten when it is restored. The snapshot itself carries a summary for people.
 
-use crate::snapshot::paths;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-
 use unstuck_core::snapshot::LeftOut;
 use unstuck_files::Read;
+use unstuck_files::folder::{self, Folder, Seen};
 
 use super::object::{FOLDER, TYPE};
 use super::rules;
 use super::tree::Place;
-use unstuck_files::folder::{self, Folder, Seen};
+use crate::snapshot::paths;
 
 /// Why something is not covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

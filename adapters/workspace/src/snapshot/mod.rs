@@ -44,9 +44,14 @@
 //! moment may be lost, though never outside of the workspace. Memory maps are written when the system
 //! does so. Owners are not kept, nor which names belong to the same file. Access lists and attributes of users are, on Linux.
 //!
-//! Suggested reading order: `snapshots`, `take`, `walk`, `mounts`, `rules`, `gitignore`, `cover`, `index`, `content`; `object`, `pack`,
-//! `store`, `tree`, `permissions`, `attributes`, `readable`, `parts`; `change`, `diff`, `words`, `compare`; `plan`, `restore`, `put_back`; `keep`; `repository`, `progress`, `tables`, `refs`, `history`, `superseded`, `tracked`,
-//! `rewind`.
+//! # Map
+//!
+//! - [`snapshots`](Snapshots): opens them. `options`: limits.
+//! - Take: `take`, `walk`, `mounts`, `rules`, `gitignore`, `paths`, `cover`, `left_out`, `index`, `content`.
+//! - Store: `object`, `pack`, `store`, `tree`, `parts`, `permissions`, `attributes`, `keep`.
+//! - Compare: `change`, `diff`, `words`, `compare`.
+//! - Restore: `plan`, `restore`, `put_back`, `readable`.
+//! - Git: `repository`, `progress`, `tables`, `refs`, `history`, `superseded`, `inner`, `tracked`, `rewind`.
 
 mod attributes;
 mod change;

@@ -1,4 +1,4 @@
-//! How much a snapshot takes, and what becomes of the repository.
+//! Limits of snapshots, and whether the repository is restored, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

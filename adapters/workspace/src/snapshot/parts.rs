@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use unstuck_core::id::Digest;
+use unstuck_core::snapshot::Snapshot;
+use unstuck_files::folder;
 
 use super::attributes::Attributes;
 use super::error::Error;
@@ -15,8 +17,6 @@ use super::rules::{self, Lists, Rules};
 use super::store::Store;
 use super::tree::{self, Node, Place};
 use super::{error, object};
-use unstuck_core::snapshot::Snapshot;
-use unstuck_files::folder;
 
 const WORK: &[u8] = b"work";
 const IGNORED: &[u8] = b"ignored";

@@ -1,4 +1,4 @@
-//! Which paths are those of a repository.
+//! Paths of repositories.
 
 use unstuck_files::folder;
 

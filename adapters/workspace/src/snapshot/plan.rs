@@ -5,15 +5,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::Gap;
+use unstuck_files::folder::{self, as_path};
 
 use super::change::{self, Difference, differences};
 use super::error::Error;
 use super::left_out::Reason;
 use super::parts::Parts;
 use super::store::Store;
-use unstuck_core::snapshot::Snapshot;
-use unstuck_files::folder::{self, as_path};
 
 /// The changes that an undo makes to the files of a workspace.
 #[derive(Clone, Debug, Default)]

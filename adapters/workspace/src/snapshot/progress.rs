@@ -5,8 +5,9 @@
 
 use std::path::Path;
 
-use super::repository::{Known, entries, first_part, look, name_of};
 use unstuck_core::text::shell::quoted;
+
+use super::repository::{Known, entries, first_part, look, name_of};
 
 /// An operation that git begins with one command and ends with another.
 struct Operation {

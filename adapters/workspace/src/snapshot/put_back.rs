@@ -1,4 +1,4 @@
-//! Makes the workspace what a snapshot says.
+//! Restores the workspace from a snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

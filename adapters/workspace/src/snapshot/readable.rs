@@ -3,8 +3,9 @@
 
 use std::path::PathBuf;
 
-use super::object::FOLDER;
 use unstuck_files::folder::{self, Folder, as_path};
+
+use super::object::FOLDER;
 
 /// Makes readable what cannot be read, and all below it, but for what `stays` names. Returns what was changed; what
 /// belongs to somebody else is as it was.

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use unstuck_core::id::Digest;
 use unstuck_core::snapshot::short_name;
+use unstuck_files::folder::as_path;
 
 use super::error::Error;
 use super::left_out::Uncovered;
 use super::repository::{is_object_name, is_ref_name, packed_refs};
 use super::store::Store;
 use super::tree;
-use unstuck_files::folder::as_path;
 
 /// The newest stash; the older ones are in its log.
 pub(super) const STASH: &str = "refs/stash";

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::snapshot::Standing;
 use unstuck_files::Read;
+use unstuck_files::folder;
 
 use super::options::Branches;
 use super::progress;
 use super::tables::Tables;
 use crate::git::Bound;
-use unstuck_files::folder;
 
 /// A repository that a workspace is in.
 #[derive(Debug)]

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use unstuck_files::Read;
+use unstuck_files::folder::{self, Folder, as_path};
+use unstuck_files::own_folder;
 
 use super::attributes::{self, Attributes};
 use super::change::Difference;
@@ -17,8 +19,6 @@ use super::object::{FOLDER, LINK, TYPE};
 use super::permissions::{self, Permissions};
 use super::store::Store;
 use super::tree::{self, Place};
-use unstuck_files::folder::{self, Folder, as_path};
-use unstuck_files::own_folder;
 
 /// What was done to a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use unstuck_files::Read;
+use unstuck_files::folder;
 
 use super::gitignore::{self, Rule};
 use super::repository::Repository;
 use crate::git;
-use unstuck_files::folder;
 
 /// Name of the files that hold rules.
 pub(super) const FILE_NAME: &[u8] = b".gitignore";

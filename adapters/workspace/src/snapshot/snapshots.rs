@@ -1,4 +1,4 @@
-//! The snapshots of a workspace: where they are, and what is known of the run.
+//! Opens the snapshots of a workspace.
 
 use std::collections::BTreeSet;
 use std::fs;

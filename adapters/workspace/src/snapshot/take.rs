@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use unstuck_core::id::Digest;
 use unstuck_core::plural::count;
+use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
 use unstuck_files::Read;
+use unstuck_files::folder::{self, Folder, Seen};
 
 use super::attributes::Attributes;
 use super::content::{self, Content};
@@ -23,14 +25,10 @@ use super::permissions::Permissions;
 use super::readable;
 use super::repository::{Known as Reading, Repository, Unreadable};
 use super::rules::{self, Lists, Rules};
-use super::snapshots::INDEX;
-use super::snapshots::Snapshots;
+use super::snapshots::{INDEX, Snapshots};
 use super::tree::Node;
 use super::walk::{Area, Found, Walk};
 use super::{inner, tracked};
-use unstuck_core::snapshot::Standing;
-use unstuck_core::snapshot::{LeftOut, Snapshot};
-use unstuck_files::folder::{self, Folder, Seen};
 
 impl Snapshots {
     /// Takes a snapshot. What is ignored is judged by the rules of `first`, the first snapshot of the

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use unstuck_files::folder;
+
 use super::options::Staged;
 use crate::git;
-use unstuck_files::folder;
 
 /// Returns the tracked files of the workspace, or a sentence that says why they are not known.
 pub(super) fn files(workspace: &Path) -> Result<BTreeSet<Vec<u8>>, String> {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use unstuck_core::id::Digest;
+use unstuck_files::folder;
 
 use super::error::Error;
 use super::object::{self, FOLDER, Item, Kind};
 use super::store::Store;
-use unstuck_files::folder;
 
 /// A path and what is there.
 pub(super) struct Node<'a> {

@@ -1,7 +1,6 @@
 //! Lists what is in a workspace, with several threads, without reading any content but that of
 //! `.gitignore` files. It does not enter what is mounted there.
 
-use crate::snapshot::paths;
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,16 +9,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{io, thread};
 
 use unstuck_files::Read;
+use unstuck_files::folder::{self, Folder, Seen, Stamp};
 
 use super::left_out::{Left, Reason};
 use super::mounts::Mounts;
 use super::object::{FILE, FOLDER, LINK, TYPE, path_order};
-use super::options::Limits;
-use super::options::Skipped;
+use super::options::{Limits, Skipped};
 use super::repository::{self, Repository};
 use super::rules::{self, Level, Lists, Rules};
 use super::tracked;
-use unstuck_files::folder::{self, Folder, Seen, Stamp};
+use crate::snapshot::paths;
 
 /// How many folders may be in one another; a file below is left out.
 const DEPTH_MAX: usize = 256;

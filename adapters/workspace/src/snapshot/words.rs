@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use unstuck_core::id::Digest;
+use unstuck_core::snapshot::Snapshot;
 
 use super::diff;
 use super::error::Error;
 use super::object::{FILE, TYPE};
 use super::parts::Parts;
 use super::store::Store;
-use unstuck_core::snapshot::Snapshot;
 
 /// What marks the folder of a cache.
 const CACHE: &[u8] = b"CACHEDIR.TAG";

@@ -11,7 +11,6 @@ use std::os::windows::io::AsRawHandle as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::system;
 use windows_sys::Win32::Storage::FileSystem::{
     FILE_BASIC_INFO, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_LIST_DIRECTORY,
     FILE_READ_ATTRIBUTES, FILE_SHARE_READ, FILE_SHARE_WRITE, FILE_WRITE_ATTRIBUTES, FileBasicInfo,
@@ -19,6 +18,7 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 
 use super::{Attributes, FILE, FOLDER, LINK, Seen, Stamp, TYPE, all_content, leads_out, steps};
+use crate::system;
 
 /// Permissions that all files have: those of the system are of another kind, and stay as they are.
 const PERMISSIONS: u32 = 0o644;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use unstuck_core::id::Digest;
 use unstuck_files::Read;
+use unstuck_files::folder::as_path;
 
 use super::{Rewound, Unknown};
 use crate::snapshot::change::Difference;
@@ -16,7 +17,6 @@ use crate::snapshot::restore::{self, Applied, Sides};
 use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::store::Store;
 use crate::snapshot::tree::{self, Place};
-use unstuck_files::folder::as_path;
 
 /// Puts back these files below the folder `own` of a repository; `is_meant` is asked with their paths below it.
 pub(super) fn put_back(

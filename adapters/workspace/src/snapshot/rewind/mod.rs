@@ -10,6 +10,9 @@ mod within;
 use unstuck_files::error::with_causes;
 
 pub(super) use self::files::{is_setting, without_branches};
+use unstuck_core::snapshot::Snapshot;
+use unstuck_files::folder::{self, Folder, as_path};
+
 use super::error::Error;
 use super::inner::{self, Inner};
 use super::left_out::Uncovered;
@@ -24,8 +27,6 @@ use super::restore::{self, NotRestored};
 use super::snapshots::Snapshots;
 use super::tree::Place;
 use crate::git::Bound;
-use unstuck_core::snapshot::Snapshot;
-use unstuck_files::folder::{self, Folder, as_path};
 
 /// What was done to a repository.
 #[derive(Debug, Default)]

@@ -2,7 +2,9 @@
 //! reflog. It is bound to that repository, and not asked where links or pipes lead its writes elsewhere.
 
 use unstuck_core::id::Digest;
-use unstuck_core::snapshot::Standing;
+use unstuck_core::snapshot::{Snapshot, Standing};
+use unstuck_core::text::shell::quoted;
+use unstuck_files::folder::{self, as_path};
 
 use super::files::{self, is_in_progress, is_setting};
 use super::{NO_REPOSITORY, Rewound, Unknown, bound, gone, has_objects, told, unknown_state};
@@ -18,9 +20,6 @@ use crate::snapshot::repository::is_object_name;
 use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::store::Store;
 use crate::snapshot::tree::{self, Place};
-use unstuck_core::snapshot::Snapshot;
-use unstuck_core::text::shell::quoted;
-use unstuck_files::folder::{self, as_path};
 
 /// How a repository stands at a moment, as a snapshot has it.
 struct State {

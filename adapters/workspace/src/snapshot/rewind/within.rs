@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 
 use unstuck_core::id::Digest;
+use unstuck_files::folder::{self, Folder, as_path};
+use unstuck_files::own_folder;
 
 use super::files::{self, is_in_progress, is_setting};
 use super::{Rewound, Unknown, bound_within, gone, has_objects, told, unknown_state};
@@ -13,8 +15,6 @@ use crate::snapshot::refs::{self, Changed, Held};
 use crate::snapshot::repository::{HEAD_IN_TABLES, first_part};
 use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::{inner, tree};
-use unstuck_files::folder::{self, Folder, as_path};
-use unstuck_files::own_folder;
 
 /// Puts a repository within back, whose own folder is at `path` and is there: what is missing of it, refs that are gone, HEAD with
 /// its branch, what is staged, and what tells git how to work. Without git, which follows whatever a worker has put into its
