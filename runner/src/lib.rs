@@ -15,8 +15,8 @@
 //!   `scratch`, `copies` (artifacts), [`undoing`] (plans an undo).
 //! - [`kick`]: the request to stop waiting.
 //!
-//! Start with this file. Not here: decisions (`unstuck-core`), and how a process, a snapshot or a validator works
-//! (`unstuck-workflow`).
+//! Start with this file. Not here: decisions (`unstuck-core`), processes (`unstuck-process`), snapshots
+//! (`unstuck-workspace`) and validators (`unstuck-evidence`).
 
 pub mod abandoned;
 mod baseline;

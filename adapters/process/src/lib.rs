@@ -10,6 +10,9 @@
 //! - Beside it: [`blocking`] (work that blocks), [`exhausted`] (what the machine lacks), [`suspension`] (how long the machine
 //!   slept), [`notify`] (tells a command of the user how a run ended).
 //!
+//! Outside of [`run()`], a command is started by `probe`, [`guard`], the only starter of git (`unstuck_workspace::git`), and by the
+//! command line for a version or a run in the background.
+//!
 //! Start with `spec.rs`, then `run.rs`. Not here: which command is run, and what its output means.
 
 pub mod blocking;

@@ -1,6 +1,6 @@
 //! Starts a process, or says in one sentence why it cannot be started.
 //!
-//! All processes are started from one thread that lives as long as the supervisor: on Linux a child
+//! Workers, checks and validators are started from one thread that lives as long as the supervisor: on Linux a child
 //! asks to be killed when its parent dies (`PR_SET_PDEATHSIG`), and the kernel takes the *thread*
 //! that forked for the parent. The request does not survive the start of a set-uid program, and it
 //! covers the direct child only; the rest is found on resume by its mark
