@@ -74,9 +74,9 @@ pub fn installed(program: &str) -> Option<PathBuf> {
 pub fn too_long(workflow: &Workflow) -> Vec<String> {
     let all = workflow.everybody().into_iter();
     all.filter_map(|(step, worker)| {
-        let launch = described(worker)?.launch;
         let bytes = worker.instructions.len();
-        let is_too_long = launch.prompt == PromptBy::Argument && bytes > ARGUMENT_BYTES_MAX;
+        let is_too_long = bytes > ARGUMENT_BYTES_MAX
+            && described(worker).is_some_and(|it| it.launch.prompt == PromptBy::Argument);
         is_too_long.then(|| format!("step {}: {}", step.id, launch::Error::PromptTooLong(bytes)))
     })
     .collect()

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_told_with_its_line_and_without_its_value() {
+    fn a_complaint_about_a_secret_has_its_line_and_not_its_value() {
         let redactor = Redactor::new([("API_KEY", "sesame-open"), ("SSH_KEY", "first line\nsecond line")]);
         let place = |yaml: &str, executed: &str| {
             let file = "flow.yaml".to_owned();

@@ -47,7 +47,7 @@ pub(crate) struct Planned {
 /// Plans the call of a client, or says why there can be none. Its files are written into `folder`.
 pub(crate) fn plan(
     worker: &Worker,
-    client: &Description,
+    client: Arc<Description>,
     asked: &Asked<'_>,
     folder: &Path,
 ) -> io::Result<Result<Planned, launch::Error>> {
@@ -93,7 +93,7 @@ pub(crate) fn plan(
         continues: continued.is_some(),
         argv: plan.argv.iter().map(|word| short(word)).collect(),
     };
-    Ok(Ok(Planned { client: Arc::new(client.clone()), call, plan }))
+    Ok(Ok(Planned { client, call, plan }))
 }
 
 /// Returns what a client may spend by itself: not much more than what is left.

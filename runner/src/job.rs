@@ -184,13 +184,13 @@ fn process_of(
         ));
     };
     let client = match Description::of(client) {
-        Ok(client) => client,
+        Ok(description) => Arc::new(description),
         Err(why) => {
             let unread = format!("the description of {} cannot be read: {why}", client.title);
             return Ok((Job::Unfit(unread), None));
         }
     };
-    let Planned { client, call, plan } = match call::plan(worker, &client, asked, &folder)? {
+    let Planned { client, call, plan } = match call::plan(worker, client, asked, &folder)? {
         Ok(planned) => planned,
         Err(why) => return Ok((Job::Unfit(why.to_string()), None)),
     };

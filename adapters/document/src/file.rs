@@ -32,7 +32,7 @@ fn lines(complaints: &[Complaint]) -> String {
 ///
 /// # Errors
 ///
-/// What is no file, and what cannot be read.
+/// A path that is not a file, or a file that cannot be read.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file"));

@@ -7,7 +7,7 @@ use crate::node;
 /// A map with known keys.
 #[derive(Debug)]
 pub struct Level {
-    /// Where it stands, in words.
+    /// A title for people: `a step`.
     pub title: &'static str,
     /// Its name in the JSON Schema.
     pub definition: &'static str,
@@ -19,7 +19,7 @@ pub struct Level {
     pub keys: &'static [Key],
 }
 
-/// Each level is a static of its own.
+/// Compares addresses: each level is a separate static.
 impl PartialEq for Level {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
@@ -51,7 +51,7 @@ pub struct Format {
 pub struct Scalar {
     /// Its type, for the reference page.
     pub name: &'static str,
-    /// What is expected, in words.
+    /// The expected value, for people.
     pub expected: &'static str,
     /// Its JSON Schema, as text.
     pub schema: &'static str,
@@ -61,7 +61,7 @@ pub struct Scalar {
     pub check: fn(&node::Kind) -> Result<(), Option<String>>,
 }
 
-/// Each scalar is a static of its own.
+/// Compares addresses: each scalar is a separate static.
 impl PartialEq for Scalar {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
@@ -70,7 +70,7 @@ impl PartialEq for Scalar {
 
 impl Eq for Scalar {}
 
-/// What a value may be.
+/// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Text that is not blank.
@@ -135,13 +135,13 @@ pub enum Side {
 pub struct Key {
     /// How it is written.
     pub name: &'static str,
-    /// What its value may be.
+    /// The type of its value.
     pub kind: Kind,
     /// It is an error to leave it out.
     pub required: bool,
-    /// What holds when it is left out, for people.
+    /// The default, for people.
     pub default: &'static str,
-    /// What it means.
+    /// The meaning, for people.
     pub doc: &'static str,
     /// Not a key of the original format.
     pub ours: bool,
@@ -180,7 +180,7 @@ impl Key {
 }
 
 impl Kind {
-    /// Returns what is expected, in words.
+    /// Returns the expected value, for people.
     pub fn expected(self) -> String {
         match self {
             Self::Text => "text that is not empty".to_owned(),

@@ -24,7 +24,7 @@ const RATE_PER_NODE: usize = 64;
 pub struct Node {
     /// Where it begins.
     pub place: Place,
-    /// What it is.
+    /// The value.
     pub kind: Kind,
     /// What a copy of it costs.
     weight: usize,
@@ -58,7 +58,7 @@ pub struct Entry {
     pub key: String,
     /// Where the key stands.
     pub place: Place,
-    /// What stands behind it.
+    /// The value.
     pub value: Node,
 }
 

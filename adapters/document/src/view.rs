@@ -42,7 +42,7 @@ impl<'a> View<'a> {
         matches!(self.node.kind, Kind::Map(_))
     }
 
-    /// Returns whether the key is there.
+    /// Returns whether the map has this key.
     pub fn has(&self, key: &str) -> bool {
         self.entry(key).is_some()
     }

@@ -11,5 +11,5 @@ pub(super) enum Ending {
     Failed,
 }
 
-/// What takes in how a test ended: its tool, its name, and that.
+/// Receives the tool, the name and the ending of a test.
 pub(super) type Tell<'t> = dyn FnMut(&str, &str, Ending) + 't;

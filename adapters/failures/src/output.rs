@@ -1,9 +1,9 @@
-//! What a command left behind, and what was read from it.
+//! The output of a command, and the failures that were read from it.
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::evidence::{Confidence, Failure, FailureSet};
 
-/// What a command left behind, as bytes.
+/// The output of a command, as bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Output<'a> {
     /// The command line.
@@ -31,7 +31,7 @@ pub struct Report<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What was read from an output.
+/// The failures that were read from an output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extraction {
     /// The tool that was recognised; empty where none was.

@@ -1,4 +1,4 @@
-//! What is told apart in the text of a failure.
+//! The parts of the text of a failure.
 
 /// How the text that tells one kind of failure from another is masked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,12 +12,12 @@ pub(super) enum Style {
     Lines,
 }
 
-/// What a block says.
+/// The parts of the block of a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reason {
     /// The kind: an exception, `panic`, `assert`; empty when the block does not say.
     pub(super) kind: String,
-    /// What tells this failure from another of the same test.
+    /// The text that distinguishes this failure from another one of the same test.
     pub(super) about: String,
     /// Everything that it says, the values included.
     pub(super) values: String,

@@ -7,7 +7,7 @@ pub(super) fn told<'b>(block: &'b [&'b str]) -> impl Iterator<Item = &'b str> {
     block.iter().copied().take_while(|line| !is_frame(line))
 }
 
-/// Returns how many blanks a line begins with.
+/// Returns the number of spaces and tabs at the start of a line.
 pub(super) fn indentation(line: &str) -> usize {
     line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }

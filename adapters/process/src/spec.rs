@@ -1,4 +1,4 @@
-//! What is asked of a process, and who hears what it prints.
+//! The program to run, its limits, and the receiver of its output.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use unstuck_core::workflow::Workflow;
 use crate::silence::Patience;
 
 /// The environment variable that marks a process and all that come from it. Marks of runs within
-/// runs stand side by side, separated by blanks.
+/// runs are listed with spaces between them.
 pub const MARK: &str = "UNSTUCK_PROCESS_MARK";
 
-/// What to run, and within which bounds.
+/// A program to run, and its limits.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// The program and its arguments; the program is looked up in `PATH`.
@@ -24,9 +24,9 @@ pub struct Spec {
     pub cwd: PathBuf,
     /// Changes to the inherited environment: set, or removed with `None`.
     pub env: Vec<(OsString, Option<OsString>)>,
-    /// What it reads on standard input, which is closed after that.
+    /// Standard input, which is closed after it.
     pub stdin: Vec<u8>,
-    /// Most time it may take, on a clock that nobody sets.
+    /// The time limit, on a monotonic clock.
     pub limit: Duration,
     /// Most bytes it may print, on both outputs together; what comes after them is read and dropped.
     pub output_max: u64,
@@ -36,7 +36,7 @@ pub struct Spec {
     pub asks: Vec<client::StopSignal>,
     /// Time between these signals, and between TERM and KILL.
     pub grace: Duration,
-    /// Names it among all processes: run id and step. Blanks are replaced.
+    /// Identifies it among all processes: run id and step. Spaces are replaced.
     pub mark: String,
 }
 
@@ -45,10 +45,10 @@ impl Spec {
     pub const GRACE: Duration = Duration::from_millis(Workflow::GRACE.0);
 }
 
-/// What is asked of a running process.
+/// A request to a running process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
-    /// Go on.
+    /// Continue.
     #[default]
     Run,
     /// End: as its client wants to be asked, then TERM, and KILL after the grace.
@@ -57,7 +57,7 @@ pub enum Stop {
     StopNow,
 }
 
-/// Tells running processes to stop. If its sender is gone nobody will.
+/// Tells running processes to stop. If its sender is dropped, they are never told.
 pub type StopSignal = watch::Receiver<Stop>;
 
 /// Returns a signal that never comes.
@@ -73,7 +73,7 @@ pub trait Audience: Send {
     /// Takes a piece of standard output without its secrets.
     fn output(&mut self, _piece: &[u8]) {}
 
-    /// Says whether it makes an answer of its own out of standard output, so that nobody minds where that is cut.
+    /// Returns whether it assembles the answer from standard output itself, so that the answer may be cut anywhere.
     fn reads_output(&self) -> bool {
         false
     }
@@ -91,7 +91,7 @@ pub trait Audience: Send {
     /// Is called at that moment.
     fn woken(&mut self) {}
 
-    /// Says why the process need not go on, if it need not.
+    /// Returns the reason to end the process early, if there is one.
     fn enough(&self) -> Option<Enough> {
         None
     }
@@ -106,7 +106,7 @@ pub enum Pipe {
     Error,
 }
 
-/// Why a process need not go on.
+/// A reason to end a process early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enough {
     /// It has told its end, and may take a moment to leave.

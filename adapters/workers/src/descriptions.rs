@@ -1,6 +1,6 @@
 //! Descriptions of clients: those that are built in, and those of a user, all in the same format.
 //!
-//! What a description means is told in `docs/workers.md`; [`crate::decode`] follows it. A file holds a map
+//! `docs/workers.md` explains the format; [`crate::decode`] follows a description. A file holds a map
 //! `workers` from names to descriptions, as YAML or as TOML.
 
 use std::collections::BTreeMap;

@@ -14,7 +14,7 @@ pub static WORKERS: Format = Format {
     ],
 };
 
-/// Where the meaning of all keys is told.
+/// The page that explains all keys.
 const MEANING_PAGE: &str = "See docs/workers.md.";
 
 const TEXTS: Kind = Kind::List(&Kind::AnyText);

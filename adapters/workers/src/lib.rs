@@ -3,7 +3,7 @@
 //! # Map
 //!
 //! - [`description`]: what is known of a client: how it is started ([`launch`]) and how its output is read ([`rule`]).
-//! - [`descriptions`]: those that are built in, and those of a file, which [`keys`], `read` and `read_rule` read.
+//! - [`descriptions`]: the built-in ones, and those in a file, which [`keys`], `read` and `read_rule` read.
 //! - [`known`]: the clients of a workspace, and a worker by its name.
 //! - [`decode`]: follows a description through the output of a call; `lines`, `fold` and `trouble` are its parts.
 //! - [`prices`]: price files. [`reset_time`]: until when a service is limited. [`settings`]: where files of settings are.

@@ -1,4 +1,4 @@
-//! What a snapshot of a large workspace costs. `cargo bench -p unstuck-workspace --bench snapshot`.
+//! The cost of a snapshot of a large workspace. `cargo bench -p unstuck-workspace --bench snapshot`.
 //!
 //! Every figure stands beside what git needs for the same with an index of its own, in the same run:
 //! `git add --all` and `git write-tree`. The folder for scratch is `TMPDIR`.

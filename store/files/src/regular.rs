@@ -149,7 +149,7 @@ pub enum InTheWay {
     /// In place of a file.
     #[error("{is} is where a file of Unstuck must be: move it away")]
     OfFile {
-        /// What it is.
+        /// The kind of thing in its place.
         is: &'static str,
     },
     /// It may lie above the folder that was asked for.
@@ -157,7 +157,7 @@ pub enum InTheWay {
     OfFolder {
         /// Where it is.
         path: PathBuf,
-        /// What it is.
+        /// The kind of thing in its place.
         is: &'static str,
     },
 }
@@ -168,7 +168,7 @@ pub enum InTheWay {
 pub struct InFile {
     /// The file.
     pub path: PathBuf,
-    /// What the system says.
+    /// The error of the system.
     pub source: io::Error,
 }
 

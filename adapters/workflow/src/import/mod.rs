@@ -31,7 +31,7 @@ mod write;
 use input::Input;
 pub use input::{BYTES_MAX, Remark, Source, Wishes, Works};
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -62,16 +62,16 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What became of a file.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
-    /// What it is.
+    /// The kind of the file.
     pub kind: Kind,
     /// A workflow that its reader takes.
     pub workflow: String,
-    /// What is in it.
+    /// The parts that were imported.
     pub carried: Vec<Remark>,
-    /// What is not in it.
+    /// The parts that were left out.
     pub left: Vec<Remark>,
 }
 
@@ -175,7 +175,7 @@ fn document(input: &Input<'_>) -> Result<Document, Rejected> {
     }
 }
 
-/// Says whether a tree that nobody calls JSON or YAML is one of ours all the same, and not prose with a colon in it.
+/// Returns whether a tree from a file without a JSON or YAML name is a known format, and not prose with a colon.
 fn is_known(tree: &Node) -> bool {
     let has = |keys: &[&str]| keys.iter().all(|key| tree.entry(key).is_some());
     registry::is_one(tree) || ralph::is_one(tree) || has(&["steps", "version"]) || has(&["steps", "name"])

@@ -11,7 +11,7 @@ pub const LEVELS_MAX: usize = 1024;
 /// The largest file that is read, in bytes.
 pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Problems that are told; what comes after the first hundred is a consequence.
+/// The most problems that are reported; later ones are mostly consequences.
 pub(super) const PROBLEMS_MAX: usize = 100;
 
 /// A schema that refers to nothing.
@@ -19,11 +19,11 @@ pub(super) const PROBLEMS_MAX: usize = 100;
 pub struct Resolved {
     /// As its authors wrote it: no object is closed that they have left open.
     pub open: Value,
-    /// What an answer is checked against.
+    /// The schema that answers are checked against.
     pub schema: Value,
     /// For a worker that accepts closed objects only: the same, without `additionalProperties: true`.
     pub closed: Value,
-    /// What the author should know.
+    /// Warnings for the author.
     pub warnings: Vec<Complaint>,
     /// Where it comes from: `issue.schema.json#/$defs/work`.
     pub source: String,

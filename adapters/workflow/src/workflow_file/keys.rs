@@ -31,7 +31,7 @@ const fn inert(name: &'static str, kind: Kind) -> Key {
 
 /// The kinds of worker.
 pub const WORKERS: &[&str] = &["CUSTOM", "COMMAND", "CLAUDE_CODE", "CODEX_CLI", "OPENCODE", "CLIENT"];
-/// What a worker may do.
+/// The capabilities of a worker.
 pub const CAPABILITIES: &[&str] = &["READ", "EDIT", "RUN_TESTS", "RUN_COMMANDS", "MAILBOX", "TASKS"];
 /// Names that no step may have.
 pub const RESERVED_STEPS: &[&str] = &[

@@ -9,50 +9,35 @@ use unstuck_workflow::registry::builtin;
 use unstuck_workflow::registry::params::{self, ParamError};
 use unstuck_workflow::registry::pattern::{self, Word};
 
-/// A recorded case.
-struct Row {
-    id: String,
-    function: String,
-    input: Value,
-    expected: Value,
-}
-
-fn rows(table: &str) -> impl Iterator<Item = Row> {
-    table.lines().map(|line| {
-        let mut row: Value = serde_json::from_str(line).expect("JSON");
-        let text = |value: &Value| value.as_str().expect("a text").to_owned();
-        let (id, function) = (text(&row["id"]), text(&row["fn"]));
-        Row { id, function, input: row["input"].take(), expected: row["expected"].take() }
-    })
-}
-
 #[test]
 fn a_failure_without_a_pattern_gets_the_one_with_most_hits() {
     let words = |list: &Value| -> Vec<Word> {
         let texts = list.as_array().into_iter().flatten().map(|word| word.as_str().unwrap());
         texts.map(|word| Word::parse(word).unwrap()).collect()
     };
-    for row in rows(include_str!("../fixtures/registry/failure_pattern.jsonl")) {
-        let got: Value = match row.function.as_str() {
+    for row in super::rows(include_str!("../fixtures/registry/failure_pattern.jsonl")) {
+        let got: Value = match row["fn"].as_str().unwrap() {
             "scoreKeywords" => {
-                let corpus = row.input["corpus"].as_str().unwrap();
-                pattern::score(&words(&row.input["keywords"]), corpus).into()
+                let corpus = row["input"]["corpus"].as_str().unwrap();
+                pattern::score(&words(&row["input"]["keywords"]), corpus).into()
             }
             "buildMatchCorpus" => {
-                let corpus = pattern::corpus(row.input["error"].as_str().unwrap_or_default(), []);
+                let corpus = pattern::corpus(row["input"]["error"].as_str().unwrap_or_default(), []);
                 corpus.map_or(json!({ "undefined": true }), Value::from)
             }
             _ => {
-                // JSON objects come in the order of their names here; that of the registry is the loader's.
-                let names: Vec<&String> = row.input["registry"].as_object().unwrap().keys().collect();
-                let all: Vec<Vec<Word>> =
-                    names.iter().map(|name| words(&row.input["registry"][*name]["semanticMatch"])).collect();
-                let corpus = pattern::corpus(row.input["result"]["error"].as_str().unwrap(), []).unwrap();
+                // JSON objects are sorted by name here; the loader keeps the order of the registry.
+                let names: Vec<&String> = row["input"]["registry"].as_object().unwrap().keys().collect();
+                let all: Vec<Vec<Word>> = names
+                    .iter()
+                    .map(|name| words(&row["input"]["registry"][*name]["semanticMatch"]))
+                    .collect();
+                let corpus = pattern::corpus(row["input"]["result"]["error"].as_str().unwrap(), []).unwrap();
                 pattern::best(all.iter().map(Vec::as_slice), &corpus)
                     .map_or(Value::Null, |at| names[at].as_str().into())
             }
         };
-        assert_eq!(got, row.expected, "{}", row.id);
+        assert_eq!(got, row["expected"], "{}", row["id"]);
     }
     assert_eq!(
         pattern::best([words(&json!(["b"])), words(&json!(["a"]))].iter().map(Vec::as_slice), "a b"),

@@ -91,7 +91,7 @@ impl Snapshots {
     }
 
     /// Returns the paths that `after` does not cover and `before` did not leave out: new pipes, files that are too large.
-    /// What the rules ignore is none of them.
+    /// Ignored paths are not returned.
     ///
     /// # Errors
     ///

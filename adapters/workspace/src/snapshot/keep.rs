@@ -93,7 +93,7 @@ impl Snapshots {
     ///
     /// # Errors
     ///
-    /// The store cannot be read or written, or there is no room for what has to be put together anew.
+    /// The store cannot be read or written, or there is no room to rewrite a pack.
     pub fn free(folder: &Path, is_quiet: bool) -> Result<(), Error> {
         if !is_there(folder)? {
             return Ok(());
@@ -102,7 +102,7 @@ impl Snapshots {
         let _lock = store.lock()?;
         let (kept, owns) = (store.refs()?, store.own_folders()?);
         if kept.is_empty() && is_quiet {
-            // They name the files of workspaces of which nothing else is known here any more.
+            // They name files of workspaces that have no other data here.
             for own in &owns {
                 remove_folder(own)?;
             }

@@ -1,4 +1,4 @@
-//! Snapshots of the workspace: taken before and after every iteration, compared, and put back.
+//! Snapshots of the workspace: taken before and after every iteration, compared and restored.
 //!
 //! A snapshot is a tree of everything in the workspace, whatever git thinks of it: committed, staged,
 //! untracked, marked `assume-unchanged` or `skip-worktree`, in a nested repository or a submodule.

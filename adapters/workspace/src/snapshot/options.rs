@@ -39,14 +39,14 @@ impl Default for Limits {
     }
 }
 
-/// What is a part of a snapshot.
+/// The contents of a snapshot.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How much is taken.
     pub limits: Limits,
     /// Paths from the root of the workspace that are not looked at: what is ours and not the worker's.
     pub skipped: Vec<PathBuf>,
-    /// What else of ours is not looked at, where only a pattern names it.
+    /// Patterns of further paths of Unstuck that are skipped.
     pub skipped_patterns: Patterns,
 }
 
@@ -74,7 +74,7 @@ pub struct MovedBranch {
 /// Files that are staged, and the names that git has for what is staged.
 pub type Staged = BTreeMap<PathBuf, String>;
 
-/// What becomes of the repository when files are put back.
+/// Whether the repository is restored together with the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Git {
     /// Nothing.
@@ -85,7 +85,7 @@ pub enum Git {
     PutBack,
 }
 
-/// What of a workspace is not looked at.
+/// The parts of a workspace that are skipped.
 #[derive(Clone, Debug)]
 pub(super) struct Skipped {
     /// From the root of the workspace.

@@ -25,22 +25,22 @@ use super::{attributes, permissions, rewind, tree};
 pub struct Restored {
     /// The workspace as it was until then; restoring it undoes this.
     pub before: Snapshot,
-    /// What was done in the workspace.
+    /// The changes to the workspace.
     pub files: Applied,
-    /// What was done to the repository: sentences of which it is the subject.
+    /// The changes to the repository: sentences of which it is the subject.
     pub repository: Vec<String>,
 }
 
 impl Snapshots {
-    /// Makes the files of the workspace as they were, untracked ones too. A snapshot of what is there now
+    /// Restores the files of the workspace, untracked ones too. A snapshot of the present files
     /// is taken first; it is for the caller to [keep](Self::keep). Files that are as they were are not
     /// written; ignored files that were not there stay, as does everything that one of the two snapshots
     /// does not cover.
     ///
     /// # Errors
     ///
-    /// The snapshot is gone or damaged, or none can be taken of what is there now; then nothing was changed.
-    /// What the system refuses in the workspace is told by what is returned.
+    /// The snapshot is missing or damaged, or the present files cannot be saved first; then nothing was changed.
+    /// Files that the system refused to change are in the result.
     pub fn restore(&self, snapshot: &Snapshot, git: Git) -> Result<Restored, Error> {
         self.restore_by(snapshot, git, &Plan::default())
     }
@@ -73,7 +73,7 @@ impl Snapshots {
                     files.left.extend(rewound.left);
                     files.is_full |= rewound.is_full;
                 }
-                // The files are back by now, so this is told beside them.
+                // The files are restored by now, so this is reported with them.
                 Err(error) => {
                     files.is_full |= error.is_full();
                     let why = format!("is not what it was: {}", with_causes(&error));
@@ -129,7 +129,7 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Returns the folders that are there now as then, with other permissions, and those that they had.
+    /// Returns the folders that exist in both snapshots with different permissions, and the earlier permissions.
     fn other_permissions(&self, now: &Snapshot, then: &Snapshot) -> Result<BTreeMap<Vec<u8>, u32>, Error> {
         let (now, then) = (Parts::of(&self.store, now)?, Parts::of(&self.store, then)?);
         let differing = now.permissions(&self.store)?.differing(&then.permissions(&self.store)?);
@@ -146,7 +146,7 @@ impl Snapshots {
         Ok(folders)
     }
 
-    /// Returns what is there now, was not there then, and cannot be looked at, such as a pipe.
+    /// Returns new paths that cannot be read, such as pipes.
     fn new_uncovered(&self, now: &Snapshot, then: &Snapshot) -> Result<Vec<PathBuf>, Error> {
         let then = Parts::of(&self.store, then)?;
         let (now, unknown) =
@@ -164,8 +164,8 @@ impl Snapshots {
     ///
     /// # Errors
     ///
-    /// A snapshot is gone or damaged; then nothing was changed. What the system refuses in the workspace is told by
-    /// what is returned.
+    /// A snapshot is missing or damaged; then nothing was changed. Files that the system refused to change are in
+    /// the result.
     pub fn put_back(
         &self,
         now: &Snapshot,

@@ -23,7 +23,7 @@ use super::walk::OwnOutput;
 pub struct Snapshots {
     pub(super) store: Store,
     pub(super) workspace: PathBuf,
-    /// What of the store belongs to this workspace only.
+    /// The folder in the store for this workspace only.
     pub(super) own: PathBuf,
     pub(super) limits: Limits,
     pub(super) skipped: Skipped,
@@ -36,7 +36,7 @@ pub struct Snapshots {
 impl Snapshots {
     /// Opens the snapshots in `folder`, which is made if need be, for a workspace.
     ///
-    /// What a process that died has left unfinished is removed; a damaged index is made again.
+    /// Unfinished files of a process that died are removed; a damaged index is rebuilt.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ pub(super) const INDEX: &str = "index";
 /// Name of the folder with the objects of the user's repository.
 pub(super) const OBJECTS: &str = "objects";
 
-/// Name of the folder with those of the repositories within it.
+/// Name of the folder with the objects of repositories within the workspace.
 pub(super) const WITHIN: &str = "within";
 
 /// Returns a path without `.` components, as bytes.

@@ -74,7 +74,7 @@ pub struct Seen {
     /// What it is, and the nine bits of permissions of a file or folder. Bits that give somebody else's rights are not
     /// kept: what is put back belongs to whoever puts it back.
     pub mode: u32,
-    /// What else the system says.
+    /// Size, identity and times.
     pub stamp: Stamp,
 }
 
