@@ -3,7 +3,7 @@
 //! # Map
 //!
 //! - [`recheck`]: decides a recorded run again and compares the decisions. [`what_if()`] does so with another policy
-//!   (`change`, `policy`).
+//!   (`change`, `policy`), or with outputs that are read again (`read_again`).
 //! - [`why`]: the evidence for a decision. `diagnosis`: the evidence for a stall. `describe`: one line for each event.
 //! - [`Story`]: the run as people read it. [`report`]: the data of the report page.
 //! - [`explore()`]: plays all short histories of a workflow and shows how it can end.
@@ -18,6 +18,7 @@ mod diagnosis;
 mod explore;
 mod policy;
 mod proof;
+mod read_again;
 mod recheck;
 pub mod report;
 mod seen;
@@ -31,6 +32,7 @@ pub use describe::{describe, kind, left, sentence_of_end};
 pub use diagnosis::{attempts, diagnosis, failing, named};
 pub use explore::{Contradiction, End, Explored, Letter, Search, Worst, contradictions, explore};
 pub use policy::with_changes;
+pub use read_again::ReadAgain;
 pub use recheck::{Decided, Difference, Recheck, recheck};
 pub use seen::{Seen, around, gaps, seen, seen_at};
 pub use story::{CommandStory, FailureStory, IterationStory, StepStory, Story};

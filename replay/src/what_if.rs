@@ -20,6 +20,7 @@ use unstuck_core::{Event, Observation, Rejection, RunState};
 use crate::batches::Batches;
 use crate::change::{Change, ChangeError};
 use crate::policy::with_changes;
+use crate::read_again::ReadAgain;
 use crate::recheck::{Difference, difference};
 
 /// What another policy would have made of a run.
@@ -42,8 +43,8 @@ pub struct WhatIf {
     pub recorded_outcome: Option<RunOutcome>,
 }
 
-/// Decides the recorded observations again as if the workflow had had these values, and as if each observation
-/// had been what `observe` makes of it. Where it says why it cannot tell, the evidence ends.
+/// Decides the recorded observations again as if the workflow had had these values; with `read_again` also as if the outputs
+/// of checks had been read with this version. The evidence ends at an output that cannot be read.
 ///
 /// # Errors
 ///
@@ -52,7 +53,7 @@ pub struct WhatIf {
 pub fn what_if<E: From<ChangeError>>(
     events: impl Iterator<Item = Result<Event, E>>,
     changes: &[Change],
-    observe: impl Fn(Observation) -> Result<Observation, String>,
+    mut read_again: Option<ReadAgain<'_>>,
 ) -> Result<WhatIf, E> {
     let mut recorded = RunState::default();
     let mut other = RunState::default();
@@ -77,7 +78,12 @@ pub fn what_if<E: From<ChangeError>>(
         if asks_otherwise {
             asked_otherwise = Some(batch.events[0].seq);
         }
-        let command = match observe(changed(command, changes)?) {
+        let command = changed(command, changes)?;
+        let observed = match &mut read_again {
+            Some(outputs) => outputs.observation(command),
+            None => Ok(command),
+        };
+        let command = match observed {
             Ok(command) => asked_of(&other, command),
             Err(why) => {
                 evidence_ends = Some(format!("event {}: {why}", batch.events[0].seq));

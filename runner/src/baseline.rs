@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::gate::CommandResult;
-use unstuck_core::id::Digest;
+use unstuck_core::id::{Blob, Digest};
 use unstuck_core::workflow::Step;
 use unstuck_evidence::checks::{self, Suite, Witness};
+use unstuck_failures::check_command::leaves_tests_out;
 use unstuck_files::error::with_causes;
 use unstuck_process::StopSignal;
 use unstuck_process::blocking::{blocking, within};
+use unstuck_store::blobs::BlobStore as _;
 use unstuck_workspace::branch;
 use unstuck_workspace::worktree::{self, Part};
 
@@ -96,8 +98,9 @@ async fn in_checkout(
         // The commands may have filled them.
         let unfilled =
             worktree::unfilled(&world.workspace, root.path()).map_err(|error| with_causes(&error))?;
+        let kept = |blob: &Blob, max| world.blobs.end(blob, max);
         let leaves_tests_out =
-            taken.1.iter().any(|result| checks::leaves_tests_out(result, &there, &*world.blobs));
+            taken.1.iter().any(|result| leaves_tests_out(result, &there.to_string_lossy(), &kept));
         Ok(Clean { taken, unfilled, leaves_tests_out })
     };
     let looked = within(checks::READING_MAX, &stop, look).await;

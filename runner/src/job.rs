@@ -20,6 +20,7 @@ use unstuck_core::workflow::{
 };
 use unstuck_core::{Due, RunState};
 use unstuck_evidence::checks::{self, Suite};
+use unstuck_failures::check_command::Before;
 use unstuck_files::own_folder::OwnFolder;
 use unstuck_process as process;
 use unstuck_process::shell::wrapped;
@@ -247,7 +248,7 @@ fn suite(
         let before = asked.at.baseline.as_deref().and_then(|results| results.get(at));
         let before = before.map(|result| {
             let removed = files_removed(world, asked.at, result);
-            Arc::new(checks::Before::new(result.clone(), removed))
+            Arc::new(Before::new(result.clone(), removed))
         });
         checks::Command { run: command.run.clone(), spec, reports: command.reports.clone(), before }
     };

@@ -310,10 +310,7 @@ fn of_validator<'a>(
         suggested_action: Some(report.suggested_action.as_str()).filter(|it| !it.is_empty()),
         related_files: &report.related_files,
         reasons: &at.feedback.reasons,
-        exit_code: match result.exit {
-            Exit::Code(code) => Some(code),
-            _ => None,
-        },
+        exit_code: result.exit.code(),
         stdout: &result.stdout_end,
         stderr: &result.stderr_end,
         occurrence: occurrence(at, &fingerprints),

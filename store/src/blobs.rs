@@ -53,6 +53,17 @@ pub trait BlobStore: Send + Sync {
         self.open(blob)?.read_to_end(&mut content)?;
         Ok(content)
     }
+
+    /// Returns the last `max` bytes of a blob; nothing of an empty one, which is not stored.
+    fn end(&self, blob: &Blob, max: u64) -> io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        if blob.size > 0 {
+            let mut reader = self.open(blob)?;
+            io::copy(&mut reader.by_ref().take(blob.size.saturating_sub(max)), &mut io::sink())?;
+            reader.read_to_end(&mut content)?;
+        }
+        Ok(content)
+    }
 }
 
 impl<B: BlobStore + ?Sized> BlobStore for Arc<B> {

@@ -1,22 +1,22 @@
 //! Runs the commands of a check, one after the other, and reads what failed from their output.
 //!
 //! A failing command may be observed several times: what does not fail each time is flaky. Reading the output
-//! is `unstuck_core::failure`; the whole of it is kept in blobs, so a better reader can be tried later.
+//! is [`unstuck_failures::check_command`]; the whole of it is kept in blobs, so a better reader can be tried later.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use unstuck_core::clip;
 use unstuck_core::event::{Exit, Outcome};
-use unstuck_core::gate::{self, CommandResult};
+use unstuck_core::gate::CommandResult;
 use unstuck_core::id::Blob;
-use unstuck_failures::{Confidence, Failure, Fingerprint, Listed, Listing, TestName, UNREAD_REPORT};
+use unstuck_failures::check_command::{self, Before, Printed, STREAM_MAX};
+use unstuck_failures::{Confidence, Failure, Fingerprint, Listed, UNREAD_REPORT};
 use unstuck_files::folder;
 use unstuck_process as process;
 use unstuck_process::blocking::{Unfinished, blocking, within};
@@ -25,16 +25,6 @@ use unstuck_process::{Spec, Stop, StopSignal};
 use unstuck_store::blobs::BlobStore;
 
 use crate::reports::Reports;
-
-/// Maximum bytes of a report that are read for failures.
-const REPORT_MAX: u64 = 8 << 20;
-
-/// Maximum bytes of a stream that are read for failures: its end, where tools say what failed.
-const STREAM_MAX: u64 = 2 << 20;
-
-/// Maximum lines of a stream that are read for failures. The readers keep several words for each line, so lines of a few
-/// bytes would take many times the memory of the text.
-const LINES_MAX: usize = 50_000;
 
 /// Maximum time for reading one output. Reading is linear, so only a fault of a reader or a busy machine takes it.
 pub const READING_MAX: Duration = Duration::from_secs(60);
@@ -84,25 +74,6 @@ pub struct Command {
     pub reports: Vec<String>,
     /// What it showed before the work began.
     pub before: Option<Arc<Before>>,
-}
-
-/// What a command showed before the work began.
-#[derive(Clone, Debug)]
-pub struct Before {
-    /// What it showed.
-    pub result: CommandResult,
-    /// The files of tests that it could not load, and that are not there any more; read again, also the tests of which no file
-    /// had the name any more.
-    pub removed: Vec<TestName>,
-    /// The tests that it named, once they are read.
-    listing: OnceLock<Listing>,
-}
-
-impl Before {
-    /// Takes what a command showed, and which of the files that it could not load are gone.
-    pub fn new(result: CommandResult, removed: Vec<TestName>) -> Self {
-        Self { result, removed, listing: OnceLock::new() }
-    }
 }
 
 /// Runs all commands, even when one fails: each says something else. Returns how they ended together, and
@@ -238,9 +209,11 @@ impl Reading<'_> {
             let ends = [outcome.answer.clone(), outcome.stderr_tail.clone()];
             move || {
                 let [stdout, stderr] = [(bare.stdout, &ends[0]), (bare.stderr, &ends[1])]
-                    .map(|(blob, end)| within_bounds(whole(blob.as_ref(), end, &*blobs, STREAM_MAX)));
-                let printed = Printed { stdout, stderr, reports: Cow::Owned(reports) };
-                let mut result = read(bare, &cwd, &printed, before.as_deref(), &*blobs);
+                    .map(|(blob, end)| whole(blob.as_ref(), end, &*blobs, STREAM_MAX));
+                let printed = Printed::new(stdout, stderr, reports);
+                let kept = |blob: &Blob, max| blobs.end(blob, max);
+                let cwd = cwd.to_string_lossy();
+                let mut result = check_command::read(bare, &cwd, &printed, before.as_deref(), &kept);
                 let notes = name_unread(&mut result, &names, &printed.reports);
                 (result, notes)
             }
@@ -279,7 +252,7 @@ fn unparsed(bare: CommandResult, outcome: &Outcome, cwd: &Path, before: Option<&
     let ends = unstuck_failures::Output {
         command: &bare.run,
         cwd: &cwd,
-        exit_code: code(&bare.exit),
+        exit_code: bare.exit.code(),
         stdout: outcome.answer.as_bytes(),
         stderr: outcome.stderr_tail.as_bytes(),
         ..unstuck_failures::Output::default()
@@ -287,13 +260,6 @@ fn unparsed(bare: CommandResult, outcome: &Outcome, cwd: &Path, before: Option<&
     let failures = unstuck_failures::unparsed(&ends);
     let naming = before.map(|before| before.result.listed.naming.clone()).unwrap_or_default();
     CommandResult { failures, listed: Listed { naming, ..Listed::default() }, ..bare }
-}
-
-fn code(exit: &Exit) -> Option<i32> {
-    match exit {
-        Exit::Code(code) => Some(*code),
-        _ => None,
-    }
 }
 
 /// Puts the names of reports that could not be read into their failures, and returns a note for each.
@@ -319,172 +285,6 @@ fn name_unread(result: &mut CommandResult, names: &[String], reports: &[Vec<u8>]
     notes
 }
 
-/// Reads again what a command showed, from what was kept of it. What was found to be flaky stays so. `before` is what it
-/// showed before the work began, read again too.
-///
-/// # Errors
-///
-/// An output or a report is not there, or is damaged: what failed cannot be told then.
-pub fn read_again(
-    result: CommandResult,
-    before: Option<&CommandResult>,
-    cwd: &Path,
-    blobs: &dyn BlobStore,
-) -> io::Result<CommandResult> {
-    let printed = Printed::kept(&result, blobs)?;
-    let flaky: BTreeSet<String> = result.flaky.iter().map(gate::name).collect();
-    let before = before.map(|before| {
-        // What files there were, and what was in them, is known from then only.
-        let mut looked_up = before.unloaded();
-        let is_named = |it: &TestName| result.listed.naming.iter().any(|naming| naming.tool == it.tool);
-        looked_up.extend(before.test_names().filter(|it| !is_named(it)));
-        let removed = result.listed.gone.iter().filter(|it| looked_up.contains(it)).cloned().collect();
-        Before::new(before.clone(), removed)
-    });
-    let mut result = read(result, cwd, &printed, before.as_ref(), blobs);
-    result.failures.retain(|failure| !flaky.contains(&gate::name(failure)));
-    Ok(result)
-}
-
-fn read(
-    bare: CommandResult,
-    cwd: &Path,
-    printed: &Printed<'_>,
-    before: Option<&Before>,
-    blobs: &dyn BlobStore,
-) -> CommandResult {
-    let cwd = cwd.to_string_lossy();
-    let exit_code = code(&bare.exit);
-    let failed_before = before.map(|before| before.result.failed_tests());
-    let output = unstuck_failures::Output {
-        command: &bare.run,
-        exit_code,
-        failed_before: failed_before.as_ref(),
-        ..printed.output(&cwd)
-    };
-    let unstuck_failures::Shown { extraction, tests, listing } = unstuck_failures::shown(&output);
-    let mut failures = extraction.failures;
-    let beyond = unstuck_failures::shorten(&mut failures);
-    CommandResult {
-        tool: extraction.tool,
-        failures,
-        failures_left_out: extraction.failures_left_out.saturating_add(beyond),
-        confidence: extraction.confidence,
-        tests,
-        listed: listed(&listing, &bare, before, &cwd, blobs),
-        ..bare
-    }
-}
-
-/// Says what became of the tests that ended before the work began.
-fn listed(
-    listing: &Listing,
-    result: &CommandResult,
-    before: Option<&Before>,
-    cwd: &str,
-    blobs: &dyn BlobStore,
-) -> Listed {
-    let none = Listing::default();
-    let Some(before) = before else { return listing.listed(&[], &none) };
-    let failed = &before.result.listed.failed;
-    // Only where names of what passed can be missing it is worth the time.
-    let known = match listing.names_passed() {
-        true => before.listing.get_or_init(|| listing_of(&before.result, cwd, blobs)),
-        false => &none,
-    };
-    // Where only the end of an output was read, a name may stand before it.
-    let is_cut = is_cut(result, blobs) || is_cut(&before.result, blobs);
-    let mut listed = match is_cut {
-        true => listing.listed(failed, known),
-        false => listing.since(failed, known),
-    };
-    if is_cut {
-        listed.naming.clone_from(&before.result.listed.naming);
-    }
-    let is_new = |it: &&TestName| !listed.gone.contains(it) && !listed.ran.contains(it);
-    let removed: Vec<TestName> = before.removed.iter().filter(is_new).cloned().collect();
-    listed.gone.extend(removed);
-    listed
-}
-
-/// Says whether it printed more than is read of it. What cannot be read is not complete.
-fn is_cut(result: &CommandResult, blobs: &dyn BlobStore) -> bool {
-    let has_many_lines = |blob: &Blob| {
-        let may_have = usize::try_from(blob.size).is_ok_and(|size| size > LINES_MAX);
-        may_have && latest(blob, blobs, STREAM_MAX).map_or(true, |bytes| start_of_last_lines(&bytes) > 0)
-    };
-    result.reports.iter().any(|it| it.size > REPORT_MAX)
-        || [&result.stdout, &result.stderr]
-            .into_iter()
-            .flatten()
-            .any(|it| it.size > STREAM_MAX || has_many_lines(it))
-}
-
-/// Keeps the last lines of an output, at most [`LINES_MAX`].
-fn within_bounds(mut bytes: Vec<u8>) -> Vec<u8> {
-    bytes.drain(..start_of_last_lines(&bytes));
-    bytes
-}
-
-/// Returns the end of an output, as much as is read for failures.
-pub(crate) fn last_part(bytes: &[u8]) -> &[u8] {
-    let size = usize::try_from(STREAM_MAX).unwrap_or(usize::MAX);
-    let end = &bytes[bytes.len().saturating_sub(size)..];
-    // A line that is cut says something else.
-    let cut = (end.len() < bytes.len()).then(|| memchr::memchr(b'\n', end)).flatten();
-    let end = &end[cut.map_or(0, |at| at + 1)..];
-    &end[start_of_last_lines(end)..]
-}
-
-/// Returns where the last [`LINES_MAX`] lines begin.
-fn start_of_last_lines(bytes: &[u8]) -> usize {
-    let body = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    memchr::memrchr_iter(b'\n', body).nth(LINES_MAX - 1).map_or(0, |end| end + 1)
-}
-
-/// Reads which tests an earlier output names; none of one that was not kept.
-fn listing_of(result: &CommandResult, cwd: &str, blobs: &dyn BlobStore) -> Listing {
-    let printed = Printed::kept(result, blobs);
-    printed.map_or_else(|_| Listing::default(), |printed| unstuck_failures::list(&printed.output(cwd)))
-}
-
-/// What a command printed on both streams, and the reports that it wrote.
-struct Printed<'a> {
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-    reports: Cow<'a, [Vec<u8>]>,
-}
-
-impl Printed<'_> {
-    /// Reads what was kept of it.
-    fn kept(result: &CommandResult, blobs: &dyn BlobStore) -> io::Result<Self> {
-        let read = |blob: &Option<Blob>| {
-            blob.as_ref()
-                .map_or_else(|| Ok(Vec::new()), |blob| end_of(blob, blobs, STREAM_MAX))
-                .map(within_bounds)
-        };
-        let reports =
-            result.reports.iter().map(|blob| end_of(blob, blobs, REPORT_MAX)).collect::<io::Result<_>>()?;
-        Ok(Self {
-            stdout: read(&result.stdout)?,
-            stderr: read(&result.stderr)?,
-            reports: Cow::Owned(reports),
-        })
-    }
-
-    fn output<'o>(&'o self, cwd: &'o str) -> unstuck_failures::Output<'o> {
-        let reports =
-            self.reports.iter().map(|bytes| unstuck_failures::Report { format: "", bytes }).collect();
-        unstuck_failures::Output {
-            cwd,
-            stdout: &self.stdout,
-            stderr: &self.stderr,
-            reports,
-            ..unstuck_failures::Output::default()
-        }
-    }
-}
-
 /// Returns all of an output; the end of one of more than `max` bytes.
 pub(crate) fn whole(blob: Option<&Blob>, text: &str, blobs: &dyn BlobStore, max: u64) -> Vec<u8> {
     let Some(blob) = blob.filter(|blob| blob.size > u64::try_from(text.len()).unwrap_or(u64::MAX)) else {
@@ -497,25 +297,12 @@ pub(crate) fn whole(blob: Option<&Blob>, text: &str, blobs: &dyn BlobStore, max:
 /// skipped, whatever its size.
 fn latest(blob: &Blob, blobs: &dyn BlobStore, max: u64) -> io::Result<Vec<u8>> {
     let Some(path) = blobs.file(blob).filter(|_| blob.size > max) else {
-        return end_of(blob, blobs, max);
+        return blobs.end(blob, max);
     };
     let mut file = folder::open_file(&path)?;
     file.seek(io::SeekFrom::Start(blob.size - max))?;
     let mut bytes = Vec::new();
     file.take(max).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// Reads an output that was kept; the end of one of more than `max` bytes. An empty one is not stored.
-fn end_of(blob: &Blob, blobs: &dyn BlobStore, max: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if blob.size == 0 {
-        return Ok(bytes);
-    }
-    let mut reader = blobs.open(blob)?;
-    let skipped = blob.size.saturating_sub(max);
-    io::copy(&mut reader.by_ref().take(skipped), &mut io::sink())?;
-    reader.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -528,12 +315,6 @@ pub(crate) fn tail(outcome: &Outcome) -> String {
         (false, false) => format!("{}\n{}", outcome.answer.trim_end(), outcome.stderr_tail),
     };
     clip::tail(unstuck_failures::plain(text.as_bytes()).trim_end(), CommandResult::TAIL_MAX).to_owned()
-}
-
-/// Says whether a command that passed left tests out, as far as it counts or names them: some were skipped, or none was run.
-pub fn leaves_tests_out(result: &CommandResult, cwd: &Path, blobs: &dyn BlobStore) -> bool {
-    result.tests.is_some_and(|tests| tests.skipped > 0 || tests.ran() == 0)
-        || listing_of(result, &cwd.to_string_lossy(), blobs).names_excused()
 }
 
 /// Says why what failed at first does not count as flaky.

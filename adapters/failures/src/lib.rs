@@ -33,11 +33,13 @@
 //! 4. `normalise`: values that change from run to run are masked, and the rest is hashed.
 //!
 //! `count` and `counters` read the summaries of tools, `listing` and `named` the names of tests. Types that all of these use are
-//! in `output`, `parts` and `ending`; `words` answers small questions about lines. [`git_status`] reads the
+//! in `output`, `parts` and `ending`; `words` answers small questions about lines. [`check_command`] reads a whole command of
+//! a check, live or from a record. [`git_status`] reads the
 //! output of `git status`. Not here: running a command, deciding what a failure means, and the types, which are
 //! `unstuck_core::evidence`.
 
 mod beside;
+pub mod check_command;
 mod count;
 mod counters;
 mod draft;

@@ -12,11 +12,8 @@ use unstuck_failures::{Listing, Output, Shown, list, shown};
 
 /// Returns what a command of a check showed that ended so and printed this.
 fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
-    let exit_code = match exit {
-        Exit::Code(code) => Some(*code),
-        _ => None,
-    };
-    let output = Output { command: run, exit_code, stdout: said.as_bytes(), ..Output::default() };
+    let output =
+        Output { command: run, exit_code: exit.code(), stdout: said.as_bytes(), ..Output::default() };
     let Shown { extraction, tests, listing } = shown(&output);
     CommandResult {
         run: run.to_owned(),

@@ -2,17 +2,12 @@
 
 mod keys;
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, IsTerminal as _};
-use std::path::Path;
 
-use unstuck_core::gate::CommandResult;
-use unstuck_core::id::{Iteration, Seq, StepId};
+use unstuck_core::id::{Blob, Seq};
 use unstuck_core::state::StepPhase;
-use unstuck_core::{Conclusion, Event, Observation, RunState};
-use unstuck_evidence::checks;
-use unstuck_replay::{Change, ChangeError, Decided, Difference, Recheck, WhatIf};
+use unstuck_core::{Conclusion, Event, RunState};
+use unstuck_replay::{Change, ChangeError, Decided, Difference, ReadAgain, Recheck, WhatIf};
 use unstuck_store::blobs::{BlobStore, FolderBlobs};
 use unstuck_store::event_store::ReadError;
 
@@ -192,12 +187,10 @@ fn what_if(found: &Found, args: &Args) -> Result {
     let parsed = in_file(found, changes)?;
     let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
     let events = events.map(|event| event.map_err(Failed::Read));
-    let (blobs, workspace) = (FolderBlobs::new(found.folder.blobs()), Path::new(&found.entry.workspace));
-    let baselines = RefCell::default();
-    let observe = |observation| {
-        if args.read_again { read_again(observation, &baselines, workspace, &blobs) } else { Ok(observation) }
-    };
-    let answer = unstuck_replay::what_if(events, &parsed, observe);
+    let blobs = FolderBlobs::new(found.folder.blobs());
+    let kept = |blob: &Blob, max| blobs.end(blob, max);
+    let read_again = args.read_again.then(|| ReadAgain::new(&found.entry.workspace, &kept));
+    let answer = unstuck_replay::what_if(events, &parsed, read_again);
     let answer = answer.map_err(|failed| match failed {
         Failed::Change(error) => Error::usage(error),
         Failed::Read(error) => found.unreadable(&error),
@@ -211,28 +204,6 @@ fn what_if(found: &Found, args: &Args) -> Result {
         print_answer(&answer, &changes.iter().cloned().chain(again).collect::<Vec<_>>());
     }
     Ok(exit::OK)
-}
-
-/// Reads what the commands of a check showed from what was kept of it. Says why where that cannot be done.
-fn read_again(
-    observation: Observation,
-    baselines: &RefCell<BTreeMap<StepId, Vec<CommandResult>>>,
-    workspace: &Path,
-    blobs: &dyn BlobStore,
-) -> std::result::Result<Observation, String> {
-    let Observation::CheckFinished(mut finished) = observation else { return Ok(observation) };
-    let mut baselines = baselines.borrow_mut();
-    let baseline = baselines.get(&finished.step).map_or(&[][..], Vec::as_slice);
-    let again = |(at, result)| checks::read_again(result, baseline.get(at), workspace, blobs);
-    let commands: io::Result<Vec<_>> = finished.commands.into_iter().enumerate().map(again).collect();
-    finished.commands = commands.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => "its output was not kept".to_owned(),
-        _ => format!("its output cannot be read: {error}"),
-    })?;
-    if finished.iteration == Iteration::BASELINE {
-        baselines.insert(finished.step.clone(), finished.commands.clone());
-    }
-    Ok(Observation::CheckFinished(finished))
 }
 
 fn print_answer(answer: &WhatIf, changes: &[String]) {

@@ -97,6 +97,14 @@ impl Exit {
         matches!(self, Self::CouldNotStart(_) | Self::Code(126 | 127))
     }
 
+    /// Returns the code that it exited with, where it ended by itself.
+    pub fn code(&self) -> Option<i32> {
+        match self {
+            Self::Code(code) => Some(*code),
+            _ => None,
+        }
+    }
+
     /// Says whether we ended it since it did nothing any more, or since its probe said so.
     pub fn is_idle(&self) -> bool {
         matches!(self, Self::Idle | Self::Probed(_))

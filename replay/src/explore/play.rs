@@ -8,9 +8,9 @@ use unstuck_core::event::{
     Bytes, CheckFinished, CheckStarted, DecisionFile, Exit, Inquiry, Outcome, RunStarted, WorkerFinished,
     WorkerStarted,
 };
-use unstuck_core::evidence::AnswerSeen;
-use unstuck_core::evidence::Refusal;
-use unstuck_core::evidence::{Report, ValidatorOutcome, ValidatorResult};
+use unstuck_core::evidence::{
+    AnswerSeen, Confidence, Failure, Listed, Refusal, Report, ValidatorOutcome, ValidatorResult, What,
+};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Blob, CheckId, Digest, Iteration, Millis, RunId, Timestamp};
 use unstuck_core::snapshot::Snapshot;
@@ -307,32 +307,28 @@ impl Player {
         if let Some(shown) = self.shown.get(set) {
             return shown.clone();
         }
-        let lines: Vec<String> =
-            set.iter().map(|number| format!("not ok {number} - test {number}")).collect();
-        let said = lines.join("\n");
-        let exit_code = i32::from(!set.is_empty());
-        let output = unstuck_failures::Output {
-            command: "check",
-            exit_code: Some(exit_code),
-            stdout: said.as_bytes(),
-            ..unstuck_failures::Output::default()
+        let failed = |number: &u32| {
+            let test = format!("test {number}");
+            Failure::named("check", "failed", What::Item(&test, "tests"), &format!("{test} failed"))
         };
-        let extraction = unstuck_failures::extract(&output);
+        let mut failures: Vec<Failure> = set.iter().map(failed).collect();
+        failures.sort_unstable_by(|a, b| a.fingerprint.cmp(&b.fingerprint));
+        let tail: Vec<&str> = failures.iter().map(|it| it.message.as_str()).collect();
         let result = CommandResult {
             run: "check".to_owned(),
-            exit: Exit::Code(exit_code),
+            exit: Exit::Code(i32::from(!set.is_empty())),
             duration: Millis(0),
             stdout: None,
             stderr: None,
             reports: Vec::new(),
-            tail: said,
-            tool: extraction.tool,
-            failures: extraction.failures,
+            tail: tail.join("\n"),
+            tool: "check".to_owned(),
+            failures,
             failures_left_out: 0,
             flaky: Vec::new(),
-            confidence: extraction.confidence,
+            confidence: Confidence::High,
             tests: None,
-            listed: unstuck_failures::Listed::default(),
+            listed: Listed::default(),
             observations: 1,
         };
         self.shown.insert(set.clone(), result.clone());

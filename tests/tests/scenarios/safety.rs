@@ -101,6 +101,7 @@ fn s69_a_secret_that_a_run_was_told_of_stays_one_when_it_goes_on_or_runs_in_the_
     let stage = Stage::repository().with_variable("MYPASS", value);
     stage.unstuck(&[&run[..], &["-d"]].concat()).with_status(0);
     wait_until("it has ended", || !stage.facts("run_ended").is_empty());
+    wait_until("it is gone", || stage.processes().is_empty());
     is_nowhere(&stage);
 }
 

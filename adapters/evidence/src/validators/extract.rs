@@ -119,14 +119,10 @@ pub fn extract(extractor: Extractor, raw: Raw<'_>) -> Value {
 impl<'a> Facts<'a> {
     /// Reads everything once.
     pub fn new(raw: Raw<'a>) -> Self {
-        let exit_code = match raw.exit {
-            Exit::Code(code) => Some(*code),
-            _ => None,
-        };
         let output = Output {
             command: raw.command,
             cwd: raw.cwd,
-            exit_code,
+            exit_code: raw.exit.code(),
             stdout: raw.stdout,
             stderr: raw.stderr,
             ..Output::default()

@@ -33,6 +33,7 @@ use unstuck_core::completion::{Checklist, Condition, Extractor, GIT_STATUS, Run,
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::Millis;
+use unstuck_failures::check_command;
 use unstuck_files::Read;
 use unstuck_files::folder;
 use unstuck_process as process;
@@ -49,7 +50,7 @@ use self::hiding::Hiding;
 use self::judge::{Ended, judge};
 use self::told::Told;
 use self::unlooked::Looking;
-use crate::checks::{READING_MAX, last_part, whole};
+use crate::checks::{READING_MAX, whole};
 
 /// Most bytes that a validator may print: an endless one must not fill the disk.
 pub const OUTPUT_MAX: u64 = 64 << 20;
@@ -363,8 +364,8 @@ impl Reading {
             command,
             cwd: &cwd,
             exit: &outcome.exit,
-            stdout: last_part(&stdout),
-            stderr: last_part(&stderr),
+            stdout: check_command::last_part(&stdout),
+            stderr: check_command::last_part(&stderr),
             failed: false,
             asked: &[],
             missing: &[],

@@ -1,0 +1,206 @@
+//! Reads what a command of a check showed: its output and reports, and what became of the tests that ended before the work
+//! began.
+//!
+//! The bytes come from whoever keeps them, so a recorded command can be read again.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::OnceLock;
+
+use unstuck_core::gate::{self, CommandResult};
+use unstuck_core::id::Blob;
+
+use crate::{Listed, Listing, Output, Report, Shown, TestName, list, shorten, shown};
+
+/// Maximum bytes of a report that are read.
+const REPORT_MAX: u64 = 8 << 20;
+
+/// Maximum bytes of a stream that are read: its end, where tools say what failed.
+pub const STREAM_MAX: u64 = 2 << 20;
+
+/// Maximum lines of a stream that are read. The readers keep several words for each line, so lines of a few
+/// bytes would take many times the memory of the text.
+const LINES_MAX: usize = 50_000;
+
+/// Reads the end of a blob, of at most so many bytes.
+pub type Kept<'a> = &'a dyn Fn(&Blob, u64) -> io::Result<Vec<u8>>;
+
+/// What a command showed before the work began.
+#[derive(Clone, Debug)]
+pub struct Before {
+    /// What it showed.
+    pub result: CommandResult,
+    /// The test files that it could not load, and that are not there any more; of a command that is read again, also the tests
+    /// whose names no file had any more.
+    removed: Vec<TestName>,
+    /// The tests that it named, once they are read.
+    listing: OnceLock<Listing>,
+}
+
+impl Before {
+    /// Takes what a command showed, and which of the files that it could not load are gone.
+    pub fn new(result: CommandResult, removed: Vec<TestName>) -> Self {
+        Self { result, removed, listing: OnceLock::new() }
+    }
+}
+
+/// What a command printed on both streams, and the reports that it wrote.
+#[derive(Clone, Debug)]
+pub struct Printed {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    /// The reports, each whole.
+    pub reports: Vec<Vec<u8>>,
+}
+
+impl Printed {
+    /// Takes what was printed; of more than [`STREAM_MAX`] bytes or very many lines only the end is read.
+    pub fn new(stdout: Vec<u8>, stderr: Vec<u8>, reports: Vec<Vec<u8>>) -> Self {
+        let [stdout, stderr] = [stdout, stderr].map(|mut bytes| {
+            bytes.drain(..start_of_last_lines(&bytes));
+            bytes
+        });
+        Self { stdout, stderr, reports }
+    }
+
+    /// Reads what was kept of it.
+    fn kept(result: &CommandResult, kept: Kept<'_>) -> io::Result<Self> {
+        let read =
+            |blob: &Option<Blob>| blob.as_ref().map_or_else(|| Ok(Vec::new()), |blob| kept(blob, STREAM_MAX));
+        let reports = result.reports.iter().map(|blob| kept(blob, REPORT_MAX)).collect::<io::Result<_>>()?;
+        Ok(Self::new(read(&result.stdout)?, read(&result.stderr)?, reports))
+    }
+
+    fn output<'o>(&'o self, cwd: &'o str) -> Output<'o> {
+        let reports = self.reports.iter().map(|bytes| Report { format: "", bytes }).collect();
+        Output { cwd, stdout: &self.stdout, stderr: &self.stderr, reports, ..Output::default() }
+    }
+}
+
+/// Reads what a command printed, in the folder `cwd`, into its `bare` result.
+pub fn read(
+    bare: CommandResult,
+    cwd: &str,
+    printed: &Printed,
+    before: Option<&Before>,
+    kept: Kept<'_>,
+) -> CommandResult {
+    let failed_before = before.map(|before| before.result.failed_tests());
+    let output = Output {
+        command: &bare.run,
+        exit_code: bare.exit.code(),
+        failed_before: failed_before.as_ref(),
+        ..printed.output(cwd)
+    };
+    let Shown { extraction, tests, listing } = shown(&output);
+    let mut failures = extraction.failures;
+    let beyond = shorten(&mut failures);
+    CommandResult {
+        tool: extraction.tool,
+        failures,
+        failures_left_out: extraction.failures_left_out.saturating_add(beyond),
+        confidence: extraction.confidence,
+        tests,
+        listed: listed(&listing, &bare, before, cwd, kept),
+        ..bare
+    }
+}
+
+/// Reads again what a command showed, from what was kept of it. What was found to be flaky stays so. `before` is what it
+/// showed before the work began, read again too.
+///
+/// # Errors
+///
+/// An output or a report is not there, or is damaged: what failed cannot be told then.
+pub fn read_again(
+    result: CommandResult,
+    before: Option<&CommandResult>,
+    cwd: &str,
+    kept: Kept<'_>,
+) -> io::Result<CommandResult> {
+    let printed = Printed::kept(&result, kept)?;
+    let flaky: BTreeSet<String> = result.flaky.iter().map(gate::name).collect();
+    let before = before.map(|before| {
+        // What files there were, and what was in them, is known from then only.
+        let mut looked_up = before.unloaded();
+        let is_named = |it: &TestName| result.listed.naming.iter().any(|naming| naming.tool == it.tool);
+        looked_up.extend(before.test_names().filter(|it| !is_named(it)));
+        let removed = result.listed.gone.iter().filter(|it| looked_up.contains(it)).cloned().collect();
+        Before::new(before.clone(), removed)
+    });
+    let mut result = read(result, cwd, &printed, before.as_ref(), kept);
+    result.failures.retain(|failure| !flaky.contains(&gate::name(failure)));
+    Ok(result)
+}
+
+/// Says whether a command that passed left tests out, as far as it counts or names them: some were skipped, or none was run.
+pub fn leaves_tests_out(result: &CommandResult, cwd: &str, kept: Kept<'_>) -> bool {
+    result.tests.is_some_and(|tests| tests.skipped > 0 || tests.ran() == 0)
+        || listing_of(result, cwd, kept).names_excused()
+}
+
+/// Says what became of the tests that ended before the work began.
+fn listed(
+    listing: &Listing,
+    result: &CommandResult,
+    before: Option<&Before>,
+    cwd: &str,
+    kept: Kept<'_>,
+) -> Listed {
+    let none = Listing::default();
+    let Some(before) = before else { return listing.listed(&[], &none) };
+    let failed = &before.result.listed.failed;
+    // Only where names of what passed can be missing it is worth the time.
+    let known = match listing.names_passed() {
+        true => before.listing.get_or_init(|| listing_of(&before.result, cwd, kept)),
+        false => &none,
+    };
+    // Where only the end of an output was read, a name may stand before it.
+    let is_cut = is_cut(result, kept) || is_cut(&before.result, kept);
+    let mut listed = match is_cut {
+        true => listing.listed(failed, known),
+        false => listing.since(failed, known),
+    };
+    if is_cut {
+        listed.naming.clone_from(&before.result.listed.naming);
+    }
+    let is_new = |it: &&TestName| !listed.gone.contains(it) && !listed.ran.contains(it);
+    let removed: Vec<TestName> = before.removed.iter().filter(is_new).cloned().collect();
+    listed.gone.extend(removed);
+    listed
+}
+
+/// Says whether it printed more than is read of it. What cannot be read is not complete.
+fn is_cut(result: &CommandResult, kept: Kept<'_>) -> bool {
+    let has_many_lines = |blob: &Blob| {
+        let may_have = usize::try_from(blob.size).is_ok_and(|size| size > LINES_MAX);
+        may_have && kept(blob, STREAM_MAX).map_or(true, |bytes| start_of_last_lines(&bytes) > 0)
+    };
+    result.reports.iter().any(|it| it.size > REPORT_MAX)
+        || [&result.stdout, &result.stderr]
+            .into_iter()
+            .flatten()
+            .any(|it| it.size > STREAM_MAX || has_many_lines(it))
+}
+
+/// Returns the end of an output, as much as is read for failures.
+pub fn last_part(bytes: &[u8]) -> &[u8] {
+    let size = usize::try_from(STREAM_MAX).unwrap_or(usize::MAX);
+    let end = &bytes[bytes.len().saturating_sub(size)..];
+    // A line that is cut says something else.
+    let cut = (end.len() < bytes.len()).then(|| memchr::memchr(b'\n', end)).flatten();
+    let end = &end[cut.map_or(0, |at| at + 1)..];
+    &end[start_of_last_lines(end)..]
+}
+
+/// Returns where the last [`LINES_MAX`] lines begin.
+fn start_of_last_lines(bytes: &[u8]) -> usize {
+    let body = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    memchr::memrchr_iter(b'\n', body).nth(LINES_MAX - 1).map_or(0, |end| end + 1)
+}
+
+/// Reads which tests an earlier output names; none of one that was not kept.
+fn listing_of(result: &CommandResult, cwd: &str, kept: Kept<'_>) -> Listing {
+    let printed = Printed::kept(result, kept);
+    printed.map_or_else(|_| Listing::default(), |printed| list(&printed.output(cwd)))
+}
