@@ -167,30 +167,23 @@ impl Digest {
     }
 
     /// Reads 64 hexadecimal digits.
-    pub fn parse(text: &str) -> Option<Self> {
-        let text = text.as_bytes();
-        if text.len() != 64 {
-            return None;
-        }
-        let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-            let high = char::from(pair[0]).to_digit(16)?;
-            let low = char::from(pair[1]).to_digit(16)?;
-            *byte = u8::try_from(high * 16 + low).ok()?;
-        }
-        Some(Self(bytes))
+    pub fn parse(digits: impl AsRef<[u8]>) -> Option<Self> {
+        let digits = digits.as_ref();
+        let bytes = const_hex::decode_to_array(digits).ok();
+        bytes.filter(|_| digits.len() == 64).map(Self)
+    }
+
+    /// Returns its 64 hexadecimal digits, in ASCII.
+    pub fn digits(&self) -> [u8; 64] {
+        let mut digits = [0; 64];
+        const_hex::encode_to_slice(self.0, &mut digits).expect("two digits for each byte");
+        digits
     }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = [0; 64];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
-            pair[0] = DIGITS[usize::from(byte >> 4)];
-            pair[1] = DIGITS[usize::from(byte & 15)];
-        }
-        f.pad(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
+        f.pad(&const_hex::encode(self.0))
     }
 }
 

@@ -24,7 +24,7 @@
 //! - Contracts: [`event_store`] and [`blobs`]. Backends: `sled_store` with `group` (group commit), `engine` and `waker` (sled
 //!   behind a fence), and [`memory`].
 //! - Format: [`envelope`] (the header of a record), [`chain`] (hash chain), [`wire`] (stored types and upcasters).
-//! - `events.jsonl`: [`mirror`], `line`, `lines`, `cursor`, `hex`.
+//! - `events.jsonl`: [`mirror`], `line`, `lines`, `cursor`.
 //! - A run on disk: [`run_log`] ties the parts together, [`opening`] repairs what a crash left (`beginning`, `before`,
 //!   `unmirrored`, `merged`, `trouble`), [`lease`] gives the right to append, [`checkpoint`] saves a fold.
 //! - Folders: [`run_folder`], [`state_dir`], [`store_url`]. Export and import: [`exchange`].
@@ -59,7 +59,6 @@ mod cursor;
 mod engine;
 mod failpoint;
 mod group;
-mod hex;
 mod line;
 mod lines;
 mod merged;

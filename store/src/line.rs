@@ -20,7 +20,6 @@ use crate::chain;
 use crate::cursor::Cursor;
 use crate::envelope::{Codec, Header, Record, RecordRef, reference};
 use crate::event_store::ReadError;
-use crate::hex;
 use crate::lines::FromLine;
 use crate::wire::{self, DecodeError, EventType, SchemaVersion};
 
@@ -58,9 +57,9 @@ pub(crate) fn push(out: &mut Vec<u8>, header: &Header, json: &[u8]) {
     number(",\"more\":", header.more.into());
     number(",\"codec\":", header.codec as u64);
     out.extend_from_slice(b",\"prev\":\"");
-    out.extend_from_slice(&hex::digits(&header.prev));
+    out.extend_from_slice(&header.prev.digits());
     out.extend_from_slice(b"\",\"hash\":\"");
-    out.extend_from_slice(&hex::digits(&header.hash));
+    out.extend_from_slice(&header.hash.digits());
     out.extend_from_slice(b"\",\"event\":");
     out.extend_from_slice(json);
     out.extend_from_slice(b"}\n");
@@ -170,7 +169,7 @@ fn parse<F>(
     let fact = read(header.kind, header.schema, json, content)
         .map_err(|error| unknown_key(line).unwrap_or_else(|| changed(error.into())))?;
     seal(&mut header, content, json);
-    let digits = hex::digits(&header.hash);
+    let digits = header.hash.digits();
     if digits != fields.hash.as_bytes() && !digits.eq_ignore_ascii_case(fields.hash.as_bytes()) {
         return Err(LineError::Damaged("its content does not match its hash".to_owned()));
     }
@@ -207,7 +206,7 @@ fn changed_since(fields: &Fields<'_>, json: &str, error: LineError) -> LineError
                 continue;
             }
             seal(&mut header, &mut content, json);
-            if hex::digits(&header.hash).eq_ignore_ascii_case(fields.hash.as_bytes()) {
+            if header.hash.digits().eq_ignore_ascii_case(fields.hash.as_bytes()) {
                 let (name, version) = (kind.name(), version.0);
                 let detail = format!("by its hash it is {name}, version {version}, which it does not say");
                 return LineError::Damaged(detail);
@@ -255,7 +254,7 @@ impl<'a> Fields<'a> {
     fn header(&self, before: Option<&([u8; 64], Digest)>) -> Result<Header, LineError> {
         let prev = match before {
             Some((digits, digest)) if digits == self.prev.as_bytes() => Some(*digest),
-            _ => hex::digest(self.prev.as_bytes()),
+            _ => Digest::parse(self.prev.as_bytes()),
         };
         let kind = EventType::from_name(self.kind)
             .ok_or_else(|| DecodeError::UnknownType { name: self.kind.to_owned() })?;

@@ -13,7 +13,7 @@ impl Serialize for Bytes {
         }
         match std::str::from_utf8(&self.0) {
             Ok(text) => BytesText::Text(text.to_owned()).serialize(serializer),
-            Err(_) => BytesText::Hex(hex(&self.0)).serialize(serializer),
+            Err(_) => BytesText::Hex(const_hex::encode(&self.0)).serialize(serializer),
         }
     }
 }
@@ -25,9 +25,9 @@ impl<'de> Deserialize<'de> for Bytes {
         }
         match BytesText::deserialize(deserializer)? {
             BytesText::Text(text) => Ok(Self(text.into_bytes())),
-            BytesText::Hex(digits) => unhex(&digits)
+            BytesText::Hex(digits) => const_hex::decode(&digits)
                 .map(Self)
-                .ok_or_else(|| serde::de::Error::custom("not pairs of hexadecimal digits")),
+                .map_err(|_| serde::de::Error::custom("not pairs of hexadecimal digits")),
         }
     }
 }
@@ -38,19 +38,4 @@ impl<'de> Deserialize<'de> for Bytes {
 enum BytesText {
     Text(String),
     Hex(String),
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _infallible = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-fn unhex(digits: &str) -> Option<Vec<u8>> {
-    if !digits.len().is_multiple_of(2) || !digits.is_ascii() {
-        return None;
-    }
-    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect()
 }

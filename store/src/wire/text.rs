@@ -5,15 +5,16 @@ use std::fmt;
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use unstuck_core::id;
+
 use super::v1::{Bytes, Digest};
-use crate::hex;
 
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if !serializer.is_human_readable() {
             return words(&self.0).serialize(serializer);
         }
-        let digits = hex::digits(&unstuck_core::id::Digest(self.0));
+        let digits = id::Digest(self.0).digits();
         serializer.serialize_str(std::str::from_utf8(&digits).map_err(serde::ser::Error::custom)?)
     }
 }
@@ -51,7 +52,7 @@ impl Visitor<'_> for DigitsVisitor {
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Digest, E> {
-        let digest = hex::digest(text.as_bytes()).ok_or_else(|| E::custom("not 64 hexadecimal digits"))?;
+        let digest = id::Digest::parse(text).ok_or_else(|| E::custom("not 64 hexadecimal digits"))?;
         Ok(Digest(digest.0))
     }
 }
@@ -71,7 +72,7 @@ impl Serialize for Bytes {
         }
         match std::str::from_utf8(&self.0) {
             Ok(text) => BytesText::Text(text.to_owned()).serialize(serializer),
-            Err(_) => BytesText::Hex(hex::text(&self.0)).serialize(serializer),
+            Err(_) => BytesText::Hex(const_hex::encode(&self.0)).serialize(serializer),
         }
     }
 }
@@ -83,9 +84,9 @@ impl<'de> Deserialize<'de> for Bytes {
         }
         match BytesText::deserialize(deserializer)? {
             BytesText::Text(text) => Ok(Self(text.into_bytes())),
-            BytesText::Hex(digits) => hex::bytes(&digits)
+            BytesText::Hex(digits) => const_hex::decode(digits)
                 .map(Self)
-                .ok_or_else(|| D::Error::custom("not pairs of hexadecimal digits")),
+                .map_err(|_| D::Error::custom("not pairs of hexadecimal digits")),
         }
     }
 }

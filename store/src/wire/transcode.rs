@@ -11,9 +11,9 @@ use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer as _, SeqAccess,
     VariantAccess, Visitor,
 };
+use unstuck_core::id::Digest;
 
 use crate::cursor::Cursor;
-use crate::hex;
 
 /// Reads a shape and puts its bincode into `payload` in place of what that held. `None` if the JSON is not
 /// of this program.
@@ -109,10 +109,10 @@ impl<'de> Reader<'de, '_> {
             "t" => Ok(b'\t'),
             "b" => Ok(8),
             "f" => Ok(12),
-            "u" => hex::bytes(self.take(4)?)
-                .filter(|it| it[0] == 0 && it[1] < b' ')
-                .map(|it| it[1])
-                .ok_or(Declined),
+            "u" => match const_hex::decode_to_array(self.take(4)?) {
+                Ok([0, control]) if control < b' ' => Ok(control),
+                _ => Err(Declined),
+            },
             _ => Err(Declined),
         }
     }
@@ -176,7 +176,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
             visitor.visit_bytes(self.text()?.as_bytes())?
         } else {
             self.expect("{\"hex\":\"")?;
-            let bytes = hex::bytes(self.name()?).ok_or(Declined)?;
+            let bytes = const_hex::decode(self.name()?).map_err(|_| Declined)?;
             let start = self.begin_length();
             self.payload.extend_from_slice(&bytes);
             self.end_length(start, bytes.len());
@@ -189,7 +189,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
     /// Reads a [`Digest`](super::v1::Digest), the only tuple there is.
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Declined> {
         self.expect("\"")?;
-        let digest = hex::digest(self.take(64)?.as_bytes()).ok_or(Declined)?;
+        let digest = Digest::parse(self.take(64)?).ok_or(Declined)?;
         self.expect("\"")?;
         self.payload.extend_from_slice(&digest.0);
         visitor.visit_seq(SeqDeserializer::new(super::text::words(&digest.0).into_iter()))
