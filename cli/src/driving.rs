@@ -157,7 +157,7 @@ where
     });
     let story = screen.finish();
     let ended = ended.map_err(|error| explained(&error, short, runs.as_ref()))?;
-    let status = ended.outcome.exit_status();
+    let status = exit::of(ended.outcome);
     let summary = screen::end_json(&story, false);
     let diagnosis = diagnosis_of(&ended, folder.as_ref(), short);
     if driving.json {

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use unstuck_core::event::RunOutcome;
+
 /// The run, or the command, did what it was to do.
 pub const OK: u8 = 0;
 /// A decision would be another one today; what was asked for does not hold.
@@ -16,4 +18,17 @@ pub const USAGE: u8 = 64;
 /// Returns a status as the system wants it.
 pub fn code(status: i32) -> ExitCode {
     ExitCode::from(u8::try_from(status).unwrap_or(1))
+}
+
+/// Returns the exit status that tells this end from the others.
+pub fn of(outcome: RunOutcome) -> i32 {
+    match outcome {
+        RunOutcome::Complete => 0,
+        RunOutcome::NotComplete => 1,
+        RunOutcome::IterationLimit | RunOutcome::TimeLimit | RunOutcome::SpendLimit => 2,
+        RunOutcome::Stuck => 3,
+        RunOutcome::Blocked => 4,
+        RunOutcome::WorkerFailed => 5,
+        RunOutcome::Interrupted(signal) => 128 + signal,
+    }
 }

@@ -318,7 +318,7 @@ pub fn changed(stat: &Diffstat) -> String {
 /// `$0.31 · 12.4k tokens · `, where clients tell.
 fn used(iteration: &IterationStory) -> String {
     let cost = iteration.micro_usd.map(money::dollars);
-    let tokens = iteration.tokens.map(|it| format!("{} tokens", money::short_tokens(it)));
+    let tokens = iteration.tokens.map(|it| format!("{} tokens", text::tokens(it)));
     cost.into_iter().chain(tokens).map(|it| it + " · ").collect()
 }
 

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Millis, Timestamp};
+use unstuck_core::money::Spent;
 pub use unstuck_core::plural::count;
 
 /// Returns a span as people read it: `0.4 s`, `12 s`, `3 min`, `2 h 5 min`.
@@ -244,6 +245,26 @@ pub fn wrap(text: &str, columns: usize, indent: usize) -> String {
     lines.join(&format!("\n{}", " ".repeat(hanging)))
 }
 
+/// Returns a number of tokens in short, rounded down: `941`, `12.4k`, `3.0M`.
+pub fn tokens(tokens: u64) -> String {
+    match tokens {
+        0..1000 => tokens.to_string(),
+        1000..1_000_000 => format!("{}.{}k", tokens / 1000, tokens % 1000 / 100),
+        _ => format!("{}.{}M", tokens / 1_000_000, tokens % 1_000_000 / 100_000),
+    }
+}
+
+/// Returns the tokens of calls, `12.4k tokens`; nothing where no call told any.
+pub fn tokens_of(spent: &Spent) -> Option<String> {
+    let told = tokens(spent.tokens.total());
+    let is_known = spent.calls > 0 && spent.tokens_unknown == 0;
+    match spent.tokens.total() {
+        0 if !is_known => None,
+        _ if spent.tokens_unknown == 0 => Some(format!("{told} tokens")),
+        _ => Some(format!("at least {told} tokens")),
+    }
+}
+
 /// Says of a process that it is stopped, and how it goes on.
 pub fn stopped(pid: u32) -> String {
     format!("its supervisor, process {pid}, is stopped (state T) and holds no limit: kill -CONT {pid}")
@@ -251,7 +272,33 @@ pub fn stopped(pid: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use unstuck_core::money::Tokens;
+
     use super::*;
+
+    #[test]
+    fn tokens_are_short_and_what_is_unknown_is_never_0() {
+        for (number, short) in [
+            (0, "0"),
+            (941, "941"),
+            (1000, "1.0k"),
+            (12_499, "12.4k"),
+            (999_999, "999.9k"),
+            (3_060_000, "3.0M"),
+        ] {
+            assert_eq!(tokens(number), short);
+        }
+        for (calls, output, tokens_unknown, words) in [
+            (0, 0, 0, None),
+            (1, 0, 1, None),
+            (1, 12_400, 0, Some("12.4k tokens")),
+            (2, 12_400, 1, Some("at least 12.4k tokens")),
+        ] {
+            let tokens = Tokens { output, ..Tokens::default() };
+            let spent = Spent { calls, tokens, tokens_unknown, ..Spent::default() };
+            assert_eq!(tokens_of(&spent).as_deref(), words, "{spent:?}");
+        }
+    }
 
     #[test]
     fn spans_read_well() {

@@ -9,60 +9,6 @@ use serde_json::Value;
 
 use crate::evidence::{AnswerSeen, departures};
 
-/// The schema of the answer, as it is handed to the worker that judges.
-pub const SCHEMA: &str = r#"{
-  "type": "object",
-  "required": ["checklist", "allComplete", "summary"],
-  "additionalProperties": false,
-  "properties": {
-    "checklist": {
-      "type": "array",
-      "items": {
-        "type": "object",
-        "required": ["id", "description", "completed"],
-        "additionalProperties": false,
-        "properties": {
-          "id": {"type": "string", "description": "One item, one id"},
-          "description": {"type": "string", "description": "What has to be true"},
-          "completed": {"type": "boolean", "description": "It is true now"},
-          "evidence": {"type": "string", "description": "What you saw that shows it"}
-        }
-      }
-    },
-    "allComplete": {"type": "boolean", "description": "Every item is completed and nothing is left to do"},
-    "summary": {"type": "string"},
-    "pendingActions": {
-      "type": "array",
-      "items": {"type": "string"},
-      "description": "What is left to do; leave it out if that is nothing"
-    }
-  }
-}
-"#;
-
-/// The fields of which each one makes an object an answer: the last such object counts, whatever is wrong with it.
-pub const FIELDS: &[&str] = &["checklist", "allComplete", "pendingActions"];
-
-/// Returns [`SCHEMA`] as a value.
-pub fn schema() -> Value {
-    serde_json::from_str(SCHEMA).expect("the schema is a constant and tested")
-}
-
-/// Returns the schema that an answer has to meet to be read: [`SCHEMA`] without what does no harm.
-///
-/// Fields that nobody asked for are left alone, as are pending actions and evidence of another kind; [`Report::read`]
-/// complains of these.
-pub fn readable() -> Value {
-    let mut schema = schema();
-    for (place, ignored) in [("", "pendingActions"), ("/properties/checklist/items", "evidence")] {
-        let object = schema.pointer_mut(place).and_then(Value::as_object_mut);
-        let object = object.expect("the schema is a constant and tested");
-        object.remove("additionalProperties");
-        object.get_mut("properties").and_then(Value::as_object_mut).map(|it| it.remove(ignored));
-    }
-    schema
-}
-
 /// What a closer answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
@@ -215,39 +161,6 @@ impl Report {
         let mut seen = BTreeSet::new();
         self.checklist.iter().map(|item| item.id.as_str()).filter(|id| !seen.insert(*id)).collect()
     }
-
-    /// Returns what the worker is told of it.
-    pub fn retry_text(&self, required: &[String]) -> String {
-        let items = self.checklist.iter().filter(|item| !item.completed).map(|item| {
-            let evidence = item.evidence.as_deref().filter(|evidence| !evidence.is_empty());
-            format!(
-                "- {}{}",
-                item.description,
-                evidence.map_or_else(String::new, |it| format!("\n  Evidence: {it}"))
-            )
-        });
-        let actions = self.pending.iter().map(|action| format!("- {action}"));
-        let open = self.open(required);
-        let listed = |it: &Open| matches!(it, Open::Item(_) | Open::Pending);
-        // That not all is complete is news only where nothing else says so.
-        let problems = open.iter().filter(|it| !listed(it) && (**it != Open::NotAll || open.len() == 1));
-        let blocks = [
-            block("Incomplete items:\n", items),
-            block("Required actions:\n", actions),
-            block("Problems of the checklist:\n", problems.map(|it| format!("- {it}"))),
-            block("Summary: ", std::iter::once(self.summary.clone())),
-        ];
-        let blocks = blocks.into_iter().filter(|block| !block.is_empty());
-        std::iter::once("Completion validation failed:".to_owned())
-            .chain(blocks)
-            .collect::<Vec<_>>()
-            .join("\n\n")
-    }
-}
-
-fn block(title: &str, lines: impl Iterator<Item = String>) -> String {
-    let text = lines.collect::<Vec<_>>().join("\n");
-    if text.is_empty() { text } else { format!("{title}{text}") }
 }
 
 fn read_item(at: usize, item: &Value, wrong: &mut Vec<String>, complaints: &mut Vec<String>) -> Option<Item> {
@@ -345,32 +258,6 @@ mod tests {
     }
 
     #[test]
-    fn the_worker_is_told_what_is_open() {
-        let mut open = item("tests", false);
-        open["evidence"] = json!("2 failed");
-        let answer = json!({
-            "checklist": [open, item("docs", true)],
-            "allComplete": false, "summary": "not yet", "pendingActions": ["run them"],
-        });
-        let report = Report::read(&answer).unwrap();
-        let expected = "Completion validation failed:\n\nIncomplete items:\n- about tests\n  Evidence: 2 failed\n\n\
-            Required actions:\n- run them\n\nProblems of the checklist:\n\
-            - the required item \"note\" is not in the checklist\n\nSummary: not yet";
-        assert_eq!(report.retry_text(&["note".to_owned()]), expected);
-    }
-
-    #[test]
-    fn what_nothing_else_says_is_told_of_the_whole() {
-        let told = |checklist: Value| {
-            let answer = json!({"checklist": checklist, "allComplete": false, "summary": "s"});
-            Report::read(&answer).unwrap().retry_text(&[])
-        };
-        let whole = "Completion validation failed:\n\nProblems of the checklist:\n";
-        assert_eq!(told(json!([item("a", true)])), format!("{whole}- allComplete is false\n\nSummary: s"));
-        assert_eq!(told(json!([])), format!("{whole}- the checklist is empty\n\nSummary: s"));
-    }
-
-    #[test]
     fn what_is_odd_and_harmless_is_noted() {
         let mut first = item("a", true);
         first["evidence"] = json!(7);
@@ -380,14 +267,5 @@ mod tests {
             report.complaints,
             ["checklist[0].evidence is no text and is ignored", "pendingActions is no list and is ignored"]
         );
-    }
-
-    #[test]
-    fn what_does_no_harm_is_not_asked_for() {
-        let schema = readable();
-        assert_eq!(schema.get("additionalProperties"), None);
-        assert_eq!(schema.pointer("/properties/pendingActions"), None);
-        assert_eq!(schema.pointer("/properties/checklist/items/properties/evidence"), None);
-        assert_eq!(schema.pointer("/properties/checklist/items/additionalProperties"), None);
     }
 }

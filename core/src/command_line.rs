@@ -104,40 +104,6 @@ fn run_by(program: &str, arguments: &[&str]) -> Vec<String> {
     program.contains('/').then(|| path(program).to_owned()).into_iter().collect()
 }
 
-/// Programs that pass on what others print, and exit well whatever that was.
-const PASSERS: [&str; 12] =
-    ["cat", "column", "fold", "head", "less", "more", "nl", "sed", "tac", "tail", "tee", "ts"];
-
-/// Returns the command that a command line ends with where that exits well whatever was found before it: `pytest | tail -3`,
-/// `make check || true`.
-pub fn covers_up(line: &str) -> Option<String> {
-    if line.contains("pipefail") || line.contains("PIPESTATUS") {
-        return None;
-    }
-    let line = line.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, ';' | ')' | '}'));
-    let (mut quote, mut last) = (None, None);
-    // Of a stream that is led elsewhere, `2>&1`, or into a pipe, `|&`, it parts no commands.
-    let leads = |at: usize| line[..at].ends_with(['>', '|']) && line[at..].starts_with('&');
-    for (at, c) in line.char_indices() {
-        match quote {
-            Some(mark) if c == mark => quote = None,
-            Some(_) => {}
-            None if matches!(c, '\'' | '"') => quote = Some(c),
-            None if matches!(c, '|' | ';' | '&' | '\n') && !leads(at) => last = Some(at),
-            None => {}
-        }
-    }
-    let (before, behind) = line.split_at(last?);
-    let command = behind[1..].trim_start_matches('&').trim();
-    let is_alternative = behind.starts_with('|') && before.ends_with('|');
-    let is_piped = behind.starts_with('|') && !before.ends_with('|');
-    let is_next = is_alternative || behind.starts_with([';', '\n']);
-    let program = command.split_whitespace().next()?;
-    let is_well = is_next && (matches!(command, "true" | ":" | "exit 0") || program == "echo")
-        || is_piped && PASSERS.contains(&program);
-    is_well.then(|| command.to_owned())
-}
-
 /// Cuts a line into commands, and these into words; what is quoted is a part of one.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let (mut commands, mut words, mut word, mut quote) = (Vec::new(), Vec::new(), String::new(), None);
@@ -165,28 +131,6 @@ fn commands(line: &str) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_covers_up_an_exit_code_is_named() {
-        for (line, expected) in [
-            ("pytest -q | tail -3", Some("tail -3")),
-            ("npm test 2>&1 | tee log", Some("tee log")),
-            ("(cd a && npm test |& tee log 2>&1)", Some("tee log 2>&1")),
-            ("make check || true", Some("true")),
-            ("pytest; true", Some("true")),
-            ("cargo test\necho done\n", Some("echo done")),
-            ("set -o pipefail; pytest | tail -3", None),
-            ("pytest 2>&1", None),
-            ("pytest && echo it passes", None),
-            ("cat x | grep -q 'a | tail'", None),
-            ("curl -s x | jq -e .ok", None),
-            ("a && b || exit 1", None),
-            ("test -f x && echo there", None),
-            ("sh -c 'pytest | tail'", None),
-        ] {
-            assert_eq!(covers_up(line).as_deref(), expected, "{line}");
-        }
-    }
 
     #[test]
     fn the_files_are_found_that_a_command_line_runs() {

@@ -162,7 +162,7 @@ fn jump_target(answer: &Value) -> Option<&str> {
 }
 
 /// Returns the field that says what is next: `next_action.action`, or `next_action` as text.
-pub(crate) fn action(answer: &Value) -> Option<&Value> {
+pub fn action(answer: &Value) -> Option<&Value> {
     match answer.get("next_action")? {
         Value::Object(fields) => fields.get("action"),
         other => Some(other),

@@ -194,17 +194,6 @@ impl Spent {
         self.reported.micro_usd.saturating_add(self.derived.micro_usd)
     }
 
-    /// Returns the tokens in words, `12.4k tokens`; nothing where no call told any.
-    pub fn tokens_in_words(&self) -> Option<String> {
-        let told = short_tokens(self.tokens.total());
-        let is_known = self.calls > 0 && self.tokens_unknown == 0;
-        match self.tokens.total() {
-            0 if !is_known => None,
-            _ if self.tokens_unknown == 0 => Some(format!("{told} tokens")),
-            _ => Some(format!("at least {told} tokens")),
-        }
-    }
-
     /// Returns how many calls are missing from [`Self::micro_usd`].
     pub fn cost_unknown(&self) -> u64 {
         self.calls.saturating_sub(self.reported.calls).saturating_sub(self.derived.calls)
@@ -431,15 +420,6 @@ pub fn dollars(micro_usd: u64) -> String {
     format!("$0.{}", format!("{fraction:06}").trim_end_matches('0'))
 }
 
-/// Returns a number of tokens in short, rounded down: `941`, `12.4k`, `3.0M`.
-pub fn short_tokens(tokens: u64) -> String {
-    match tokens {
-        0..1000 => tokens.to_string(),
-        1000..1_000_000 => format!("{}.{}k", tokens / 1000, tokens % 1000 / 100),
-        _ => format!("{}.{}M", tokens / 1_000_000, tokens % 1_000_000 / 100_000),
-    }
-}
-
 /// Reads an amount in dollars, such as `3`, `0.25` or `$12.50`, in millionths of a dollar.
 ///
 /// Returns nothing for a sign, an exponent, more than six decimals and what does not fit.
@@ -613,7 +593,7 @@ mod tests {
             ledger.add("claude", None, &at_least(CallEnd::Stopped), prices);
             let spent = ledger.spent();
             assert_eq!(spent.to_string(), money);
-            assert_eq!(spent.tokens_in_words().as_deref(), Some("at least 310.0k tokens"));
+            assert_eq!((spent.tokens.total(), spent.tokens_unknown > 0), (310_000, true));
             assert_eq!((ledger.broke_off(), ledger.uncounted()), (1, None));
             ledger.add("claude", None, &at_least(CallEnd::Done), prices);
             assert_eq!(
@@ -654,29 +634,6 @@ mod tests {
             &[(tokens(100, 10, Scope::Call), usd(500_000, Session)), at(100, 10, 600_000)],
             &expect!["$0.60 (reported); 200 in, 20 out, unknown 0"],
         );
-    }
-
-    #[test]
-    fn tokens_are_told_in_short_and_what_is_unknown_is_never_0() {
-        for (tokens, short) in [
-            (0, "0"),
-            (941, "941"),
-            (1000, "1.0k"),
-            (12_499, "12.4k"),
-            (999_999, "999.9k"),
-            (3_060_000, "3.0M"),
-        ] {
-            assert_eq!(short_tokens(tokens), short);
-        }
-        let (some, none) = ((tokens(12_000, 400, Scope::Call), None), (None, None));
-        for (calls, words) in [
-            (&[][..], None),
-            (&[none], None),
-            (&[some], Some("12.4k tokens")),
-            (&[some, none], Some("at least 12.4k tokens")),
-        ] {
-            assert_eq!(spent(calls, None).tokens_in_words().as_deref(), words, "{calls:?}");
-        }
     }
 
     #[test]

@@ -42,11 +42,6 @@ fn names_still(listed: &Listed, tool: &str) -> bool {
     listed.names(tool).is_some_and(|passed| passed > 0 || NAME_ALL.contains(&tool))
 }
 
-/// Says whether reports were written before the work began, and none is now.
-pub fn reports_vanished(base: &CommandResult, now: &CommandResult) -> bool {
-    !base.reports.is_empty() && now.reports.is_empty()
-}
-
 /// Returns the tests that failed before the work began, fail no more, and are not named.
 pub fn unnamed<'a>(base: &'a CommandResult, now: &CommandResult) -> Vec<&'a Failure> {
     let failing = now.set();

@@ -1,10 +1,9 @@
-//! Declarations, closers and iteration summaries mean what they meant for those who wrote the registries.
+//! Declarations and closers mean what they meant for those who wrote the registries.
 
 use serde::Deserialize;
 use serde_json::Value;
 use unstuck_core::closer::Report;
 use unstuck_core::declaration::{self, Declaration, Intent};
-use unstuck_core::iteration_summary::{Iteration, render};
 
 /// Runs `check` on every case of a table.
 fn each<T: for<'a> Deserialize<'a>>(table: &str, check: impl Fn(T)) {
@@ -62,52 +61,5 @@ fn a_closer_is_believed_if_all_of_its_answer_agrees() {
     each(include_str!("fixtures/registry/closer.json"), |case: Judged| {
         let complete = Report::read(&case.answer).is_ok_and(|report| report.open(&[]).is_empty());
         assert_eq!(complete, case.complete, "{}", case.id);
-    });
-}
-
-#[derive(Deserialize)]
-struct Told {
-    id: String,
-    answer: Value,
-    text: String,
-}
-
-#[test]
-fn the_worker_is_told_what_the_closer_misses() {
-    each(include_str!("fixtures/registry/closer_text.json"), |case: Told| {
-        let report = Report::read(&case.answer).expect("the shape is right");
-        assert_eq!(report.retry_text(&[]), case.text, "{}", case.id);
-    });
-}
-
-#[derive(Deserialize)]
-struct Summarised {
-    id: String,
-    input: Input,
-    expected: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Input {
-    iteration: u32,
-    assistant_responses: Vec<String>,
-    tools_used: Vec<String>,
-    errors: Vec<String>,
-    structured_output: Option<Value>,
-}
-
-#[test]
-fn an_iteration_is_summed_up() {
-    each(include_str!("fixtures/registry/iteration_summary.json"), |case: Summarised| {
-        let summary = render(&Iteration {
-            number: case.input.iteration,
-            answer: case.input.structured_output.as_ref(),
-            last_message: case.input.assistant_responses.last().map_or("", String::as_str),
-            tools: &case.input.tools_used,
-            errors: &case.input.errors,
-            ..Iteration::default()
-        });
-        assert!(summary == case.expected, "{}: {summary}", case.id);
     });
 }

@@ -107,7 +107,7 @@ fn schema(asked: &Asked<'_>) -> Option<Value> {
     let completion = asked.step.completion.as_ref()?;
     let form = match asked.inquiry {
         None => &completion.answer_of(asked.due.iteration)?.form,
-        Some(Inquiry::Closer) => return Some(unstuck_core::closer::schema()),
+        Some(Inquiry::Closer) => return Some(unstuck_workflow::answer::closer::schema()),
         Some(_) => return None,
     };
     match form {

@@ -9,7 +9,7 @@
 //!   killed supervisor left), `child` (runs that are steps).
 //! - The world: [`world`] is what a run needs; [`machine`] is the real one, [`clock`] its time.
 //! - Performing an effect: `perform` starts and ends a process; `job` chooses the process, `call` reads the output of a client,
-//!   `prompts` fills the prompts of a registry, `validation` runs validators until the workspace no longer changes.
+//!   `prompts` fills the prompts of a registry (with `iteration_summary` and `checklist`), `validation` runs validators until the workspace no longer changes.
 //! - Baselines: `baseline`, [`baselines`] (shared between runs), `removed` (looks for tests in files).
 //! - The workspace: [`snapshots`], `seen` and `watched` (changes of the agent and of checks), `repository`, `left_by_worker`,
 //!   `scratch`, `copies` (artifacts), [`undoing`] (plans an undo).
@@ -23,9 +23,11 @@ mod baseline;
 pub mod baselines;
 pub mod branch_lock;
 mod call;
+mod checklist;
 mod child;
 pub mod clock;
 mod copies;
+mod iteration_summary;
 mod job;
 pub mod kick;
 pub mod launch;

@@ -13,13 +13,15 @@ use unstuck_core::id::Iteration;
 use unstuck_core::prompt::{FromRegistry, fenced};
 use unstuck_core::state::StepState;
 use unstuck_core::workflow::Step;
-use unstuck_core::{RunState, closer, declaration, iteration_summary};
+use unstuck_core::{RunState, closer, declaration};
 use unstuck_store::blobs::BlobStore;
-use unstuck_workflow::answer;
-use unstuck_workflow::answer::Sources;
+use unstuck_workflow::answer::{self, Sources};
 use unstuck_workflow::prompt_template::{Variables, substitute};
 use unstuck_workflow::registry::pattern::{self, Word};
 use unstuck_workflow::registry::retry_prompt::{Declared, Failed, Request, allowed, retry_prompt};
+
+use crate::checklist::retry_text;
+use crate::iteration_summary;
 
 /// Returns what the registry says to the worker of a step; `blobs` know where whole outputs are.
 pub(crate) fn of(state: &RunState, step: &Step, at: &StepState, blobs: &dyn BlobStore) -> FromRegistry {
@@ -52,7 +54,7 @@ pub(crate) fn of_closer(state: &RunState, step: &Step, at: &StepState) -> FromRe
     let mut task = closer.worker.instructions.clone();
     task.push_str(&filled(&closer.prompt, &uv, declared.or(Some(&at.feedback.said))));
     task.push_str("\n\n## How to answer\n\n");
-    task.push_str(&schema_wanted(closer::SCHEMA));
+    task.push_str(&schema_wanted(answer::closer::SCHEMA));
     if let Some(Err(wrong)) = at.verified.closer.as_deref().map(|it| closer::Report::of(Some(it))) {
         let wrong: String = wrong.iter().map(|it| format!("- {it}\n")).collect();
         task.push_str(&format!(
@@ -210,7 +212,7 @@ fn findings(
         Some(DecisionSource::Answer) => of_answer(at, completion, uv, files),
         Some(DecisionSource::Closer) => {
             let Ok(report) = closer::Report::of(at.verified.closer.as_deref()) else { return String::new() };
-            let open = report.retry_text(required(completion));
+            let open = retry_text(&report, required(completion));
             format!("{open}\n\n{}", answering(at, completion, uv, &[], files))
         }
         _ => String::new(),

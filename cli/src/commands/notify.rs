@@ -10,7 +10,7 @@ use unstuck_replay::Story;
 use unstuck_runner::launch::Ended;
 use unstuck_runner::machine::mark_of;
 
-use crate::{screen, text};
+use crate::{exit, screen, text};
 
 /// Tells how a run has ended, if somebody wants to know; nobody has to be told of his own Ctrl-C. That it could not
 /// be told is said, and changes nothing.
@@ -29,7 +29,7 @@ pub async fn notify(story: &Story, ended: &Ended, short: &str, summary: &Value, 
             ("UNSTUCK_WORKFLOW", started.workflow.name.clone()),
             ("UNSTUCK_WORKSPACE", started.workspace.clone()),
             ("UNSTUCK_OUTCOME", ended.outcome.as_str().to_owned()),
-            ("UNSTUCK_EXIT", ended.outcome.exit_status().to_string()),
+            ("UNSTUCK_EXIT", exit::of(ended.outcome).to_string()),
             ("UNSTUCK_NEEDS", story.needs().unwrap_or_default()),
             ("UNSTUCK_NEXT", next.map_or_else(String::new, |(command, _)| command)),
         ],

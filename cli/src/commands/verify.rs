@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use unstuck_core::event::RunOutcome;
+use unstuck_core::event::{Outcome, RunOutcome};
 use unstuck_core::id::{Blob, Digest, Seq};
+use unstuck_core::{Event, Fact, Observation};
 use unstuck_files::error::with_causes;
 use unstuck_store::blobs::BlobStore;
 use unstuck_store::event_store::{EventStore as _, ReadError};
@@ -51,7 +52,7 @@ pub fn verify(global: &Global, args: &Args) -> Result {
     let (mut payloads, mut missing) = (0, 0);
     let checked = events.map(|event| {
         let event = event.map_err(Failed::Log)?;
-        for blob in event.blobs() {
+        for blob in payloads_of(&event) {
             match check_payload(&*blobs, &blob) {
                 Ok(()) => payloads += 1,
                 Err(error) if error.kind() == io::ErrorKind::NotFound && event.seq <= imported => {
@@ -227,12 +228,45 @@ pub fn examine(found: &Found) -> std::result::Result<(), OpenError> {
     log.verify().map(drop).map_err(|error| OpenError::from_read(&found.folder, error))
 }
 
+/// Returns the large payloads that the event names; an empty one is not stored.
+fn payloads_of(event: &Event) -> Vec<Blob> {
+    let Fact::Observed(observation) = &event.fact else { return Vec::new() };
+    let outputs = |outcome: &Outcome| outcome.stdout.into_iter().chain(outcome.stderr).collect::<Vec<_>>();
+    // Every variant is named, so that a new one is thought of here.
+    let named: Vec<Blob> = match observation {
+        Observation::WorkerStarted(event) => event.moved_aside.into_iter().chain([event.prompt]).collect(),
+        Observation::CheckStarted(event) => event.moved_aside.into_iter().chain([event.prompt]).collect(),
+        Observation::WorkerFinished(event) => outputs(&event.outcome),
+        Observation::CheckFinished(event) => {
+            let commands = event
+                .commands
+                .iter()
+                .flat_map(|it| it.stdout.into_iter().chain(it.stderr).chain(it.reports.iter().copied()));
+            let validators = event.validators.iter().flat_map(|it| it.stdout.into_iter().chain(it.stderr));
+            outputs(&event.outcome).into_iter().chain(commands).chain(validators).collect()
+        }
+        Observation::RunStarted(_)
+        | Observation::RunResumed(_)
+        | Observation::RunInterrupted(_)
+        | Observation::AnswerGiven(_)
+        | Observation::DeadlinePassed
+        | Observation::WorkerProgressed(_)
+        | Observation::WorkerLost(_)
+        | Observation::CheckLost(_)
+        | Observation::LogRepaired(_)
+        | Observation::SnapshotTaken(_)
+        | Observation::Kicked
+        | Observation::Suspended(_) => Vec::new(),
+    };
+    named.into_iter().filter(|blob| blob.size > 0).collect()
+}
+
 /// Says which payload of a run is not there first, if any. One that an import has left out is not missed.
 pub fn missing_payload(found: &Found) -> Option<String> {
     let (events, _) = found.good_events().ok()?;
     let (blobs, imported) = (found.log().ok()?.blobs(), exchange::imported_up_to(&found.folder));
     let events = events.iter().filter(|event| event.seq > imported);
-    let mut payloads = events.flat_map(|event| event.blobs().into_iter().map(|blob| (event.seq, blob)));
+    let mut payloads = events.flat_map(|event| payloads_of(event).into_iter().map(|blob| (event.seq, blob)));
     payloads.find_map(|(at, blob)| {
         let error = blobs.open(&blob).err()?;
         Some(format!("a payload of event {at} cannot be read: blob {}: {error}", blob.digest))

@@ -123,7 +123,7 @@ impl Row<'_> {
     }
 
     fn tokens(&self) -> String {
-        self.story.tokens.map_or_else(|| "?".to_owned(), money::short_tokens)
+        self.story.tokens.map_or_else(|| "?".to_owned(), text::tokens)
     }
 
     /// What it changed; only whether it changed anything, where no more is known.

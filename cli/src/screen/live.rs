@@ -250,7 +250,7 @@ const SILENCE_MIN: Millis = Millis::from_secs(2);
 fn last_heard(age: Option<Millis>, files: usize, spent: &Spent, width: usize) -> String {
     let cost = brief(spent).filter(|_| width >= 60);
     // Where there is no money to tell, the tokens are told in its place.
-    let tokens = spent.tokens_in_words().filter(|tokens| width >= 100 && cost.as_ref() != Some(tokens));
+    let tokens = text::tokens_of(spent).filter(|tokens| width >= 100 && cost.as_ref() != Some(tokens));
     let files = (files > 0 && width >= 60).then(|| text::count(files, "file"));
     let age = age.filter(|age| *age >= SILENCE_MIN).map(|age| match width {
         60.. => format!("last output {} ago", whole(age)),

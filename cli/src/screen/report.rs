@@ -24,7 +24,7 @@ use crate::commands::run::CI_FILES;
 use crate::origin::Origins;
 use crate::standing::Standing;
 use crate::typed::{self, UNSTUCK};
-use crate::{crew, driving, text, worktrees};
+use crate::{crew, driving, exit, text, worktrees};
 
 /// Says what is about to run, and within which bounds. `versions` are those of the clients, as far as they are known.
 pub fn header(
@@ -176,7 +176,7 @@ pub fn end(story: &Story, short: &str, changed: Option<&Diffstat>, diagnosis: Op
     let (word, painted) = (outcome.as_str(), text::painted(outcome));
     let iterations = text::count(iterations, "iteration");
     let head = format!("{word} after {iterations}, {}{}", text::span(story.took), spent(story));
-    let exit = format!("   exit {}", outcome.exit_status());
+    let exit = format!("   exit {}", exit::of(outcome));
     let room = text::width().saturating_sub(exit.len());
     let mut lines = vec![text::wrap(&head, room, 2).replacen(word, &painted, 1) + &exit];
     let indent = 12;
@@ -319,7 +319,7 @@ const WHY_MAX: usize = 300;
 /// What all calls have cost, and their tokens, in words; nothing where none was paid for.
 pub fn spent(story: &Story) -> String {
     let spent = story.spent();
-    let tokens = spent.tokens_in_words().map(|it| format!(", {it}")).unwrap_or_default();
+    let tokens = text::tokens_of(&spent).map(|it| format!(", {it}")).unwrap_or_default();
     if spent.calls == 0 { String::new() } else { format!(", cost {spent}{tokens}") }
 }
 
@@ -329,7 +329,7 @@ pub fn brief(spent: &Spent) -> Option<String> {
         (0, ..) => None,
         (_, 0, known) => Some(known),
         (_, _, known) if spent.micro_usd() > 0 => Some(format!("at least {known}")),
-        _ => Some(spent.tokens_in_words().unwrap_or_else(|| "cost unknown".to_owned())),
+        _ => Some(text::tokens_of(spent).unwrap_or_else(|| "cost unknown".to_owned())),
     }
 }
 
@@ -594,7 +594,7 @@ pub fn end_json(story: &Story, is_live: bool) -> serde_json::Value {
         "workflow": story.workflow,
         "status": Standing::of(story, is_live).word(story.outcome),
         "outcome": story.outcome.map(RunOutcome::as_str),
-        "exit": story.outcome.map(RunOutcome::exit_status),
+        "exit": story.outcome.map(exit::of),
         "started_at": story.started_at,
         "ended_at": story.outcome.and(Some(story.over_at())),
         "last_event": story.last_seq,

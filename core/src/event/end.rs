@@ -76,19 +76,6 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
-    /// Returns the exit status that tells this end from the others.
-    pub fn exit_status(self) -> i32 {
-        match self {
-            Self::Complete => 0,
-            Self::NotComplete => 1,
-            Self::IterationLimit | Self::TimeLimit | Self::SpendLimit => 2,
-            Self::Stuck => 3,
-            Self::Blocked => 4,
-            Self::WorkerFailed => 5,
-            Self::Interrupted(signal) => 128 + signal,
-        }
-    }
-
     /// Returns the word for people.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{Blob, Seq, Timestamp};
+use crate::id::{Seq, Timestamp};
 
 mod concluded;
 mod end;
@@ -36,45 +36,6 @@ pub struct Event {
     pub at: Timestamp,
     /// What happened.
     pub fact: Fact,
-}
-
-impl Event {
-    /// Returns the large payloads that the event names; an empty one is not stored.
-    pub fn blobs(&self) -> Vec<Blob> {
-        let Fact::Observed(observation) = &self.fact else { return Vec::new() };
-        let outputs =
-            |outcome: &Outcome| outcome.stdout.into_iter().chain(outcome.stderr).collect::<Vec<_>>();
-        // Every variant is named, so that a new one is thought of here.
-        let named: Vec<Blob> = match observation {
-            Observation::WorkerStarted(event) => {
-                event.moved_aside.into_iter().chain([event.prompt]).collect()
-            }
-            Observation::CheckStarted(event) => event.moved_aside.into_iter().chain([event.prompt]).collect(),
-            Observation::WorkerFinished(event) => outputs(&event.outcome),
-            Observation::CheckFinished(event) => {
-                let commands = event
-                    .commands
-                    .iter()
-                    .flat_map(|it| it.stdout.into_iter().chain(it.stderr).chain(it.reports.iter().copied()));
-                let validators =
-                    event.validators.iter().flat_map(|it| it.stdout.into_iter().chain(it.stderr));
-                outputs(&event.outcome).into_iter().chain(commands).chain(validators).collect()
-            }
-            Observation::RunStarted(_)
-            | Observation::RunResumed(_)
-            | Observation::RunInterrupted(_)
-            | Observation::AnswerGiven(_)
-            | Observation::DeadlinePassed
-            | Observation::WorkerProgressed(_)
-            | Observation::WorkerLost(_)
-            | Observation::CheckLost(_)
-            | Observation::LogRepaired(_)
-            | Observation::SnapshotTaken(_)
-            | Observation::Kicked
-            | Observation::Suspended(_) => Vec::new(),
-        };
-        named.into_iter().filter(|blob| blob.size > 0).collect()
-    }
 }
 
 /// What an event states.

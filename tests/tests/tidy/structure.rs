@@ -40,7 +40,8 @@ pub fn table(shapes: &[Shape]) -> String {
 
 fn shape(root: &str, files: &[File]) -> Shape {
     let source = format!("{root}/src/");
-    let is_test = |name: &str| name.ends_with("/tests.rs") || name.contains("/tests/");
+    // `testing` is what tests are written with.
+    let is_test = |name: &str| ["/tests.rs", "/tests/", "/testing/"].iter().any(|it| name.contains(it));
     let product = files.iter().filter(|file| file.name.starts_with(&source) && file.name.ends_with(".rs"));
     let modules: Vec<Module<'_>> = product
         .filter(|file| !is_test(&file.name))

@@ -1,11 +1,11 @@
 //! Reads the answer of a worker in the form that its step asks for.
 
+pub mod closer;
 mod find;
 
 use serde_json::Value;
 use unstuck_core::evidence::AnswerSeen;
 
-use unstuck_core::closer;
 use unstuck_core::completion::Form;
 
 use crate::schema::check::Checker;

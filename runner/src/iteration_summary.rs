@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::declaration;
+use unstuck_core::declaration;
 
 /// Characters of the last message that are kept.
 const MESSAGE_CHARS_MAX: usize = 1000;
@@ -98,6 +98,7 @@ fn found(found: &Found<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
     use serde_json::json;
 
     use super::*;
@@ -172,6 +173,42 @@ Verdict: incomplete
             let message = "💥".repeat(length);
             let kept = "💥".repeat(length.min(1000));
             assert_eq!(shortened(&message), format!("{kept}{dots}"));
+        }
+    }
+
+    #[derive(Deserialize)]
+    struct Summarised {
+        id: String,
+        input: Input,
+        expected: String,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Input {
+        iteration: u32,
+        assistant_responses: Vec<String>,
+        tools_used: Vec<String>,
+        errors: Vec<String>,
+        structured_output: Option<Value>,
+    }
+
+    #[test]
+    fn an_iteration_is_summed_up() {
+        let cases: Vec<Summarised> =
+            serde_json::from_str(include_str!("../tests/fixtures/iteration_summary.json"))
+                .expect("the table is valid");
+        assert!(!cases.is_empty());
+        for case in cases {
+            let summary = render(&Iteration {
+                number: case.input.iteration,
+                answer: case.input.structured_output.as_ref(),
+                last_message: case.input.assistant_responses.last().map_or("", String::as_str),
+                tools: &case.input.tools_used,
+                errors: &case.input.errors,
+                ..Iteration::default()
+            });
+            assert!(summary == case.expected, "{}: {summary}", case.id);
         }
     }
 }
