@@ -94,8 +94,9 @@ fn unread(workspace: &Path, error: &io::Error) -> Error {
     }
     let said = error.to_string();
     let first = said.lines().next().unwrap_or_default();
-    let lacks =
-        || unstuck_files::system::scarcity(error).map(|_| format!("{}, then try again", hint::for_io(error)));
+    let lacks = || {
+        unstuck_files::platform::scarcity(error).map(|_| format!("{}, then try again", hint::for_io(error)))
+    };
     let hint = git_says(&said)
         .or_else(lacks)
         .unwrap_or_else(|| format!("see what is wrong: git -C {} status", place(workspace)));

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::id::{Digest, Timestamp};
-use unstuck_files::regular;
+use unstuck_files::safe_open;
 use unstuck_store::state_dir::Project;
 use unstuck_workers::Description;
 
@@ -26,7 +26,7 @@ struct Consent {
 
 /// Says whether it is acknowledged in a project what a client may do. What cannot be read is not.
 pub fn is_given(project: &Project, client: &Description) -> bool {
-    let text = regular::read(&file(project)).unwrap_or_default();
+    let text = safe_open::read(&file(project)).unwrap_or_default();
     let mut consents = text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
     let description = digest(client);
     consents.any(|it: Consent| it.worker == client.name && it.description == description)
@@ -42,7 +42,7 @@ pub fn give(project: &Project, client: &Description, at: Timestamp) -> io::Resul
     let consent = Consent { worker, description: digest(client), words, at };
     // The line before may have been torn by a crash.
     let line = format!("\n{}\n", serde_json::to_string(&consent)?);
-    regular::open_with(OpenOptions::new().append(true).create(true), &file(project))?
+    safe_open::open_with(OpenOptions::new().append(true).create(true), &file(project))?
         .write_all(line.as_bytes())
 }
 

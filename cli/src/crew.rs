@@ -10,7 +10,7 @@ use unstuck_core::workflow::{Budget, Capability, Work, Worker, Workflow};
 use unstuck_store::state_dir::Project;
 use unstuck_workers::Clients;
 use unstuck_workers::Description;
-use unstuck_workers::launch::{self, ARGUMENT_BYTES_MAX, Access, PromptBy};
+use unstuck_workers::launch::{self, ARGUMENT_BYTES_MAX, AccessLevel, PromptChannel};
 
 use crate::error::{Error, Result};
 use crate::origin::{Origins, is_built_in};
@@ -76,7 +76,7 @@ pub fn too_long(workflow: &Workflow) -> Vec<String> {
     all.filter_map(|(step, worker)| {
         let bytes = worker.instructions.len();
         let is_too_long = bytes > ARGUMENT_BYTES_MAX
-            && described(worker).is_some_and(|it| it.launch.prompt == PromptBy::Argument);
+            && described(worker).is_some_and(|it| it.launch.prompt == PromptChannel::Argument);
         is_too_long.then(|| format!("step {}: {}", step.id, launch::Error::PromptTooLong(bytes)))
     })
     .collect()
@@ -167,10 +167,10 @@ pub fn permissions(workflow: &Workflow) -> Vec<(Description, String)> {
         .everybody()
         .into_iter()
         .filter_map(|(_, worker)| Some((described(worker)?, &worker.capabilities)));
-    let mut most: Vec<(Description, (Access, bool), String)> = Vec::new();
+    let mut most: Vec<(Description, (AccessLevel, bool), String)> = Vec::new();
     for (client, capabilities) in everybody {
         // What it may do at one place it may be asked for at all of them.
-        let may = (Access::of(capabilities), capabilities.contains(&Capability::RunTests));
+        let may = (AccessLevel::of(capabilities), capabilities.contains(&Capability::RunTests));
         let known = most.iter().position(|(known, ..)| *known == client);
         if known.is_none_or(|at| may > most[at].1) {
             if let Some(at) = known {
@@ -186,8 +186,8 @@ pub fn permissions(workflow: &Workflow) -> Vec<(Description, String)> {
 
 /// Says whether nothing that is known keeps a client from running any command. What somebody else writes about a client
 /// is not known.
-fn is_free(client: &Description, access: Access) -> bool {
-    access == Access::All || client.launch.grant(access).any_command || !is_built_in(client)
+fn is_free(client: &Description, access: AccessLevel) -> bool {
+    access == AccessLevel::All || client.launch.grant(access).any_command || !is_built_in(client)
 }
 
 /// Says what a client may do; one whose description says nothing of it may do anything.
@@ -219,7 +219,7 @@ pub fn acknowledged(
     let origins = Origins::of(workspace);
     let mut asked: Vec<Description> = Vec::new();
     for (client, capabilities) in bare {
-        let (words, access) = (may(&client, capabilities), Access::of(capabilities));
+        let (words, access) = (may(&client, capabilities), AccessLevel::of(capabilities));
         let is_known =
             asked.contains(&client) || project.is_some_and(|project| consent::is_given(project, &client));
         if words.is_empty() || is_known || !is_free(&client, access) {

@@ -15,8 +15,8 @@ use unstuck_core::id::{Digest, RunId, Seq};
 use unstuck_core::workflow::Step;
 use unstuck_files::error::with_causes;
 use unstuck_files::hint;
-use unstuck_files::own_folder::OwnFolder;
-use unstuck_process::Spec;
+use unstuck_files::private_dir::PrivateDir;
+use unstuck_process::ProcessSpec;
 use unstuck_process::redact::Redactor;
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, Ended, Site};
@@ -25,7 +25,7 @@ use unstuck_runner::{Interrupt, Watcher};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::Project as Runs;
-use unstuck_workspace::context::CONVERGENCE;
+use unstuck_workspace::context_dir::CONVERGENCE;
 use unstuck_workspace::snapshot::Snapshots;
 
 use crate::branches::{BranchArgs, Branches};
@@ -223,12 +223,12 @@ fn diagnosis_of(ended: &Ended, folder: Option<&RunFolder>, short: &str) -> Optio
 }
 
 /// Returns the folder for the views of a step's loop: of a run with a file it is in its workspace.
-fn views_of(started: &RunStarted, step: &Step, folder: &RunFolder) -> OwnFolder {
+fn views_of(started: &RunStarted, step: &Step, folder: &RunFolder) -> PrivateDir {
     if started.workflow_file.is_none() {
-        return OwnFolder::at(&folder.artifacts().join("diagnosis")).join(step.id.as_str());
+        return PrivateDir::at(&folder.artifacts().join("diagnosis")).join(step.id.as_str());
     }
     let workspace = Path::new(&started.workspace);
-    let context = OwnFolder::of(workspace, &workspace.join(&started.workflow.context_dir));
+    let context = PrivateDir::of(workspace, &workspace.join(&started.workflow.context_dir));
     context.join(step.id.as_str()).join(CONVERGENCE)
 }
 
@@ -250,7 +250,7 @@ fn site(
         allow_protected_branch: branches.allow_protected,
         reuse_baseline: driving.reuse_baseline,
         verbose: typed::is_verbose(),
-        grace: Spec::GRACE,
+        grace: ProcessSpec::GRACE,
         parent: None,
         parent_mark: None,
     }

@@ -18,7 +18,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use unstuck_core::id::{Millis, RunId, Timestamp};
 use unstuck_core::money::{Spent, Sum, Tokens};
-use unstuck_files::regular;
+use unstuck_files::safe_open;
 use unstuck_store::state_dir::{Changes, Project as Runs};
 
 use crate::project::shortest;
@@ -183,7 +183,7 @@ impl Default for Rows {
 impl Kept {
     /// Reads the file; `None` if there is none that can be used.
     fn read(path: &Path) -> Option<Self> {
-        let mut file = regular::open(path).ok()?;
+        let mut file = safe_open::open(path).ok()?;
         let mut length = [0; 8];
         file.read_exact(&mut length).ok()?;
         let head_bytes = u64::from_le_bytes(length);
@@ -208,7 +208,7 @@ impl Kept {
     fn write(&self, merge: &Merge, path: &Path) -> io::Result<Rows> {
         let head = serde_json::to_vec(&self.head)?;
         let temporary = temporary(path);
-        let mut file = io::BufWriter::new(regular::create(&temporary)?);
+        let mut file = io::BufWriter::new(safe_open::create(&temporary)?);
         file.write_all(&(head.len() as u64).to_le_bytes())?;
         file.write_all(&head)?;
         self.keys.iter().try_for_each(|key| file.write_all(&key.bytes()))?;

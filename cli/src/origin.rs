@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::workflow::{Work, Workflow};
 use unstuck_store::state_dir::Project;
-use unstuck_workers::Described;
+use unstuck_workers::ClientFile;
 use unstuck_workers::Description;
 
 use crate::{consent, project, text};
@@ -24,7 +24,7 @@ pub enum Origin {
 /// Who describes the clients that are found in a workspace.
 pub struct Origins<'a> {
     workspace: &'a Path,
-    described: Vec<Described>,
+    described: Vec<ClientFile>,
 }
 
 impl<'a> Origins<'a> {
@@ -39,8 +39,8 @@ impl<'a> Origins<'a> {
             return Origin::BuiltIn;
         }
         match self.described.iter().rfind(|it| *it.client == *client) {
-            Some(Described { file, of_project: true, .. }) => Origin::Repository(file.clone()),
-            Some(Described { file, .. }) => Origin::User(file.clone()),
+            Some(ClientFile { file, of_project: true, .. }) => Origin::Repository(file.clone()),
+            Some(ClientFile { file, .. }) => Origin::User(file.clone()),
             None => Origin::Repository(
                 workflow.map_or("a file that is gone", |(it, file)| file_of(client, it, file)).into(),
             ),
@@ -120,7 +120,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path().join("w");
         std::fs::create_dir_all(workspace.join(".git")).unwrap();
-        let described = |of_project| Described {
+        let described = |of_project| ClientFile {
             file: folder.path().join(if of_project { "w/.unstuck/workers.yaml" } else { "c/workers.yaml" }),
             of_project,
             client: client(&format!("{LIKE_CLAUDE}{program}}}")).into(),
@@ -158,7 +158,7 @@ mod tests {
     fn who_describes_a_client_is_said_with_the_program_that_is_run() {
         let workspace = Path::new("/w");
         let evil = client(&format!("{LIKE_CLAUDE}./evil.sh}}"));
-        let described = |file: &str| Described {
+        let described = |file: &str| ClientFile {
             file: file.into(),
             of_project: file.starts_with("/w"),
             client: evil.clone().into(),

@@ -11,7 +11,7 @@ use unstuck_core::text::shell::quoted;
 use unstuck_core::{Event, Fact, Observation};
 use unstuck_files::error::with_causes;
 use unstuck_files::hint;
-use unstuck_files::regular::{self, LINE_MAX as ALL_MAX};
+use unstuck_files::safe_open::{self, LINE_MAX as ALL_MAX};
 use unstuck_store::event_store::ReadError;
 use unstuck_store::lease::{Lease, Liveness};
 use unstuck_store::opening::OpenError;
@@ -257,7 +257,7 @@ pub fn is_child(folder: &RunFolder) -> bool {
 
 /// Returns the run of which a run carries out a step.
 pub fn parent(folder: &RunFolder) -> Option<RunId> {
-    let first = regular::first_line(&folder.mirror()).ok()?;
+    let first = safe_open::first_line(&folder.mirror()).ok()?;
     let line: serde_json::Value = serde_json::from_slice(&first).ok()?;
     Some(line["event"]["parent"]["run"].as_str()?.into())
 }
@@ -265,7 +265,7 @@ pub fn parent(folder: &RunFolder) -> Option<RunId> {
 /// Reads how a run has ended from the end of its log alone; `None` if it has not, or nobody can tell.
 pub fn end_of(folder: &RunFolder) -> Option<RunOutcome> {
     const LINE_MAX: u64 = 64 * 1024;
-    let mut file = regular::open(&folder.mirror()).ok()?;
+    let mut file = safe_open::open(&folder.mirror()).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LINE_MAX))).ok()?;
     let mut end = Vec::new();

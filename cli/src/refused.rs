@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::completion::{self, Condition};
 use unstuck_core::workflow::{Work, WorkerKind, Workflow};
-use unstuck_document::Complaint;
+use unstuck_document::Diagnostic;
 use unstuck_evidence::validators;
 use unstuck_process::redact::Redactor;
 use unstuck_workers::Description;
 use unstuck_workflow::test_command;
 use unstuck_workflow::workflow_file;
-use unstuck_workspace::own_paths;
+use unstuck_workspace::unstuck_paths;
 
 use crate::error::{Error, Result};
 use crate::programs::Missing;
@@ -30,7 +30,7 @@ pub fn what_cannot_run(
 
 /// Refuses to begin a run that would replace what no run has made.
 pub fn what_would_be_lost(workflow: &Workflow, workspace: &Path) -> Result<()> {
-    let Some(path) = own_paths::in_the_way(workspace, &workflow.context_dir, &workflow.steps) else {
+    let Some(path) = unstuck_paths::in_the_way(workspace, &workflow.context_dir, &workflow.steps) else {
         return Ok(());
     };
     let what =
@@ -133,7 +133,7 @@ struct Files<'a> {
 
 impl Files<'_> {
     /// Returns where one of them holds a secret in what is executed.
-    fn secret(&self, executed: &[String], redactor: &Redactor, what: &str) -> Option<Complaint> {
+    fn secret(&self, executed: &[String], redactor: &Redactor, what: &str) -> Option<Diagnostic> {
         let executed: Vec<&str> = executed.iter().map(|it| it.trim()).collect();
         let described = unstuck_workers::described_clients(self.workspace).unwrap_or_default();
         let all = self.file.map(|file| self.of_workflow(file)).unwrap_or_default().into_iter();

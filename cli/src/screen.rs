@@ -22,7 +22,7 @@ use unstuck_core::money;
 use unstuck_core::reading::CallEnd;
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Event, RunState};
-use unstuck_files::regular;
+use unstuck_files::safe_open;
 use unstuck_replay::{FailureStory, IterationStory, Story};
 use unstuck_runner::Watcher;
 
@@ -162,7 +162,7 @@ impl Inner {
 
 /// Opens a log behind the line of an event.
 fn open_behind(mirror: &Path, seq: Seq) -> io::Result<BufReader<File>> {
-    let mut log = BufReader::new(regular::open(mirror)?);
+    let mut log = BufReader::new(safe_open::open(mirror)?);
     for _ in 0..seq.0 {
         log.skip_until(b'\n')?;
     }

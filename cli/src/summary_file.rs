@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use unstuck_files::own_folder::OwnFolder;
+use unstuck_files::private_dir::PrivateDir;
 
 /// Where a summary goes.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub enum SummaryFile {
     /// A file, in place of what has its name by then.
     Named {
         /// The folder, as it was reached at the beginning.
-        folder: OwnFolder,
+        folder: PrivateDir,
         /// The name of the file in it.
         name: OsString,
     },
@@ -37,7 +37,7 @@ impl SummaryFile {
         let above = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // There is no link in that; so one that is met later was put there.
         let above = above.canonicalize()?;
-        let folder = OwnFolder::of(&top_of(&above), &above);
+        let folder = PrivateDir::of(&top_of(&above), &above);
         folder.can_be_written_to()?;
         Ok(Self::Named { folder, name })
     }

@@ -8,7 +8,7 @@ use unstuck_core::text::shell::quoted;
 use unstuck_files::error::with_causes;
 use unstuck_store::state_dir::Project as Runs;
 use unstuck_workspace::branch::{GitFacts, facts};
-use unstuck_workspace::ignored;
+use unstuck_workspace::git_ignored;
 use unstuck_workspace::worktree::{self, Branch, Worktree};
 
 use crate::commands::{gc, undo};
@@ -135,7 +135,7 @@ pub fn left(runs: &Runs) -> Vec<(RunId, PathBuf)> {
 pub fn ignored(runs: &Runs, run: &RunId) -> Option<String> {
     const NAMED_MAX: usize = 5;
     let root = folder(runs).join(run.as_str());
-    let entries = root.is_dir().then(|| ignored::entries(&root).ok()).flatten()?;
+    let entries = root.is_dir().then(|| git_ignored::entries(&root).ok()).flatten()?;
     let size = |path: &PathBuf| {
         let path = root.join(path);
         if path.is_dir() { gc::size_of(&path) } else { path.symlink_metadata().map_or(0, |it| it.len()) }

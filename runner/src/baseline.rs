@@ -11,11 +11,11 @@ use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Blob, Digest};
 use unstuck_core::workflow::Step;
-use unstuck_evidence::checks::{self, Suite, Witness};
+use unstuck_evidence::checks::{self, SideEffectCheck, Suite};
 use unstuck_failures::check_command::leaves_tests_out;
 use unstuck_files::error::with_causes;
 use unstuck_process::StopSignal;
-use unstuck_process::blocking::{blocking, within};
+use unstuck_process::blocking_task::{blocking, within};
 use unstuck_store::blobs::BlobStore as _;
 use unstuck_workspace::branch;
 use unstuck_workspace::worktree::{self, Part};
@@ -151,9 +151,9 @@ fn checkout(world: &Machine) -> Result<(Scratch, PathBuf), String> {
 }
 
 /// Sees what the commands change of what the commit has, in a clean checkout of it.
-fn witness(there: &Path) -> Witness {
+fn witness(there: &Path) -> SideEffectCheck {
     let there = there.to_owned();
-    Witness(Arc::new(move || {
+    SideEffectCheck(Arc::new(move || {
         let mut files = worktree::status(&there, Part::Whole).unwrap_or_default();
         files.retain(|_, said| !said.starts_with("??"));
         files.into_keys().collect()

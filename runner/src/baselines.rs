@@ -15,7 +15,7 @@ use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Blob, Digest, Iteration, Millis, RunId, Seq, StepId};
 use unstuck_evidence::checks::Suite;
 use unstuck_files::durable;
-use unstuck_files::regular;
+use unstuck_files::safe_open;
 use unstuck_process::redact::Redactor;
 use unstuck_store::blobs::BlobStore;
 use unstuck_store::run_log::RunLog;
@@ -44,7 +44,7 @@ impl Baselines {
 
     /// Returns the result of an earlier run, if one is known of this.
     pub(crate) fn take_over(&self, of: Digest, world: &Machine) -> Option<(Outcome, Vec<CommandResult>)> {
-        let (run, event): Place = serde_json::from_slice(&regular::read(&self.file(of)).ok()?).ok()?;
+        let (run, event): Place = serde_json::from_slice(&safe_open::read(&self.file(of)).ok()?).ok()?;
         let log = RunLog::open_for_reading(&self.project.run(&run)).ok()?;
         let found = log.read(event).ok()?.next()?.ok()?;
         let CheckFinished { mut outcome, commands, .. } = usable(&found)?.clone();
@@ -101,7 +101,7 @@ pub fn forget_lost(project: &Project) -> io::Result<()> {
     };
     for entry in entries {
         let file = entry?.path();
-        let place: Option<Place> = match regular::read(&file) {
+        let place: Option<Place> = match safe_open::read(&file) {
             Err(error) if is_gone(&error) => None,
             // What is being written is nobody's yet.
             bytes => serde_json::from_slice(&bytes?).ok(),

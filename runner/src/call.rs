@@ -16,10 +16,10 @@ use unstuck_core::reading::{CallEnd, Progress, Reading, Trouble};
 use unstuck_core::weather;
 use unstuck_core::workflow::{Worker, WorkerKind};
 use unstuck_core::{Due, Observation};
-use unstuck_process::{Audience, Enough, Pipe};
+use unstuck_process::{EndReason, OutputListener, Pipe};
 use unstuck_workers::Decoder;
 use unstuck_workers::Description;
-use unstuck_workers::launch::{self, Plan, Request, Wish};
+use unstuck_workers::launch::{self, CallPlan, CallRequest, ClientFeature};
 use unstuck_workers::reset_time;
 use unstuck_workflow::schema::strict;
 
@@ -41,7 +41,7 @@ const MONEY_SHARE: u32 = 500;
 pub(crate) struct Planned {
     pub(crate) client: Arc<Description>,
     pub(crate) call: Call,
-    pub(crate) plan: Plan,
+    pub(crate) plan: CallPlan,
 }
 
 /// Plans the call of a client, or says why there can be none. Its files are written into `folder`.
@@ -63,7 +63,7 @@ pub(crate) fn plan(
     let schema =
         schema(asked).and_then(|it| if client.launch.strict_schema { strict(&it) } else { Some(it) });
     let schema = schema.map(|it| it.to_string());
-    let request = Request {
+    let request = CallRequest {
         prompt: asked.prompt,
         folder: &folder.to_string_lossy(),
         model: worker.model.as_deref(),
@@ -82,7 +82,7 @@ pub(crate) fn plan(
     };
     // Of who has no conversations none is known, so it was not asked to go on with one.
     if asked.keeps_conversation() && continued.is_none() && client.launch.resume.is_empty() {
-        plan.unmet.push(Wish::Resume);
+        plan.unmet.push(ClientFeature::Resume);
     }
     for (file, text) in &plan.files {
         write(Path::new(file), text)?;
@@ -227,7 +227,7 @@ impl<'a> Listener<'a> {
     }
 }
 
-impl Audience for Listener<'_> {
+impl OutputListener for Listener<'_> {
     fn line(&mut self, of: Pipe, line: &str) {
         if of == Pipe::Error {
             self.watcher.line(&self.step, line);
@@ -264,10 +264,10 @@ impl Audience for Listener<'_> {
         self.tell_of(self.progress());
     }
 
-    fn enough(&self) -> Option<Enough> {
+    fn enough(&self) -> Option<EndReason> {
         match (self.decoder.hopeless(), self.decoder.is_over()) {
-            (Some(_), _) => Some(Enough::Hopeless),
-            (None, true) => Some(Enough::Told),
+            (Some(_), _) => Some(EndReason::Hopeless),
+            (None, true) => Some(EndReason::Told),
             (None, false) => None,
         }
     }

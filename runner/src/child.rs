@@ -12,7 +12,7 @@ use unstuck_core::workflow::{OnFailure, Step, Subworkflow, Workflow};
 use unstuck_core::{Observation, Rejection, RunState};
 use unstuck_files::error::with_causes;
 use unstuck_process::exhausted;
-use unstuck_process::{Stop, StopSignal};
+use unstuck_process::{StopRequest, StopSignal};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 use unstuck_workspace::environment::ParentFacts;
@@ -188,8 +188,8 @@ fn resumed(state: &RunState, place: Place) -> RunResumed {
 async fn relay(mut stop: StopSignal, send: watch::Sender<Option<Interrupt>>) {
     while stop.changed().await.is_ok() {
         let how = *stop.borrow_and_update();
-        if how != Stop::Run {
-            send.send_replace(Some(Interrupt { signal: 15, now: how == Stop::StopNow }));
+        if how != StopRequest::Run {
+            send.send_replace(Some(Interrupt { signal: 15, now: how == StopRequest::StopNow }));
         }
     }
 }

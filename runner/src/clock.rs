@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 use unstuck_core::id::{Millis, Timestamp};
-use unstuck_process::suspension;
+use unstuck_process::suspend_clock;
 
 /// A timer stands still in suspend, and knows nothing of it: whoever waits looks up this often.
 const LOOK_UP: Duration = Duration::from_secs(30);
@@ -28,7 +28,7 @@ impl Clock {
     /// set back does not make time run backwards.
     pub fn start(not_before: Timestamp) -> Self {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self::at(Timestamp(millis(since_1970).0), not_before, suspension::total)
+        Self::at(Timestamp(millis(since_1970).0), not_before, suspend_clock::total)
     }
 
     /// Starts where a wall clock stands, but not before the newest event, on a machine that has been suspended for so long.

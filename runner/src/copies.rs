@@ -2,9 +2,9 @@
 //! run does not wait for that.
 
 use unstuck_core::event::{Exit, Outcome};
-use unstuck_files::own_folder::OwnFolder;
-use unstuck_process::blocking::blocking;
-use unstuck_process::{Stop, StopSignal};
+use unstuck_files::private_dir::PrivateDir;
+use unstuck_process::blocking_task::blocking;
+use unstuck_process::{StopRequest, StopSignal};
 use unstuck_workspace::artifacts::{ArtifactError, IsStopped};
 
 /// What came of it.
@@ -18,15 +18,15 @@ pub(crate) enum Copied {
 }
 
 /// Copies what `copy` says, if `way` is where it is said to be, and not where a link leads.
-pub(crate) async fn run<C>(context: OwnFolder, way: OwnFolder, stop: StopSignal, copy: C) -> Copied
+pub(crate) async fn run<C>(context: PrivateDir, way: PrivateDir, stop: StopSignal, copy: C) -> Copied
 where
-    C: FnOnce(&OwnFolder, IsStopped<'_>) -> Result<Vec<String>, ArtifactError> + Send + 'static,
+    C: FnOnce(&PrivateDir, IsStopped<'_>) -> Result<Vec<String>, ArtifactError> + Send + 'static,
 {
     blocking(move || {
         if let Err(error) = way.check_way() {
             return Copied::Refused(error.to_string());
         }
-        match copy(&context, &|| *stop.borrow() != Stop::Run) {
+        match copy(&context, &|| *stop.borrow() != StopRequest::Run) {
             Ok(warnings) => Copied::Done(warnings),
             Err(ArtifactError::Stopped { .. }) => Copied::Stopped,
             Err(error) => Copied::Refused(error.to_string()),

@@ -20,15 +20,15 @@ use unstuck_core::workflow::{
 };
 use unstuck_core::{Due, RunState};
 use unstuck_evidence::checks::{self, Suite};
-use unstuck_failures::check_command::Before;
-use unstuck_files::own_folder::OwnFolder;
+use unstuck_failures::check_command::BaselineOutput;
+use unstuck_files::private_dir::PrivateDir;
 use unstuck_process as process;
-use unstuck_process::shell::wrapped;
-use unstuck_process::{Patience, Spec, StopSignal};
+use unstuck_process::shell_quote::wrapped;
+use unstuck_process::{IdlePolicy, ProcessSpec, StopSignal};
 use unstuck_workers::Description;
-use unstuck_workers::launch::Wish;
+use unstuck_workers::launch::ClientFeature;
 use unstuck_workspace::artifacts::{self, IsStopped, Overlap};
-use unstuck_workspace::environment::{self, BranchFacts, Facts};
+use unstuck_workspace::environment::{self, BranchFacts, EnvContext};
 
 use crate::branch_lock::BranchLock;
 use crate::call::{self, Listener, Planned, Tell};
@@ -54,7 +54,7 @@ pub(crate) enum Job {
 
 /// A process, and whose client it is, if one's.
 pub(crate) struct Process {
-    spec: Spec,
+    spec: ProcessSpec,
     kind: WorkerKind,
     client: Option<Arc<Description>>,
     /// The model that the client is asked for.
@@ -166,7 +166,7 @@ fn process_of(
     }
     let Some(client) = &worker.client else {
         if asked.keeps_conversation() {
-            notes.push(format!("a command line cannot be told: {}", Wish::Resume.as_str()));
+            notes.push(format!("a command line cannot be told: {}", ClientFeature::Resume.as_str()));
         }
         // A script that checks runs what the worker wrote, as commands do.
         let is_script_of_check = asked.inquiry == Some(Inquiry::Check) && worker.kind == WorkerKind::Custom;
@@ -215,15 +215,21 @@ fn folder(world: &Machine, asked: &Asked<'_>) -> PathBuf {
     world.artifacts.join(asked.due.step.as_str()).join(what)
 }
 
-fn spec_of(world: &Machine, asked: &Asked<'_>, facts: Facts, argv: Vec<OsString>, cwd: PathBuf) -> Spec {
-    Spec {
+fn spec_of(
+    world: &Machine,
+    asked: &Asked<'_>,
+    facts: EnvContext,
+    argv: Vec<OsString>,
+    cwd: PathBuf,
+) -> ProcessSpec {
+    ProcessSpec {
         argv,
         cwd,
         env: environment::changes(&facts),
         stdin: asked.prompt.as_bytes().to_vec(),
         limit: Duration::from_millis(asked.limit.0),
         output_max: u64::MAX,
-        patience: Patience {
+        patience: IdlePolicy {
             idle: Duration::from_millis(asked.step.idle_timeout.0),
             verdict: facts.decision_file.map(PathBuf::from),
             probe: asked.step.probe.clone().filter(|_| asked.inquiry.is_none()),
@@ -248,7 +254,7 @@ fn suite(
         let before = asked.at.baseline.as_deref().and_then(|results| results.get(at));
         let before = before.map(|result| {
             let removed = files_removed(world, asked.at, result);
-            Arc::new(Before::new(result.clone(), removed))
+            Arc::new(BaselineOutput::new(result.clone(), removed))
         });
         checks::Command { run: command.run.clone(), spec, reports: command.reports.clone(), before }
     };
@@ -290,7 +296,7 @@ fn argv(worker: &Worker, asked: &Asked<'_>, folder: &Path) -> io::Result<Vec<OsS
     Ok(argv)
 }
 
-fn facts(world: &Machine, asked: &Asked<'_>, folder: &Path) -> io::Result<Facts> {
+fn facts(world: &Machine, asked: &Asked<'_>, folder: &Path) -> io::Result<EnvContext> {
     let Asked { state, step, at, due, inquiry, .. } = *asked;
     let kept = |name: &str, text: &str| -> io::Result<Option<String>> {
         if text.is_empty() {
@@ -305,7 +311,7 @@ fn facts(world: &Machine, asked: &Asked<'_>, folder: &Path) -> io::Result<Facts>
     let overlay = if from_second { prompt::overlay(state, step, at, asked.registry) } else { String::new() };
     let feedback = if from_second { feedback(step, at).to_string() } else { String::new() };
     let rules = state.workflow().map(|workflow| &workflow.branch);
-    Ok(Facts {
+    Ok(EnvContext {
         run: world.run.clone(),
         step: step.id.clone(),
         iteration: due.iteration,
@@ -394,7 +400,7 @@ pub(crate) async fn run(
     step: &Step,
     job: Job,
     stop: StopSignal,
-    context: &OwnFolder,
+    context: &PrivateDir,
     inquiry: Option<Inquiry>,
     (due, tell): (Due, Tell),
 ) -> (Outcome, Done) {
@@ -421,7 +427,8 @@ pub(crate) async fn run(
                 {
                     let limit = checks::READING_MAX;
                     let (reports, before) = (Vec::new(), None);
-                    let reading = checks::Reading { run: "the check", cwd: &cwd, reports, before, limit };
+                    let reading =
+                        checks::EndedCommand { run: "the check", cwd: &cwd, reports, before, limit };
                     let read = reading.result_of(&mut outcome, &world.blobs, &stop).await;
                     vec![read.unwrap_or_else(|unread| unread)]
                 }
@@ -448,7 +455,7 @@ async fn child_run(
     step: &Step,
     (parent, child, place): (Parent, Subworkflow, Place),
     stop: StopSignal,
-    context: &OwnFolder,
+    context: &PrivateDir,
 ) -> Outcome {
     let begun = std::time::Instant::now();
     let overlap = if child.exports_replace { Overlap::Replace } else { Overlap::Merge };
@@ -463,7 +470,7 @@ async fn child_run(
     {
         let child_context = context.join("_subworkflows").join(step.id.as_str()).join(child.run.as_str());
         let (own, step) = (context.join(step.id.as_str()), step.id.clone());
-        let copy = move |context: &OwnFolder, is_stopped: IsStopped<'_>| {
+        let copy = move |context: &PrivateDir, is_stopped: IsStopped<'_>| {
             artifacts::copy_exports(&child_context, context, &step, &exports, overlap, is_stopped)
         };
         copies::run(context.clone(), own, stop, copy).await.note(&mut outcome);

@@ -13,7 +13,7 @@ use unstuck_core::id::Seq;
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Conclusion, Event, Fact, RunState};
 use unstuck_files::durable;
-use unstuck_files::regular;
+use unstuck_files::safe_open;
 
 /// Name of the file.
 const NAME: &str = "kick";
@@ -69,7 +69,7 @@ impl Kicks {
 
     /// Takes the sign, and says whether it is meant for what is waited for now.
     fn is_there(&self) -> bool {
-        let Ok(seen) = regular::read(&self.sign) else { return false };
+        let Ok(seen) = safe_open::read(&self.sign) else { return false };
         let is_taken = fs::remove_file(&self.sign).is_ok();
         let is_for_this = |seen: u64| seen >= self.waits_since.load(Ordering::Relaxed);
         let seen = String::from_utf8_lossy(&seen);

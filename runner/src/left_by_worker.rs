@@ -8,7 +8,7 @@ use unstuck_core::event::{Bytes, DecisionFile};
 use unstuck_core::evidence::Refusal;
 use unstuck_core::workflow::Step;
 use unstuck_evidence::decision_file;
-use unstuck_files::regular;
+use unstuck_files::safe_open;
 
 use crate::machine::Machine;
 
@@ -34,7 +34,7 @@ impl<'a> LeftByWorker<'a> {
             // What cannot be read is no verdict of anybody.
             _ => return Ok(None),
         };
-        let left = match regular::read(&self.kept) {
+        let left = match safe_open::read(&self.kept) {
             Ok(left) => left,
             Err(_) => return self.keep(&now).map(|()| None),
         };
@@ -50,7 +50,7 @@ impl<'a> LeftByWorker<'a> {
 
     fn keep(&self, bytes: &[u8]) -> io::Result<()> {
         self.kept.parent().map_or(Ok(()), fs::create_dir_all)?;
-        regular::create(&self.kept)?.write_all(bytes)
+        safe_open::create(&self.kept)?.write_all(bytes)
     }
 
     /// The worker begins again.

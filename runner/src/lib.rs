@@ -58,7 +58,7 @@ use unstuck_core::id::{Millis, StepId};
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Due, Effect, Event, Observation, Rejection, RunState};
 use unstuck_files::error::with_causes;
-use unstuck_process::Stop;
+use unstuck_process::StopRequest;
 use unstuck_store::chain::Head;
 use unstuck_store::event_store::{AppendError, EventStore as _, Expected};
 use unstuck_store::run_log::RunLog;
@@ -153,7 +153,7 @@ pub struct Runner<W> {
     suspended: Millis,
     interrupts: watch::Receiver<Option<Interrupt>>,
     in_flight: JoinSet<Observation>,
-    stops: BTreeMap<StepId, watch::Sender<Stop>>,
+    stops: BTreeMap<StepId, watch::Sender<StopRequest>>,
     tell: world::Tell,
     told: mpsc::UnboundedReceiver<Observation>,
 }
@@ -201,7 +201,7 @@ impl<W: World> Runner<W> {
     pub async fn drive(&mut self) -> Result<RunOutcome, Error> {
         let result = self.until_ended().await;
         if result.is_err() {
-            self.stop_all(Stop::StopNow);
+            self.stop_all(StopRequest::StopNow);
             while self.in_flight.join_next().await.is_some() {}
         }
         result
@@ -252,14 +252,14 @@ impl<W: World> Runner<W> {
             Effect::Stop(step) => {
                 self.write()?;
                 if let Some(stop) = self.stops.get(&step) {
-                    stop.send_if_modified(|now| std::mem::replace(now, Stop::Stop.max(*now)) != *now);
+                    stop.send_if_modified(|now| std::mem::replace(now, StopRequest::Stop.max(*now)) != *now);
                 }
                 return Ok(());
             }
         };
         let (started, prepared) = self.prepare(&due, is_check)?;
         self.record(started)?;
-        let (stop, stopped) = watch::channel(Stop::Run);
+        let (stop, stopped) = watch::channel(StopRequest::Run);
         self.stops.insert(due.step, stop);
         self.in_flight.spawn(Arc::clone(&self.world).perform(prepared, stopped, self.tell.clone()));
         Ok(())
@@ -294,7 +294,7 @@ impl<W: World> Runner<W> {
             biased;
             interrupt = interrupted(&mut self.interrupts) => {
                 if interrupt.now {
-                    self.stop_all(Stop::StopNow);
+                    self.stop_all(StopRequest::StopNow);
                 }
                 let running = self.state.phase().lets_run_on();
                 running.then_some(Observation::RunInterrupted(RunInterrupted { signal: interrupt.signal }))
@@ -412,7 +412,7 @@ impl<W: World> Runner<W> {
         Ok(())
     }
 
-    fn stop_all(&self, how: Stop) {
+    fn stop_all(&self, how: StopRequest) {
         for stop in self.stops.values() {
             stop.send_replace(how);
         }

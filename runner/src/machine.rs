@@ -14,14 +14,14 @@ use unstuck_core::plural::count;
 use unstuck_core::workflow::{Budget, Subworkflow};
 use unstuck_core::{Due, Event, Observation, RunState};
 use unstuck_files::error::with_causes;
-use unstuck_files::own_folder::OwnFolder;
+use unstuck_files::private_dir::PrivateDir;
 use unstuck_process::StopSignal;
-use unstuck_process::blocking::beside;
+use unstuck_process::blocking_task::beside;
 use unstuck_process::exhausted;
 use unstuck_process::redact::Redactor;
 use unstuck_store::blobs::BlobStore;
 use unstuck_workspace::branch::Protected;
-use unstuck_workspace::context;
+use unstuck_workspace::context_dir;
 use unstuck_workspace::environment::{BranchFacts, ParentFacts};
 
 use crate::Watcher;
@@ -238,13 +238,13 @@ impl Machine {
         {
             return;
         }
-        let facts = context::Facts {
+        let facts = context_dir::Facts {
             branch: self.branch.clone(),
             protected_branches: self.protected_branches.clone(),
             allow_protected_branch: self.allow_protected_branch,
             branch_lock: self.branch_lock.is_some(),
         };
-        if let Err(error) = context::write(&self.context(state), state, events, &facts) {
+        if let Err(error) = context_dir::write(&self.context(state), state, events, &facts) {
             tracing::warn!(error = with_causes(&error), "the views in the context folder were not written");
         }
     }
@@ -274,8 +274,8 @@ impl Machine {
     }
 
     /// Returns the same as the folder of ours that it is.
-    pub(crate) fn context(&self, state: &RunState) -> OwnFolder {
-        OwnFolder::of(&self.workspace, &self.context_dir(state))
+    pub(crate) fn context(&self, state: &RunState) -> PrivateDir {
+        PrivateDir::of(&self.workspace, &self.context_dir(state))
     }
 
     /// Returns what of the workspace is ours, as absolute paths.

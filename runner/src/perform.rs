@@ -19,9 +19,9 @@ use unstuck_core::state::StepState;
 use unstuck_core::workflow::{Capability, Check, CheckBy, Step};
 use unstuck_core::{Due, Observation, RunState};
 use unstuck_evidence::decision_file::{self, MovedAside};
-use unstuck_files::own_folder::OwnFolder;
+use unstuck_files::private_dir::PrivateDir;
 use unstuck_process::StopSignal;
-use unstuck_process::blocking::blocking;
+use unstuck_process::blocking_task::blocking;
 use unstuck_workspace::artifacts;
 
 use crate::branch_lock::BranchLock;
@@ -62,7 +62,7 @@ struct Task {
     /// Why the workspace does not let it begin.
     in_the_way: Option<String>,
     notes: Vec<String>,
-    context: OwnFolder,
+    context: PrivateDir,
     /// What was asked.
     prompt: String,
     /// What of that are the worker's own words of the last time.
@@ -457,7 +457,7 @@ impl Task {
             return Copied::Done(Vec::new());
         }
         let (workspace, inputs) = (world.workspace.clone(), self.step.inputs.clone());
-        let copy = move |context: &OwnFolder, is_stopped: artifacts::IsStopped<'_>| {
+        let copy = move |context: &PrivateDir, is_stopped: artifacts::IsStopped<'_>| {
             artifacts::copy_inputs(&workspace, context, &inputs, is_stopped)
         };
         copies::run(self.context.clone(), self.context.clone(), stop, copy).await
@@ -511,7 +511,7 @@ impl Task {
             return;
         }
         let (workspace, step) = (world.workspace.clone(), self.step.clone());
-        let copy = move |context: &OwnFolder, is_stopped: artifacts::IsStopped<'_>| {
+        let copy = move |context: &PrivateDir, is_stopped: artifacts::IsStopped<'_>| {
             artifacts::collect_outputs(&workspace, context, &step.id, &step.outputs, is_stopped)
         };
         let own = self.context.join(self.step.id.as_str());

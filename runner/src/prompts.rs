@@ -15,10 +15,12 @@ use unstuck_core::state::StepState;
 use unstuck_core::workflow::Step;
 use unstuck_core::{RunState, closer, declaration};
 use unstuck_store::blobs::BlobStore;
-use unstuck_workflow::answer::{self, Sources};
+use unstuck_workflow::answer::{self, AnswerSources};
 use unstuck_workflow::prompt_template::{Variables, substitute};
-use unstuck_workflow::registry::pattern::{self, Word};
-use unstuck_workflow::registry::retry_prompt::{Declared, Failed, Request, allowed, retry_prompt};
+use unstuck_workflow::registry::pattern::{self, PatternTerm};
+use unstuck_workflow::registry::retry_prompt::{
+    ClaimVsEvidence, FailedValidator, Request, allowed, retry_prompt,
+};
 
 use crate::checklist::retry_text;
 use crate::iteration_summary;
@@ -89,13 +91,14 @@ pub(crate) fn answer(
         DecisionFile::Read(bytes) => std::str::from_utf8(&bytes.0).ok(),
         _ => None,
     };
-    let sources = Sources { messages: &messages, decision_file, structured: structured.as_ref(), echo: None };
-    let read = |form: &Form, echo: &Echo| answer::read(form, &Sources { echo: Some(echo), ..sources });
+    let sources =
+        AnswerSources { messages: &messages, decision_file, structured: structured.as_ref(), echo: None };
+    let read = |form: &Form, echo: &Echo| answer::read(form, &AnswerSources { echo: Some(echo), ..sources });
     let seen = match asked.inquiry {
         _ if outcome.exit == Exit::Stopped => return None,
         Some(Inquiry::Closer) => {
             let echo = Echo::of_judge(asked.prompt);
-            answer::read_of_closer(&Sources { echo: Some(&echo), ..sources })
+            answer::read_of_closer(&AnswerSources { echo: Some(&echo), ..sources })
         }
         Some(_) => return None,
         None => {
@@ -103,7 +106,7 @@ pub(crate) fn answer(
             let seen = read(&completion.answer_of(asked.iteration)?.form, &echo);
             match declaring(completion, &seen) {
                 Some((last @ Form::Json { .. }, value)) => {
-                    let own = Sources { structured: Some(&value), ..Sources::default() };
+                    let own = AnswerSources { structured: Some(&value), ..AnswerSources::default() };
                     with_final(seen, answer::read(last, &own))
                 }
                 Some((last @ Form::TextPattern(_), _)) => with_final(seen, read(last, &echo)),
@@ -206,7 +209,8 @@ fn findings(
     match at.feedback.source {
         Some(DecisionSource::Validators) => {
             let failed = at.verified.validators.iter().filter(|it| it.outcome == ValidatorOutcome::Fail);
-            let failed: Vec<Failed<'_>> = failed.map(|it| of_validator(at, completion, blobs, it)).collect();
+            let failed: Vec<FailedValidator<'_>> =
+                failed.map(|it| of_validator(at, completion, blobs, it)).collect();
             answering(at, completion, uv, &failed, files)
         }
         Some(DecisionSource::Answer) => of_answer(at, completion, uv, files),
@@ -239,7 +243,7 @@ fn of_answer(
     }
     let (error, fingerprints) = (reasons.join("\n"), seen.fingerprints());
     let formats = completion.answer_of(at.feedback.iteration).into_iter().chain(&completion.final_answer);
-    let failed = Failed {
+    let failed = FailedValidator {
         validator: "answer",
         pattern: guessed(completion, &error),
         template: formats.filter_map(|it| it.template.as_ref()).next(),
@@ -250,7 +254,7 @@ fn of_answer(
         reasons,
         occurrence: occurrence(at, &fingerprints),
         fingerprints,
-        ..Failed::default()
+        ..FailedValidator::default()
     };
     answering(at, completion, uv, &[failed], files)
 }
@@ -258,8 +262,8 @@ fn of_answer(
 /// Returns the pattern that a failure has which names none: the one of which most words are in it.
 fn guessed<'a>(completion: &'a Completion, error: &str) -> Option<&'a Pattern> {
     let corpus = pattern::corpus(error, [])?;
-    let words = |it: &Pattern| it.words.iter().filter_map(|word| Word::parse(word).ok()).collect();
-    let words: Vec<Vec<Word>> = completion.guesses.iter().map(words).collect();
+    let words = |it: &Pattern| it.words.iter().filter_map(|word| PatternTerm::parse(word).ok()).collect();
+    let words: Vec<Vec<PatternTerm>> = completion.guesses.iter().map(words).collect();
     completion.guesses.get(pattern::best(words.iter().map(Vec::as_slice), &corpus)?)
 }
 
@@ -267,7 +271,7 @@ fn answering(
     at: &StepState,
     completion: &Completion,
     uv: &BTreeMap<String, String>,
-    failed: &[Failed<'_>],
+    failed: &[FailedValidator<'_>],
     files: &mut Vec<String>,
 ) -> String {
     let contrary = contrary(at, completion);
@@ -277,7 +281,7 @@ fn answering(
     let written = retry_prompt(&Request {
         completion,
         failed,
-        declared: contrary.as_deref().map(|evidence| Declared { declaration, evidence }),
+        declared: contrary.as_deref().map(|evidence| ClaimVsEvidence { declaration, evidence }),
         attempt: occurrence(at, &at.feedback.fingerprints),
         iteration: at.feedback.iteration.0,
         stage: at.convergence.stage().0,
@@ -293,14 +297,14 @@ fn of_validator<'a>(
     completion: &'a Completion,
     blobs: &dyn BlobStore,
     result: &'a ValidatorResult,
-) -> Failed<'a> {
+) -> FailedValidator<'a> {
     let condition = completion.conditions.iter().find(|it| it.validator.name == result.validator);
     let report = &result.report;
     let fingerprints = result.fingerprints();
     let outputs = [&result.stdout, &result.stderr].into_iter().flatten().filter(|blob| blob.size > 0);
     let whole: Vec<String> =
         outputs.filter_map(|blob| Some(blobs.file(blob)?.to_string_lossy().into_owned())).collect();
-    Failed {
+    FailedValidator {
         validator: &result.validator,
         pattern: condition.map(|it| &it.validator.pattern),
         params: result.params.clone().into_iter().collect(),
@@ -318,7 +322,7 @@ fn of_validator<'a>(
         occurrence: occurrence(at, &fingerprints),
         fingerprints,
         whole: (!whole.is_empty()).then(|| whole.join(" and ")),
-        ..Failed::default()
+        ..FailedValidator::default()
     }
 }
 

@@ -10,7 +10,7 @@ use unstuck_core::evidence::TestName;
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::{Baseline, CheckCommand};
-use unstuck_process::blocking::blocking;
+use unstuck_process::blocking_task::blocking;
 
 use crate::job::Asked;
 use crate::machine::Machine;

@@ -15,9 +15,9 @@ use unstuck_core::state::{Gap, LostWork};
 use unstuck_core::workflow::{Convergence, Step};
 use unstuck_core::{Due, RunState};
 use unstuck_files::error::with_causes;
-use unstuck_process::blocking::blocking;
+use unstuck_process::blocking_task::blocking;
 use unstuck_process::exhausted;
-use unstuck_workspace::base;
+use unstuck_workspace::diff_base;
 use unstuck_workspace::snapshot;
 
 use crate::machine::Machine;
@@ -168,9 +168,11 @@ const NO_BASE: &str = "see which there are: git log --oneline --all; make it and
 /// known afterwards.
 fn base_before(world: &Machine, rules: &Convergence) -> Result<Option<String>, String> {
     let found = match &rules.diff_base_ref {
-        Some(name) if base::is_of_head(name) => base::foresee(&world.workspace, name).map(|()| None),
-        _ => base::name(&world.workspace, rules)
-            .and_then(|name| name.map(|name| base::commit(&world.workspace, &name)).transpose()),
+        Some(name) if diff_base::is_of_head(name) => {
+            diff_base::foresee(&world.workspace, name).map(|()| None)
+        }
+        _ => diff_base::name(&world.workspace, rules)
+            .and_then(|name| name.map(|name| diff_base::commit(&world.workspace, &name)).transpose()),
     };
     found.map_err(|why| format!("{why}; {NO_BASE}"))
 }
@@ -373,8 +375,8 @@ impl Seen {
         }
         let base = match &self.base {
             Some(commit) => Some(commit.clone()),
-            None => match base::name(&world.workspace, rules)? {
-                Some(name) => Some(base::commit(&world.workspace, &name)?),
+            None => match diff_base::name(&world.workspace, rules)? {
+                Some(name) => Some(diff_base::commit(&world.workspace, &name)?),
                 None => None,
             },
         };

@@ -17,11 +17,11 @@ use unstuck_core::workflow::Convergence;
 use unstuck_files::error::with_causes;
 use unstuck_store::state_dir::Project;
 use unstuck_workspace::branch;
-use unstuck_workspace::own_paths::own_paths;
 use unstuck_workspace::snapshot::{
-    Applied, Change, ChangeKind, Error, Git, Loss, Lost, MovedBranch, Options, Plan, Reason, Restored,
-    Snapshots, Staged,
+    Change, ChangeKind, ChangedExcluded, Error, ExcludedChange, ExcludedReason, Git, MovedBranch, Options,
+    Plan, RestoreReport, Restored, Snapshots, Staged,
 };
+use unstuck_workspace::unstuck_paths::own_paths;
 use unstuck_workspace::worktree::{self, Part};
 
 use crate::repository::{self, Branch};
@@ -304,7 +304,7 @@ impl Keeper {
     /// # Errors
     ///
     /// As [`Snapshots::checkout`].
-    pub fn checkout(&self, snapshot: &Snapshot, to: &Path) -> Result<Applied, Error> {
+    pub fn checkout(&self, snapshot: &Snapshot, to: &Path) -> Result<RestoreReport, Error> {
         self.snapshots.checkout(snapshot, to)
     }
 
@@ -458,7 +458,7 @@ impl Keeper {
     /// # Errors
     ///
     /// As [`Snapshots::put_back`].
-    pub fn put_back(&self, now: &Snapshot, then: &Snapshot, files: &[&str]) -> Result<Applied, Error> {
+    pub fn put_back(&self, now: &Snapshot, then: &Snapshot, files: &[&str]) -> Result<RestoreReport, Error> {
         let files: BTreeSet<&str> = files.iter().copied().collect();
         self.snapshots.put_back(now, then, &|path| files.contains(&*path.to_string_lossy()))
     }
@@ -580,14 +580,15 @@ impl Keeper {
         let mut lost = self.snapshots.lost(first, after)?;
         lost.retain(|it| !told.contains(it));
         let (repositories, lost): (Vec<_>, Vec<_>) = lost.into_iter().partition(|it| it.comes_back);
-        let (removed, other): (Vec<_>, Vec<_>) = lost.into_iter().partition(|it| it.how == Loss::Removed);
+        let (removed, other): (Vec<_>, Vec<_>) =
+            lost.into_iter().partition(|it| it.how == ExcludedChange::Removed);
         let removed: Vec<String> = removed.iter().map(|it| shown(&it.path)).collect();
         let (perhaps, other): (Vec<_>, Vec<_>) =
-            other.into_iter().partition(|it| it.how == Loss::PerhapsChanged);
+            other.into_iter().partition(|it| it.how == ExcludedChange::PerhapsChanged);
         let perhaps: Vec<String> = perhaps.iter().map(|it| shown(&it.path)).collect();
         let other: Vec<String> = other.iter().map(described).collect();
         let mut said = Vec::new();
-        for how in [Loss::Removed, Loss::Replaced] {
+        for how in [ExcludedChange::Removed, ExcludedChange::Replaced] {
             let paths = repositories.iter().filter(|it| it.how == how).map(|it| shown(&it.path));
             let paths: Vec<String> = paths.collect();
             let (what, them) = match paths.len() {
@@ -617,7 +618,7 @@ impl Keeper {
     /// Says what nobody can read any more, so that how it differs is not known.
     fn unreadable(&self, before: &Snapshot, after: &Snapshot, undo: &str) -> Result<Option<String>, Error> {
         let unseen = self.snapshots.unseen(before, after)?.into_iter();
-        let unseen = unseen.filter(|it| it.is_now && it.reason == Reason::Unreadable);
+        let unseen = unseen.filter(|it| it.is_now && it.reason == ExcludedReason::Unreadable);
         let files: Vec<String> = unseen.map(|it| shown(&it.path)).collect();
         Ok((!files.is_empty()).then(|| {
             let files = named(&files);
@@ -766,9 +767,9 @@ fn is_work(change: &Change) -> bool {
 }
 
 /// Names what no snapshot holds, and what has become of it where that is more than a change.
-fn described(lost: &Lost) -> String {
+fn described(lost: &ChangedExcluded) -> String {
     match lost.how {
-        Loss::Changed => shown(&lost.path),
+        ExcludedChange::Changed => shown(&lost.path),
         how => format!("{} ({how})", shown(&lost.path)),
     }
 }

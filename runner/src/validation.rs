@@ -16,10 +16,10 @@ use unstuck_core::evidence::ValidatorResult;
 use unstuck_core::id::{Digest, Millis};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::Step;
-use unstuck_evidence::validators::{self, OUTPUT_MAX, Place};
-use unstuck_process::blocking::blocking;
-use unstuck_process::{Stop, StopSignal};
-use unstuck_workspace::stamp::stamp;
+use unstuck_evidence::validators::{self, OUTPUT_MAX, ValidatorContext};
+use unstuck_process::blocking_task::blocking;
+use unstuck_process::{StopRequest, StopSignal};
+use unstuck_workspace::tree_stamp::stamp;
 
 use crate::job::{Asked, Done};
 use crate::machine::Machine;
@@ -31,7 +31,7 @@ const ROUNDS_MAX: u32 = 3;
 /// What is to be validated.
 pub(crate) struct Validation {
     conditions: Vec<Condition>,
-    place: Place,
+    place: ValidatorContext,
     /// Those of later conditions that could not run, as is known before the first work.
     absent: Vec<ValidatorResult>,
     /// What held when the workspace was the same, at the places of its conditions.
@@ -137,7 +137,7 @@ impl Validation {
         Self {
             absent: doubted.filter_map(|it| validators::absent(&it.validator, &environment)).collect(),
             conditions,
-            place: Place {
+            place: ValidatorContext {
                 workspace: world.workspace.clone(),
                 environment,
                 wrap: asked.step.check_wrap().map(str::to_owned),
@@ -180,7 +180,7 @@ impl Validation {
             let before = now;
             now = looker.look(world, &mut notes).await;
             let unchanged = before.as_ref().zip(now.as_ref()).is_none_or(|(a, b)| a.same_work(b));
-            if unchanged || *stop.borrow() != Stop::Run {
+            if unchanged || *stop.borrow() != StopRequest::Run {
                 break;
             }
             if round == ROUNDS_MAX {
@@ -193,7 +193,7 @@ impl Validation {
             }
         }
         results.extend(absent);
-        let exit = if *stop.borrow() == Stop::Run { Exit::Code(0) } else { Exit::Stopped };
+        let exit = if *stop.borrow() == StopRequest::Run { Exit::Code(0) } else { Exit::Stopped };
         let duration = Millis(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
         let outcome = Outcome { duration, notes, ..Outcome::of(exit) };
         // What was found while the workspace still changed is not to be kept for it.

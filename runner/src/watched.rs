@@ -7,7 +7,7 @@ use unstuck_core::RunState;
 use unstuck_core::event::Inquiry;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::Step;
-use unstuck_evidence::checks::Witness;
+use unstuck_evidence::checks::SideEffectCheck;
 
 use crate::machine::Machine;
 
@@ -41,9 +41,9 @@ impl Watched {
     }
 
     /// Returns who looks what has changed since.
-    pub(crate) fn witness(self, world: &Arc<Machine>) -> Witness {
+    pub(crate) fn witness(self, world: &Arc<Machine>) -> SideEffectCheck {
         let world = Arc::clone(world);
-        Witness(Arc::new(move || {
+        SideEffectCheck(Arc::new(move || {
             let keeper = world.snapshots.as_ref().filter(|_| world.led_away().is_none());
             keeper.and_then(|keeper| keeper.changed_files(&self.first, &self.then)).unwrap_or_default()
         }))

@@ -9,7 +9,7 @@ use unstuck_core::id::RunId;
 use unstuck_core::plural::count;
 use unstuck_core::text::shell::quoted;
 use unstuck_files::error::with_causes;
-use unstuck_files::folder;
+use unstuck_files::safe_dir;
 use unstuck_process as process;
 use unstuck_store::lease::{AcquireError, Holder, Lease, Liveness};
 use unstuck_store::state_dir::{Project, RunEntry};
@@ -99,7 +99,7 @@ fn end_what_was_left(workspace: &Path, runs: &[RunEntry]) {
 /// folder away and leaves a link would have all that follows done elsewhere. `state` is the folder of the project's state.
 pub fn leads_elsewhere(workspace: &Path, state: Option<&Path>) -> Option<PathBuf> {
     // This is asked before all that is done there, so most of the time it is one question to the system.
-    if folder::is_reached_without_links(workspace) {
+    if safe_dir::is_reached_without_links(workspace) {
         return None;
     }
     if let Ok(target) = fs::read_link(workspace) {

@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use unstuck_files::durable;
-use unstuck_files::regular::{self, InFile};
+use unstuck_files::safe_open::{self, FileError};
 
 use crate::mirror::Tail;
 use crate::run_folder::RunFolder;
@@ -37,26 +37,26 @@ struct Lines {
 
 impl Before {
     /// Remembers what there is.
-    pub(crate) fn remember(folder: &RunFolder) -> Result<Self, InFile> {
+    pub(crate) fn remember(folder: &RunFolder) -> Result<Self, FileError> {
         Self::remember_up_to(folder, COPY_MAX)
     }
 
-    fn remember_up_to(folder: &RunFolder, most: u64) -> Result<Self, InFile> {
+    fn remember_up_to(folder: &RunFolder, most: u64) -> Result<Self, FileError> {
         let (store, copy, mirror) = (folder.store(), folder.store_before(), folder.mirror());
         // Of a process that died while it opened the log. It was not synced, so nobody knows whether all of it is there.
-        remove_if_there(fs::remove_dir_all(&copy)).map_err(InFile::at(&copy))?;
-        let lines = Lines::remember(&mirror).map_err(InFile::at(&mirror))?;
+        remove_if_there(fs::remove_dir_all(&copy)).map_err(FileError::at(&copy))?;
+        let lines = Lines::remember(&mirror).map_err(FileError::at(&mirror))?;
         // An error here must not look like a missing store, which `put_back` would remove.
         let was_there = match fs::metadata(&store) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            seen => seen.map_err(InFile::at(&store))?.is_dir(),
+            seen => seen.map_err(FileError::at(&store))?.is_dir(),
         };
         let mut before = Self { store, was_there, copy: None, mirror, lines };
         if was_there && size_of(&before.store)? <= most {
             let copied = copy_folder(&before.store, &copy);
             before.copy = Some(copy);
             if let Err(error) = copied {
-                before.forget_copy().map_err(InFile::at(&before.store))?;
+                before.forget_copy().map_err(FileError::at(&before.store))?;
                 return if is_out_of_room(&error.source) { Ok(before) } else { Err(error) };
             }
         }
@@ -65,7 +65,7 @@ impl Before {
 
     /// Makes store and mirror what they were, and says whether it did: without a copy of the store, what the mirror got from
     /// it may be nowhere else by now. `aside` is where the mirror was moved to, if it was. The database is closed.
-    pub(crate) fn put_back(mut self, aside: Option<&Path>) -> Result<bool, InFile> {
+    pub(crate) fn put_back(mut self, aside: Option<&Path>) -> Result<bool, FileError> {
         match &self.copy {
             None if self.was_there => return Ok(false),
             Some(copy) => put_folder_back(&self.store, copy).inspect_err(|_| {
@@ -73,7 +73,7 @@ impl Before {
                 let _best_effort = durable::set_aside(copy, "kept");
             })?,
             None if self.store.is_dir() => {
-                fs::remove_dir_all(&self.store).map_err(InFile::at(&self.store))?;
+                fs::remove_dir_all(&self.store).map_err(FileError::at(&self.store))?;
             }
             None => {}
         }
@@ -82,8 +82,8 @@ impl Before {
             (None, Some(lines)) => lines.put_back(&self.mirror),
             (None, None) => remove_if_there(fs::remove_file(&self.mirror)),
         };
-        mirror.map_err(InFile::at(&self.mirror))?;
-        self.forget_copy().map_err(InFile::at(&self.store)).map(|()| true)
+        mirror.map_err(FileError::at(&self.mirror))?;
+        self.forget_copy().map_err(FileError::at(&self.store)).map(|()| true)
     }
 
     /// Forgets it: the log is open.
@@ -104,25 +104,25 @@ fn is_out_of_room(error: &io::Error) -> bool {
 impl Lines {
     fn remember(mirror: &Path) -> io::Result<Option<Self>> {
         let whole = Tail::read(mirror)?.whole;
-        match regular::open(mirror) {
+        match safe_open::open(mirror) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            file => Ok(Some(Self { whole, rest: regular::rest_of(file?, whole)? })),
+            file => Ok(Some(Self { whole, rest: safe_open::rest_of(file?, whole)? })),
         }
     }
 
     fn put_back(&self, mirror: &Path) -> io::Result<()> {
-        let mut file = regular::open_with(fs::OpenOptions::new().append(true), mirror)?;
+        let mut file = safe_open::open_with(fs::OpenOptions::new().append(true), mirror)?;
         file.set_len(self.whole)?;
         file.write_all(&self.rest)
     }
 }
 
 /// Makes a folder hold what its copy does. The folder itself stays: it may be a link to one.
-fn put_folder_back(folder: &Path, copy: &Path) -> Result<(), InFile> {
-    for entry in fs::read_dir(folder).map_err(InFile::at(folder))? {
-        let path = entry.map_err(InFile::at(folder))?.path();
+fn put_folder_back(folder: &Path, copy: &Path) -> Result<(), FileError> {
+    for entry in fs::read_dir(folder).map_err(FileError::at(folder))? {
+        let path = entry.map_err(FileError::at(folder))?.path();
         let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-        removed.map_err(InFile::at(&path))?;
+        removed.map_err(FileError::at(&path))?;
     }
     copy_folder(copy, folder)
 }
@@ -132,36 +132,36 @@ fn remove_if_there(removed: io::Result<()>) -> io::Result<()> {
 }
 
 /// Returns how many bytes the files of a folder and of those below it hold.
-fn size_of(folder: &Path) -> Result<u64, InFile> {
+fn size_of(folder: &Path) -> Result<u64, FileError> {
     let mut size = 0;
-    for entry in fs::read_dir(folder).map_err(InFile::at(folder))? {
-        let entry = entry.map_err(InFile::at(folder))?;
+    for entry in fs::read_dir(folder).map_err(FileError::at(folder))? {
+        let entry = entry.map_err(FileError::at(folder))?;
         match entry.metadata() {
             // A database that is just being closed removes files.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             seen if seen.as_ref().is_ok_and(fs::Metadata::is_dir) => size += size_of(&entry.path())?,
-            seen => size += seen.map_err(InFile::at(&entry.path()))?.len(),
+            seen => size += seen.map_err(FileError::at(&entry.path()))?.len(),
         }
     }
     Ok(size)
 }
 
 /// Copies the files of a folder and of those below it.
-fn copy_folder(from: &Path, to: &Path) -> Result<(), InFile> {
-    durable::create_last_folder(to).map_err(InFile::at(to))?;
-    for entry in fs::read_dir(from).map_err(InFile::at(from))? {
-        let entry = entry.map_err(InFile::at(from))?;
+fn copy_folder(from: &Path, to: &Path) -> Result<(), FileError> {
+    durable::create_last_folder(to).map_err(FileError::at(to))?;
+    for entry in fs::read_dir(from).map_err(FileError::at(from))? {
+        let entry = entry.map_err(FileError::at(from))?;
         let (path, copy) = (entry.path(), to.join(entry.file_name()));
-        if entry.file_type().map_err(InFile::at(&path))?.is_dir() {
+        if entry.file_type().map_err(FileError::at(&path))?.is_dir() {
             copy_folder(&path, &copy)?;
             continue;
         }
-        match regular::open(&path) {
+        match safe_open::open(&path) {
             // A database that is just being closed removes files.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             file => file
                 .and_then(|mut file| io::copy(&mut file, &mut File::create_new(&copy)?).map(drop))
-                .map_err(InFile::at(&path))?,
+                .map_err(FileError::at(&path))?,
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use memchr::memmem;
 use unstuck_core::event::{Event, Fact, Observation, RunStarted};
 use unstuck_core::id::{RunId, Seq, Timestamp};
 use unstuck_files::read::{Read, is_absence};
-use unstuck_files::regular;
+use unstuck_files::safe_open;
 
 use crate::blobs::FolderBlobs;
 use crate::chain::{self, Head};
@@ -103,7 +103,7 @@ fn beginning(event: Event) -> Read<Beginning> {
 }
 
 fn mirrored(folder: &RunFolder) -> Read<Event> {
-    let line = match regular::first_line(&folder.mirror()) {
+    let line = match safe_open::first_line(&folder.mirror()) {
         Err(error) if is_absence(&error) => return Read::Absent,
         Err(error) => return Read::Unreadable(format!("events.jsonl: {error}")),
         Ok(line) if line.trim_ascii().is_empty() => return Read::Absent,
@@ -139,7 +139,7 @@ fn stored(folder: &RunFolder) -> Read<Event> {
 fn has_mark(folder: &RunFolder) -> io::Result<bool> {
     let mark = memmem::Finder::new(&MAGIC);
     for path in unmirrored::files(folder)? {
-        let bytes = match regular::read_large(&path) {
+        let bytes = match safe_open::read_large(&path) {
             Err(error) if is_absence(&error) => continue,
             bytes => bytes?,
         };

@@ -13,8 +13,8 @@ use sha2::{Digest as _, Sha256};
 use unstuck_core::id::{Blob, Digest};
 
 use unstuck_files::durable;
-use unstuck_files::regular;
-use unstuck_files::system;
+use unstuck_files::platform;
+use unstuck_files::safe_open;
 
 /// A store of large payloads.
 pub trait BlobStore: Send + Sync {
@@ -140,7 +140,7 @@ impl BlobStore for FolderBlobs {
     }
 
     fn open(&self, blob: &Blob) -> io::Result<Box<dyn Read + Send>> {
-        Ok(Box::new(CheckedRead::new(regular::open(&self.path(&blob.digest))?, *blob)))
+        Ok(Box::new(CheckedRead::new(safe_open::open(&self.path(&blob.digest))?, *blob)))
     }
 
     fn file(&self, blob: &Blob) -> Option<PathBuf> {
@@ -233,7 +233,7 @@ impl BlobWriter for FileWriter {
         let blob = count.blob();
         // A file that is there already is replaced: the same content if it is whole, and mended if not.
         unfinished.rename(&folder.join(blob.digest.to_string()))?;
-        system::sync_folder(&folder)?;
+        platform::sync_folder(&folder)?;
         Ok(blob)
     }
 }

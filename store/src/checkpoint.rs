@@ -9,7 +9,7 @@ use std::path::Path;
 use unstuck_core::id::{Digest, Seq};
 
 use unstuck_files::durable;
-use unstuck_files::regular;
+use unstuck_files::safe_open;
 
 /// A saved fold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ const HEADER_LEN: usize = 8 + 8 + 32 + 4;
 impl Checkpoint {
     /// Returns the checkpoint at `path`; `None` if there is none or it is damaged.
     pub fn load(path: &Path) -> Option<Self> {
-        let bytes = regular::read(path).ok()?;
+        let bytes = safe_open::read(path).ok()?;
         let (content, checksum) = bytes.split_at_checked(bytes.len().checked_sub(32)?)?;
         if Digest::of(content).0 != checksum {
             return None;

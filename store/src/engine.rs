@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use unstuck_core::id::Seq;
 use unstuck_files::durable;
-use unstuck_files::regular::{self, InFile, LINE_MAX};
-use unstuck_files::system;
+use unstuck_files::platform;
+use unstuck_files::safe_open::{self, FileError, LINE_MAX};
 
 use crate::envelope;
 use crate::event_store::ReadError;
@@ -39,7 +39,7 @@ pub(crate) enum EngineError {
     #[error(transparent)]
     Io(io::Error),
     #[error(transparent)]
-    InFile(InFile),
+    InFile(FileError),
     /// It panicked, or said itself that its files are damaged.
     #[error("store/db is damaged, or cannot be written (its engine says: {0})")]
     Broken(String),
@@ -62,7 +62,7 @@ impl Engine {
     /// Opens or creates the database in `folder`.
     pub(crate) fn open(folder: &Path) -> Result<Self, EngineError> {
         let file = folder.join("db");
-        durable::create_folder(folder).map_err(|error| EngineError::InFile(InFile::at(folder)(error)))?;
+        durable::create_folder(folder).map_err(|error| EngineError::InFile(FileError::at(folder)(error)))?;
         are_regular(folder).map_err(EngineError::InFile)?;
         let is_new = !file.try_exists().map_err(EngineError::Io)?;
         threads_can_be_started().map_err(EngineError::Io)?;
@@ -70,7 +70,7 @@ impl Engine {
             EngineError::Broken(_) if is_new => EngineError::Missing,
             other => other,
         })?;
-        let data = system::open_to_sync(&file).map_err(EngineError::Io);
+        let data = platform::open_to_sync(&file).map_err(EngineError::Io);
         let (data, waker) = match data.and_then(|data| Ok((data, Waker::start(&db)?))) {
             Ok(made) => made,
             Err(error) => {
@@ -80,7 +80,7 @@ impl Engine {
         };
         let engine = Self { db: Some(db), data, waker: Some(waker) };
         if is_new {
-            engine.data.sync_all().and_then(|()| system::sync_folder(folder)).map_err(EngineError::Io)?;
+            engine.data.sync_all().and_then(|()| platform::sync_folder(folder)).map_err(EngineError::Io)?;
         }
         Ok(engine)
     }
@@ -186,8 +186,8 @@ impl Engine {
 }
 
 /// Makes sure that nothing in the folder of the database, or in one below it, is what the engine would wait for.
-fn are_regular(folder: &Path) -> Result<(), InFile> {
-    let failed = InFile::at(folder);
+fn are_regular(folder: &Path) -> Result<(), FileError> {
+    let failed = FileError::at(folder);
     for entry in fs::read_dir(folder).map_err(&failed)? {
         let entry = entry.map_err(&failed)?;
         let path = entry.path();
@@ -195,15 +195,15 @@ fn are_regular(folder: &Path) -> Result<(), InFile> {
             are_regular(&path)?;
             continue;
         }
-        let opened = regular::open(&path).and_then(|file| file.metadata());
+        let opened = safe_open::open(&path).and_then(|file| file.metadata());
         match opened {
             // A database that is just being closed removes files.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             // sled reads its few settings as a whole.
             Ok(seen) if path.ends_with("conf") && seen.len() > LINE_MAX => {
-                return Err(InFile::at(&path)(regular::too_long("the file")));
+                return Err(FileError::at(&path)(safe_open::too_long("the file")));
             }
-            opened => opened.map(drop).map_err(InFile::at(&path))?,
+            opened => opened.map(drop).map_err(FileError::at(&path))?,
         }
     }
     Ok(())
@@ -365,7 +365,7 @@ impl From<EngineError> for ReadError {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Io(source) => Self::Io { what: "store/db".to_owned(), source },
-            EngineError::InFile(InFile { path, source }) => Self::io(&path)(source),
+            EngineError::InFile(FileError { path, source }) => Self::io(&path)(source),
             other => Self::EngineFailed { at: None, detail: other.to_string() },
         }
     }

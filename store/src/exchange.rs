@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Read, Write};
 
 use unstuck_core::id::Seq;
 use unstuck_files::durable;
-use unstuck_files::regular;
+use unstuck_files::safe_open;
 
 use crate::event_store::EventStore as _;
 use crate::line;
@@ -24,7 +24,7 @@ use crate::run_log::{ReadLog, RunLog};
 /// The log cannot be read, or `out` cannot be written.
 pub fn export(log: &ReadLog, last: Seq, out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
-    let mut mirror = EventLines::of(regular::open(&log.folder().mirror())?);
+    let mut mirror = EventLines::of(safe_open::open(&log.folder().mirror())?);
     // Where the end of the mirror cannot be read, nothing is known to follow it.
     let unmirrored = log.unmirrored().unwrap_or_default();
     let lines = unmirrored.first().map_or(last.0, |first| last.0.min(first.header.seq.0 - 1));
@@ -66,7 +66,7 @@ pub fn extend(lines: &mut dyn Read, folder: &RunFolder) -> Result<(RunLog, Seq),
 
 /// Returns the last event that came from an export, which leaves payloads out; 0 of a run that was recorded here.
 pub fn imported_up_to(folder: &RunFolder) -> Seq {
-    let noted = regular::read(&folder.imported()).ok().and_then(|it| String::from_utf8(it).ok());
+    let noted = safe_open::read(&folder.imported()).ok().and_then(|it| String::from_utf8(it).ok());
     Seq(noted.and_then(|noted| noted.trim().parse().ok()).unwrap_or(0))
 }
 

@@ -13,8 +13,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::id::{Epoch, RunId, Timestamp};
-use unstuck_files::regular;
-use unstuck_files::system::{self, Identity, process_start};
+use unstuck_files::platform::{self, FileId, process_start};
+use unstuck_files::safe_open;
 
 use crate::event_store::AppendError;
 use crate::run_folder::RunFolder;
@@ -69,7 +69,7 @@ impl Holder {
 impl Holder {
     /// Says whether its process is there and does nothing until somebody lets it go on (`kill -CONT`).
     pub fn is_stopped(&self) -> bool {
-        self.liveness() == Liveness::Alive && system::is_stopped(self.pid)
+        self.liveness() == Liveness::Alive && platform::is_stopped(self.pid)
     }
 
     /// Returns who it is, and for how many seconds it has had the lease.
@@ -107,7 +107,7 @@ fn described(holder: Option<&Holder>) -> String {
 pub struct Lease {
     file: File,
     path: PathBuf,
-    identity: Identity,
+    identity: FileId,
     held: Mutex<Held>,
 }
 
@@ -139,14 +139,14 @@ impl Lease {
         let failed = |source| AcquireError::Io { path: path.to_owned(), source };
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        let file = regular::open_with(&mut options, path).map_err(failed)?;
-        match system::try_lock(&file) {
+        let file = safe_open::open_with(&mut options, path).map_err(failed)?;
+        match platform::try_lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(AcquireError::Held { holder: Self::holder(path) }),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
         let before = read_holder(path).map_err(failed)?;
-        let (identity, _) = system::look(&file).map_err(failed)?;
+        let (identity, _) = platform::look(&file).map_err(failed)?;
         let holder = Holder {
             pid: std::process::id(),
             pid_start: process_start(std::process::id()).unwrap_or(0),
@@ -207,8 +207,8 @@ impl Lease {
     /// Says whether the name still leads to our file, and the file holds what we wrote.
     fn is_untouched(&self, ours: &[u8]) -> io::Result<bool> {
         let mut content = [0; FILE_LEN];
-        Ok(system::look_by_name(&self.path)? == (self.identity, ours.len() as u64)
-            && system::read_exact_at(&self.file, &mut content, 0).map(|()| content[..] == *ours)?)
+        Ok(platform::look_by_name(&self.path)? == (self.identity, ours.len() as u64)
+            && platform::read_exact_at(&self.file, &mut content, 0).map(|()| content[..] == *ours)?)
     }
 
     fn unreadable(&self, source: io::Error) -> AppendError {
@@ -223,7 +223,7 @@ impl Lease {
         let mut content = serde_json::to_vec(&holder)?;
         content.resize(FILE_LEN - 1, b' ');
         content.push(b'\n');
-        system::write_all_at(&self.file, &content, 0)?;
+        platform::write_all_at(&self.file, &content, 0)?;
         *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Held { holder, content };
         Ok(())
     }
@@ -237,13 +237,13 @@ impl Drop for Lease {
             // Failing leaves a lease that the next one takes over and reports.
             let _best_effort = self.write(holder);
         }
-        let _is_closed_next = system::unlock(&self.file);
+        let _is_closed_next = platform::unlock(&self.file);
     }
 }
 
 /// Returns who holds the lease at `path`, or held it last; `None` if there is none, or nobody can be named.
 fn read_holder(path: &Path) -> io::Result<Option<Holder>> {
-    match regular::read(path) {
+    match safe_open::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         text => Ok(serde_json::from_slice(text?.trim_ascii()).ok()),
     }
@@ -256,7 +256,7 @@ pub(crate) fn now() -> Timestamp {
 }
 
 fn host() -> String {
-    system::host().chars().take(128).collect()
+    platform::host().chars().take(128).collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use unstuck_files::regular::{self, LINE_MAX};
+use unstuck_files::safe_open::{self, LINE_MAX};
 
 use crate::chain::Head;
 use crate::envelope::Header;
@@ -234,7 +234,7 @@ impl Cutter {
             let searched = piece.len();
             if searched as u64 > LINE_MAX {
                 self.ended = true;
-                return Err(regular::too_long("a line"));
+                return Err(safe_open::too_long("a line"));
             }
             let read = self.read.by_ref().take(CHUNK_BYTES as u64).read_to_end(piece)?;
             if read == 0 {

@@ -6,7 +6,7 @@
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write};
 
 use unstuck_core::id::Seq;
-use unstuck_files::regular::{self, InFile, LINE_MAX};
+use unstuck_files::safe_open::{self, FileError, LINE_MAX};
 
 use crate::blobs::FolderBlobs;
 use crate::chain::Head;
@@ -94,7 +94,7 @@ impl Merge<'_> {
     /// Takes what continues the chain of the lines of the mirror; one that is not there has none.
     fn take_lines(&mut self) -> Result<(), ReadError> {
         let path = self.folder.mirror();
-        let mut mirror = match regular::open(&path) {
+        let mut mirror = match safe_open::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             file => BufReader::new(file.map_err(ReadError::io(&path))?),
         };
@@ -206,6 +206,6 @@ impl Merge<'_> {
     }
 }
 
-fn in_file(InFile { path, source }: InFile) -> ReadError {
+fn in_file(FileError { path, source }: FileError) -> ReadError {
     ReadError::io(&path)(source)
 }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::event::Event;
 use unstuck_core::id::Seq;
-use unstuck_files::regular::{self, LINE_MAX};
-use unstuck_files::system::read_exact_at;
+use unstuck_files::platform::read_exact_at;
+use unstuck_files::safe_open::{self, LINE_MAX};
 
 use crate::chain::Head;
 use crate::envelope::Header;
@@ -33,7 +33,7 @@ pub(crate) fn rebuild(path: &Path) -> Result<Lines<Rebuilt>, ReadError> {
 }
 
 fn source(path: &Path) -> Result<Source, ReadError> {
-    let file = regular::open(path).map_err(ReadError::io(path))?;
+    let file = safe_open::open(path).map_err(ReadError::io(path))?;
     Ok(Source { read: Box::new(file), name: path.to_owned(), after: Head::default() })
 }
 
@@ -52,7 +52,7 @@ const POLL_BYTES: usize = 1 << 20;
 impl MirrorReader {
     /// Follows the mirror at `path` from its first line.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        let file = regular::open(path).map_err(ReadError::io(path))?;
+        let file = safe_open::open(path).map_err(ReadError::io(path))?;
         Ok(Self { path: path.to_owned(), file, offset: 0, head: Head::default() })
     }
 
@@ -72,7 +72,7 @@ impl MirrorReader {
             let bytes = self.read_some(wanted)?;
             let (events, taken, head) = self.complete_batches(&bytes)?;
             if bytes.len() as u64 > LINE_MAX && events.is_empty() && lines_of(&bytes).next().is_none() {
-                return Err(ReadError::io(&self.path)(regular::too_long("a line")));
+                return Err(ReadError::io(&self.path)(safe_open::too_long("a line")));
             }
             if !events.is_empty() || bytes.len() < wanted {
                 self.offset += taken;
@@ -123,7 +123,7 @@ pub(crate) struct MirrorWriter {
 
 impl MirrorWriter {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: regular::open_with(OpenOptions::new().append(true).create(true), path)? })
+        Ok(Self { file: safe_open::open_with(OpenOptions::new().append(true).create(true), path)? })
     }
 
     /// Writes whole lines at once.
@@ -150,7 +150,7 @@ const TAIL_BYTES: u64 = 64 << 10;
 impl Tail {
     /// Looks at the end of the mirror at `path`; one that is not there is empty.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
-        let file = match regular::open(path) {
+        let file = match safe_open::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Self { whole: 0, blank: 0, unfinished: 0, last: None });
             }
@@ -166,7 +166,7 @@ impl Tail {
                 return Ok(tail);
             }
             if wanted > LINE_MAX {
-                return Err(regular::too_long("its last line"));
+                return Err(safe_open::too_long("its last line"));
             }
             wanted = wanted.saturating_mul(4);
         }
@@ -206,7 +206,7 @@ pub(crate) fn end_last_line(path: &Path) -> io::Result<()> {
     if tail.unfinished == 0 {
         return Ok(());
     }
-    let line = regular::rest_of(regular::open(path)?, tail.whole + tail.blank)?;
+    let line = safe_open::rest_of(safe_open::open(path)?, tail.whole + tail.blank)?;
     let Ok((header, _)) = Event::from_line(&line, &mut Scratch::default()) else { return Ok(()) };
     let Ok(last) = tail.last.transpose() else { return Ok(()) };
     let last = last.as_ref().map(Head::at).unwrap_or_default();
@@ -215,7 +215,7 @@ pub(crate) fn end_last_line(path: &Path) -> io::Result<()> {
 
 /// Removes the lines after event `seq`, and a last line that is not whole.
 pub(crate) fn truncate_after(path: &Path, seq: Seq) -> io::Result<()> {
-    let mut lines = EventLines::of(regular::open(path)?);
+    let mut lines = EventLines::of(safe_open::open(path)?);
     let (mut end, mut line) = (0, Vec::new());
     for _ in 0..seq.0 {
         if !lines.read(&mut line)? {
@@ -223,7 +223,7 @@ pub(crate) fn truncate_after(path: &Path, seq: Seq) -> io::Result<()> {
         }
         end = lines.end;
     }
-    regular::open_with(OpenOptions::new().write(true), path)?.set_len(end)
+    safe_open::open_with(OpenOptions::new().write(true), path)?.set_len(end)
 }
 
 /// The lines of a mirror as they stand, of which the n-th is that of event n: everything that writes a mirror sees to
@@ -256,7 +256,7 @@ impl EventLines {
 
 /// Returns how many whole lines there are on which there is something.
 pub(crate) fn count_lines(path: &Path) -> io::Result<u64> {
-    let (mut lines, mut line, mut count) = (EventLines::of(regular::open(path)?), Vec::new(), 0);
+    let (mut lines, mut line, mut count) = (EventLines::of(safe_open::open(path)?), Vec::new(), 0);
     while lines.read(&mut line)? {
         count += 1;
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use unstuck_core::id::{RunId, Seq};
 use unstuck_files::durable;
 use unstuck_files::hint;
-use unstuck_files::regular::{self, InFile};
+use unstuck_files::safe_open::{self, FileError};
 
 use crate::blobs::{BlobStore, FolderBlobs};
 use crate::chain::Head;
@@ -246,8 +246,8 @@ impl OpenError {
         move |source| Self::Io { run: run.clone(), path: path.clone(), source }
     }
 
-    pub(crate) fn in_file(folder: &RunFolder) -> impl Fn(InFile) -> Self {
-        |InFile { path, source }| Self::Io { run: folder.run().to_string(), path, source }
+    pub(crate) fn in_file(folder: &RunFolder) -> impl Fn(FileError) -> Self {
+        |FileError { path, source }| Self::Io { run: folder.run().to_string(), path, source }
     }
 
     /// Returns what keeps a log from being opened by whoever has to read all of it first.
@@ -293,7 +293,7 @@ impl OpenError {
     pub(crate) fn from_engine(folder: &RunFolder, error: EngineError) -> Self {
         match error {
             EngineError::Locked => Self::Locked { run: folder.run().to_string(), holder: None },
-            EngineError::Io(source) => Self::in_file(folder)(InFile { path: folder.data_file(), source }),
+            EngineError::Io(source) => Self::in_file(folder)(FileError { path: folder.data_file(), source }),
             EngineError::InFile(error) => Self::in_file(folder)(error),
             broken => Self::damaged(folder, broken.to_string()),
         }
@@ -814,5 +814,5 @@ fn check_readable(record: &RecordRef<'_>) -> Result<(Head, u32), ReadError> {
 }
 
 fn cut(path: &Path, length: u64) -> io::Result<()> {
-    regular::open_with(OpenOptions::new().write(true), path)?.set_len(length)
+    safe_open::open_with(OpenOptions::new().write(true), path)?.set_len(length)
 }

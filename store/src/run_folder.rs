@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::id::RunId;
 
 use unstuck_files::durable;
-use unstuck_files::regular;
+use unstuck_files::safe_open;
 
 /// The folder of one run: `<project>/runs/<id>/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl Format {
 
     /// Reads what the file says; nothing where it is lost or damaged, since the records tell their versions themselves.
     pub(crate) fn read(folder: &RunFolder) -> io::Result<Option<Self>> {
-        match regular::read(&folder.format()) {
+        match safe_open::read(&folder.format()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             bytes => Ok(serde_json::from_slice(&bytes?).ok()),
         }

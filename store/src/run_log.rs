@@ -14,9 +14,9 @@ use std::sync::Arc;
 use unstuck_core::event::Event;
 use unstuck_core::id::Seq;
 use unstuck_files::durable;
+use unstuck_files::platform;
 use unstuck_files::read::{Read, is_absence};
-use unstuck_files::regular::{self, InFile};
-use unstuck_files::system;
+use unstuck_files::safe_open::{self, FileError};
 
 use crate::before::Before;
 use crate::beginning;
@@ -216,7 +216,7 @@ impl RunLog {
             fs::rename(made.store(), folder.store()).map_err(&failed)?;
             fs::rename(made.mirror(), folder.mirror()).map_err(&failed)?;
         }
-        folder.path().parent().map_or(Ok(()), system::sync_folder).map_err(failed)
+        folder.path().parent().map_or(Ok(()), platform::sync_folder).map_err(failed)
     }
 
     /// Adds to a run what `lines` hold beyond its last event. Returns that event, too.
@@ -332,7 +332,7 @@ impl Opened {
             Lease::acquire_run(folder).map_err(|error| OpenError::from_lease(folder, error))?;
         let failed = OpenError::io(folder);
         let store = folder.store();
-        regular::check_folder(&store).map_err(&failed)?;
+        safe_open::check_folder(&store).map_err(&failed)?;
         let unfinished = Engine::set_unfinished_snapshots_aside(&store).map_err(&failed)?;
         let before = Before::remember(folder).map_err(OpenError::in_file(folder))?;
         let mut aside = None;
@@ -554,7 +554,7 @@ impl ReadLog {
         let Beyond { begun, records, known } = match &last {
             Some(last) if last.kind == EventType::RunEnded => Beyond::default(),
             last => unmirrored::after(&self.folder, last.as_ref())
-                .map_err(|InFile { path, source }| ReadError::io(&path)(source))?,
+                .map_err(|FileError { path, source }| ReadError::io(&path)(source))?,
         };
         let known = records.last().map_or(known, |last| last.header.seq.max(known));
         // The rest of a batch alone is none; whoever opens the log adds it to the lines.

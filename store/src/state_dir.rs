@@ -15,9 +15,9 @@ use unstuck_core::id::{Digest, RunId, Timestamp};
 use unstuck_files::durable;
 use unstuck_files::error::with_causes;
 use unstuck_files::hint;
+use unstuck_files::platform;
 use unstuck_files::read::Read;
-use unstuck_files::regular;
-use unstuck_files::system;
+use unstuck_files::safe_open;
 
 use crate::beginning;
 use crate::lease::{Lease, Liveness, now};
@@ -202,7 +202,7 @@ impl Project {
     fn append(&self, mut line: Vec<u8>) -> io::Result<()> {
         line.push(b'\n');
         let mut options = OpenOptions::new();
-        let mut file = regular::open_with(options.read(true).append(true).create(true), &self.index())?;
+        let mut file = safe_open::open_with(options.read(true).append(true).create(true), &self.index())?;
         if !ends_line(&file)? {
             line.insert(0, b'\n');
         }
@@ -336,12 +336,12 @@ impl Project {
         if (index, &end) != (before.index, &before.end) {
             return None;
         }
-        let mut file = match regular::open(&self.index()) {
+        let mut file = match safe_open::open(&self.index()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(Vec::new()),
             file => file.ok()?,
         };
         file.seek(SeekFrom::Start(before.index)).ok()?;
-        if file.metadata().ok()?.len().saturating_sub(before.index) > regular::LINE_MAX {
+        if file.metadata().ok()?.len().saturating_sub(before.index) > safe_open::LINE_MAX {
             return None;
         }
         let mut runs = Vec::new();
@@ -356,10 +356,10 @@ impl Project {
     /// Returns the size of the index up to `most`, and a digest of its end there.
     fn index_end(&self, most: u64) -> io::Result<(u64, String)> {
         const END: u64 = 64;
-        let file = regular::open(&self.index())?;
+        let file = safe_open::open(&self.index())?;
         let size = file.metadata()?.len().min(most);
         let mut end = vec![0; usize::try_from(size.min(END)).unwrap_or(0)];
-        system::read_exact_at(&file, &mut end, size - size.min(END))?;
+        platform::read_exact_at(&file, &mut end, size - size.min(END))?;
         Ok((size, if size == 0 { String::new() } else { Digest::of(&end).to_string() }))
     }
 
@@ -413,9 +413,9 @@ impl Project {
 
     /// Returns what the index has; lines that are not readable are passed over.
     fn indexed(&self) -> BTreeMap<RunId, RunEntry> {
-        let Ok(file) = regular::open(&self.index()) else { return BTreeMap::new() };
+        let Ok(file) = safe_open::open(&self.index()) else { return BTreeMap::new() };
         // Runs of a longer index are looked up in their folders.
-        let lines = BufReader::new(file.take(regular::LINE_MAX)).split(b'\n').map_while(Result::ok);
+        let lines = BufReader::new(file.take(safe_open::LINE_MAX)).split(b'\n').map_while(Result::ok);
         lines
             .filter_map(|line| serde_json::from_slice::<RunEntry>(&line).ok())
             .map(|entry| (entry.run.clone(), entry))
@@ -441,7 +441,7 @@ fn ends_line(file: &fs::File) -> io::Result<bool> {
     let length = file.metadata()?.len();
     let mut last = [b'\n'];
     if length > 0 {
-        system::read_exact_at(file, &mut last, length - 1)?;
+        platform::read_exact_at(file, &mut last, length - 1)?;
     }
     Ok(last == [b'\n'])
 }

@@ -16,7 +16,7 @@ use std::thread;
 
 use memchr::memmem;
 use unstuck_core::id::{Digest, Seq};
-use unstuck_files::regular::{self, InFile};
+use unstuck_files::safe_open::{self, FileError};
 
 use crate::chain::Head;
 use crate::envelope::{self, Header, MAGIC, RECORD_MAX, Record, RecordRef};
@@ -47,7 +47,7 @@ pub(crate) struct Beyond {
 }
 
 /// Returns what the files of the store have after `last`, the last record of the mirror.
-pub(crate) fn after(folder: &RunFolder, last: Option<&Header>) -> Result<Beyond, InFile> {
+pub(crate) fn after(folder: &RunFolder, last: Option<&Header>) -> Result<Beyond, FileError> {
     let head = last.map(Head::at).unwrap_or_default();
     let is_begun = last.is_some_and(|last| last.more > 0);
     let from = if is_begun { Seq(head.seq.0.saturating_sub(BEGUN_MAX)) } else { head.seq };
@@ -75,15 +75,15 @@ pub(crate) struct Found {
 
 impl Found {
     /// Finds the records after `seq`. Those after the mirror's end that are of an earlier lease were given up before it.
-    pub(crate) fn read(folder: &RunFolder, seq: Seq, end: Head) -> Result<Self, InFile> {
+    pub(crate) fn read(folder: &RunFolder, seq: Seq, end: Head) -> Result<Self, FileError> {
         let mut found = Self { from: seq, ..Self::default() };
         let is_kept = |it: &Record| it.header.seq <= end.seq || it.header.epoch >= end.epoch;
-        regular::check_folder(&folder.store()).map_err(InFile::at(folder.path()))?;
-        for path in files(folder).map_err(InFile::at(&folder.store()))? {
+        safe_open::check_folder(&folder.store()).map_err(FileError::at(folder.path()))?;
+        for path in files(folder).map_err(FileError::at(&folder.store()))? {
             match found.read_file(&path, &|bytes| record(bytes, seq).filter(is_kept)) {
                 // There is no store yet, or the engine did not need it any more.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                read => read.map_err(InFile::at(&path))?,
+                read => read.map_err(FileError::at(&path))?,
             }
         }
         Ok(found)
@@ -95,7 +95,7 @@ impl Found {
         path: &Path,
         record: &(impl Fn(&[u8]) -> Option<Record> + Sync),
     ) -> io::Result<()> {
-        let size = regular::open(path)?.metadata()?.len();
+        let size = safe_open::open(path)?.metadata()?.len();
         let parts = match (size / PART_MIN).min(PARTS_MAX) {
             0 | 1 => 1,
             most => thread::available_parallelism().map_or(1, |it| most.min(it.get() as u64)),
@@ -128,7 +128,7 @@ impl Found {
         record: &impl Fn(&[u8]) -> Option<Record>,
     ) -> io::Result<Self> {
         let (mut found, mut bytes, mut begin) = (Self::default(), Vec::new(), part.start);
-        let mut file = regular::open(path)?;
+        let mut file = safe_open::open(path)?;
         file.seek(SeekFrom::Start(begin))?;
         let magic = memmem::Finder::new(&MAGIC);
         loop {

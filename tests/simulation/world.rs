@@ -10,7 +10,7 @@ use tokio::time;
 use unstuck_core::id::{Blob, CheckId, Digest, StepId};
 use unstuck_core::testing::{Act, finished, started};
 use unstuck_core::{Due, Event, Observation, RunState};
-use unstuck_process::{Stop, StopSignal};
+use unstuck_process::{StopRequest, StopSignal};
 use unstuck_runner::Interrupt;
 use unstuck_runner::world::{Tell, World};
 
@@ -134,7 +134,7 @@ impl World for Simulated {
             }
         };
         let is_stopped = async {
-            while *stop.borrow_and_update() == Stop::Run {
+            while *stop.borrow_and_update() == StopRequest::Run {
                 if stop.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }

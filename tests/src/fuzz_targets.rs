@@ -15,15 +15,15 @@ use unstuck_core::id::{Millis, Seq};
 use unstuck_core::reading::{CallEnd, Progress, Reading};
 use unstuck_core::verdict::{self, Evidence};
 use unstuck_core::workflow::Workflow;
-use unstuck_evidence::validators::judge::{Ended, judge};
-use unstuck_failures::git_status::{self, Standing};
-use unstuck_failures::{Output, Report};
+use unstuck_evidence::validators::success_condition::{CommandEnd, judge};
+use unstuck_failures::git_status::{self, PathStatus};
+use unstuck_failures::{MachineReport, Output};
 use unstuck_store::mirror::{self, MirrorReader};
 use unstuck_store::wire::{self, EventType, SchemaVersion};
 use unstuck_workers::Decoder;
 use unstuck_workers::Description;
-use unstuck_workflow::answer::Sources;
-use unstuck_workflow::import::{self, Kind, Source, Wishes};
+use unstuck_workflow::answer::AnswerSources;
+use unstuck_workflow::import::{self, ImportOptions, Kind, Source};
 use unstuck_workflow::prompt_template::{Names, Params, Parsed, Variables};
 use unstuck_workflow::registry::front_matter;
 use unstuck_workflow::workflow_file::{self, Options};
@@ -92,7 +92,7 @@ pub fn template(data: &[u8]) {
 pub fn failures(data: &[u8]) {
     let half = data.len() / 2;
     let plain = Output { command: "make test", cwd: "/srv/app", exit_code: Some(1), ..Output::default() };
-    let report = |bytes| vec![Report { format: "", bytes }];
+    let report = |bytes| vec![MachineReport { format: "", bytes }];
     let outputs = [
         Output { stdout: data, ..plain.clone() },
         Output { stdout: &data[..half], stderr: &data[half..], ..plain.clone() },
@@ -180,7 +180,7 @@ pub fn porcelain(data: &[u8]) {
     for output in [format!("?? \"{escaped}\"\n"), format!("?? {name}\0"), format!("? {name}\0")] {
         let entries = git_status::parse(output.as_bytes());
         let read = entries.iter().map(|entry| (entry.path.as_str(), entry.standing));
-        assert_eq!(read.collect::<Vec<_>>(), [(name.as_str(), Standing::Untracked)], "{output:?}");
+        assert_eq!(read.collect::<Vec<_>>(), [(name.as_str(), PathStatus::Untracked)], "{output:?}");
     }
 }
 
@@ -197,7 +197,7 @@ pub fn success_when(data: &[u8]) {
     assert_eq!(serde_json::from_str::<SuccessWhen>(&json).ok(), Some(condition.clone()));
     let judged = |exit: Exit| {
         let (exit, stderr, recognised, limit) = (&exit, stdout, false, Millis(1000));
-        let ended = Ended { exit, stdout, stderr, recognised, limit, output_max: 1000 };
+        let ended = CommandEnd { exit, stdout, stderr, recognised, limit, output_max: 1000 };
         judge(&condition, &[0], &ended)
     };
     let passes = |exit: Exit| judged(exit) == ValidatorOutcome::Pass;
@@ -373,7 +373,7 @@ pub fn schema(data: &[u8]) {
     }
 }
 
-fn check_answer(resolved: &schema::Resolved, messages: &[String]) {
+fn check_answer(resolved: &schema::ResolvedSchema, messages: &[String]) {
     resolved.warnings.iter().for_each(|warning| check_shown(&warning.render(110)));
     let checker = schema::check::Checker::new(&resolved.schema).expect("a resolved schema can be used");
     schema::check::Checker::new(&resolved.closed).expect("the copy can be used");
@@ -382,7 +382,7 @@ fn check_answer(resolved: &schema::Resolved, messages: &[String]) {
         source: resolved.source.clone(),
         digests: resolved.digests.clone(),
     };
-    let sources = Sources { messages, ..Sources::default() };
+    let sources = AnswerSources { messages, ..AnswerSources::default() };
     let seen = answer::read(&form, &sources);
     assert_eq!(seen, answer::read(&form, &sources), "the same answer is read the same");
     match seen.parsed() {
@@ -398,7 +398,7 @@ pub fn import(data: &[u8]) {
     for path in ["PROMPT.md", "prd.json", "ralph.yml"] {
         let source = Source { path, bytes: data };
         let options = Options { workspace: PathBuf::new(), ..Options::default() };
-        let read = || import::import(&source, &Wishes::default(), &options, &prompt);
+        let read = || import::import(&source, &ImportOptions::default(), &options, &prompt);
         let found = read();
         assert_eq!(found, read(), "the same file becomes the same");
         match found {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::complaint::{Complaint, KeyPath, Place, Report};
+use crate::diagnostic::{Diagnostic, KeyPath, Location, Report};
 use crate::node::{self, MOST_BYTES, Node};
 
 /// Why a file was not taken: all that is wrong with it, in the order of the files and their lines.
@@ -14,7 +14,7 @@ use crate::node::{self, MOST_BYTES, Node};
 #[error("{}", lines(.complaints))]
 pub struct Rejected {
     /// At least one.
-    pub complaints: Vec<Complaint>,
+    pub complaints: Vec<Diagnostic>,
 }
 
 impl Rejected {
@@ -24,7 +24,7 @@ impl Rejected {
     }
 }
 
-fn lines(complaints: &[Complaint]) -> String {
+fn lines(complaints: &[Diagnostic]) -> String {
     complaints.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -49,7 +49,7 @@ pub fn tree(bytes: &[u8], name: String, report: &mut Report) -> Option<Node> {
     let before = report.count();
     let root = node::parse(source, &text, report);
     if root.is_none() && report.count() == before {
-        let place = Place { source, offset: 0 };
+        let place = Location { source, offset: 0 };
         report.error(place, &KeyPath::default(), "the file is empty", "expected a map");
     }
     root

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::complaint::{KeyPath, Place, Report};
+use crate::diagnostic::{KeyPath, Location, Report};
 use crate::node::{Entry, Kind, Node};
 
 /// The deepest nesting that is read: a schema may stand in a registry.
@@ -54,8 +54,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn place(&self, at: usize) -> Place {
-        Place { source: self.source, offset: u32::try_from(at).unwrap_or(u32::MAX) }
+    fn place(&self, at: usize) -> Location {
+        Location { source: self.source, offset: u32::try_from(at).unwrap_or(u32::MAX) }
     }
 
     fn peek(&self) -> Option<u8> {

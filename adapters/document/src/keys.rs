@@ -6,7 +6,7 @@ use crate::node;
 
 /// A map with known keys.
 #[derive(Debug)]
-pub struct Level {
+pub struct KeyContext {
     /// A title for people: `a step`.
     pub title: &'static str,
     /// Its name in the JSON Schema.
@@ -20,15 +20,15 @@ pub struct Level {
 }
 
 /// Compares addresses: each level is a separate static.
-impl PartialEq for Level {
+impl PartialEq for KeyContext {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
     }
 }
 
-impl Eq for Level {}
+impl Eq for KeyContext {}
 
-impl Level {
+impl KeyContext {
     /// Returns the key with this name.
     pub fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|key| key.name == name)
@@ -43,7 +43,7 @@ pub struct Format {
     /// The command that prints the JSON Schema, if there is one.
     pub schema: Option<&'static str>,
     /// All maps of such a file.
-    pub levels: &'static [&'static Level],
+    pub levels: &'static [&'static KeyContext],
 }
 
 /// A value that is written as one word, such as a duration.
@@ -104,13 +104,13 @@ pub enum Kind {
     /// A list with at least one entry.
     Some(&'static Kind),
     /// A map with the keys of a level.
-    Map(&'static Level),
+    Map(&'static KeyContext),
     /// A map from names to maps with the keys of a level.
-    Named(&'static Level),
+    Named(&'static KeyContext),
     /// A map with the steps of a workflow, none of which has one of these names.
-    Steps(&'static Level, &'static [&'static str]),
+    Steps(&'static KeyContext, &'static [&'static str]),
     /// Text, or a map with the keys of a level.
-    TextOr(&'static Level),
+    TextOr(&'static KeyContext),
     /// A map from names to text.
     Texts,
     /// A map that is not looked into.
@@ -121,7 +121,7 @@ pub enum Kind {
 
 /// To which kind of step a key belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum KeyStepKind {
     /// To both.
     Both,
     /// To steps that a worker does.
@@ -146,17 +146,17 @@ pub struct Key {
     /// Not a key of the original format.
     pub ours: bool,
     /// To which kind of step it belongs.
-    pub side: Side,
+    pub side: KeyStepKind,
 }
 
 /// Returns a key that may not be left out.
 pub const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
-    Key { name, kind, required: true, default: "required", doc, ours: false, side: Side::Both }
+    Key { name, kind, required: true, default: "required", doc, ours: false, side: KeyStepKind::Both }
 }
 
 /// Returns a key that may be left out, and what holds then.
 pub const fn optional(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
-    Key { name, kind, required: false, default, doc, ours: false, side: Side::Both }
+    Key { name, kind, required: false, default, doc, ours: false, side: KeyStepKind::Both }
 }
 
 impl Key {
@@ -169,13 +169,13 @@ impl Key {
     /// Marks a key of steps that a worker does.
     #[must_use]
     pub const fn worker(self) -> Self {
-        Self { side: Side::Worker, ..self }
+        Self { side: KeyStepKind::Worker, ..self }
     }
 
     /// Marks a key of steps that another workflow does.
     #[must_use]
     pub const fn subworkflow(self) -> Self {
-        Self { side: Side::Subworkflow, ..self }
+        Self { side: KeyStepKind::Subworkflow, ..self }
     }
 }
 

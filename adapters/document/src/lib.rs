@@ -4,23 +4,23 @@
 //! # Map
 //!
 //! - [`file`](mod@file): a file becomes a tree, or is rejected with all complaints.
-//! - Formats: [`node`] (the tree, and YAML), [`toml`], [`json`]; `broken` explains errors of the YAML parser.
-//! - [`complaint`]: one problem with its place, and the report that gathers them.
-//! - [`keys`]: tables of known keys; [`shape`] checks a tree against one.
-//! - [`view`]: typed access to a map that was checked.
+//! - Formats: [`node`] (the tree, and YAML), [`toml`], [`json`]; `yaml_error` explains errors of the YAML parser.
+//! - [`diagnostic`]: one problem with its place, and the report that gathers them.
+//! - [`keys`]: tables of known keys; [`type_check`] checks a tree against one.
+//! - [`map_view`]: typed access to a map that was checked.
 //!
-//! Start with `node.rs`, then `keys.rs` and `shape.rs`. Not here: what the keys mean.
+//! Start with `node.rs`, then `keys.rs` and `type_check.rs`. Not here: what the keys mean.
 
-mod broken;
-pub mod complaint;
+pub mod diagnostic;
 pub mod file;
 pub mod json;
 pub mod keys;
+pub mod map_view;
 pub mod node;
-pub mod shape;
 pub mod toml;
-pub mod view;
+pub mod type_check;
+mod yaml_error;
 
-pub use complaint::{Complaint, Report};
+pub use diagnostic::{Diagnostic, Report};
 pub use file::Rejected;
-pub use shape::{nearest, path_within, pattern, segment};
+pub use type_check::{nearest, path_within, pattern, segment};

@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
-use crate::broken::broken;
-use crate::complaint::{KeyPath, Place, Report, quoted};
+use crate::diagnostic::{KeyPath, Location, Report, quoted};
+use crate::yaml_error::broken;
 
 /// The largest file that is read.
 pub const MOST_BYTES: usize = 1024 * 1024;
@@ -23,7 +23,7 @@ const RATE_PER_NODE: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Where it begins.
-    pub place: Place,
+    pub place: Location,
     /// The value.
     pub kind: Kind,
     /// What a copy of it costs.
@@ -57,7 +57,7 @@ pub struct Entry {
     /// The key.
     pub key: String,
     /// Where the key stands.
-    pub place: Place,
+    pub place: Location,
     /// The value.
     pub value: Node,
 }
@@ -74,7 +74,7 @@ impl Kind {
 
 impl Node {
     /// Creates a node.
-    pub fn new(place: Place, kind: Kind) -> Self {
+    pub fn new(place: Location, kind: Kind) -> Self {
         let (weight, height) = match &kind {
             Kind::Null | Kind::Bool(_) => (0, 0),
             Kind::Int(text) | Kind::Float(text) | Kind::Text(text) => (text.len(), 0),
@@ -173,7 +173,7 @@ enum Flow {
 
 /// A collection that is still open.
 struct Open {
-    place: Place,
+    place: Location,
     anchor: usize,
     kind: OpenKind,
 }
@@ -185,7 +185,7 @@ enum OpenKind {
 
 /// A key that waits for its value.
 enum Pending {
-    Key(String, Place),
+    Key(String, Location),
     /// The key was complained about; its value is dropped.
     Dropped,
 }
@@ -214,12 +214,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn place(&self, span: Span) -> Place {
+    fn place(&self, span: Span) -> Location {
         let offset = span.start.byte_offset().and_then(|at| u32::try_from(at).ok()).unwrap_or(0);
-        Place { source: self.source, offset }
+        Location { source: self.source, offset }
     }
 
-    fn complain(&mut self, place: Place, what: impl Into<String>, help: &str) {
+    fn complain(&mut self, place: Location, what: impl Into<String>, help: &str) {
         self.report.error(place, &self.path(), what, help);
     }
 
@@ -234,7 +234,7 @@ impl<'a> Builder<'a> {
 
     fn broken(&mut self, text: &str, error: &ScanError) {
         let found = broken(text, error);
-        let place = Place { source: self.source, offset: u32::try_from(found.offset).unwrap_or(0) };
+        let place = Location { source: self.source, offset: u32::try_from(found.offset).unwrap_or(0) };
         self.report.error(place, &KeyPath::default(), found.what, found.help);
     }
 
@@ -264,14 +264,14 @@ impl<'a> Builder<'a> {
     }
 
     /// Returns where the key stands whose value is being read.
-    fn key_place(&self) -> Option<Place> {
+    fn key_place(&self) -> Option<Location> {
         match &self.open.last()?.kind {
             OpenKind::Map { key: Some(Pending::Key(_, place)), .. } => Some(*place),
             _ => None,
         }
     }
 
-    fn document(&mut self, place: Place) -> Flow {
+    fn document(&mut self, place: Location) -> Flow {
         self.documents += 1;
         if self.documents == 1 {
             return Flow::Go;
@@ -280,7 +280,7 @@ impl<'a> Builder<'a> {
         Flow::Stop
     }
 
-    fn start(&mut self, place: Place, anchor: usize, tag: Option<&Tag>, kind: OpenKind) -> Flow {
+    fn start(&mut self, place: Location, anchor: usize, tag: Option<&Tag>, kind: OpenKind) -> Flow {
         let wanted = if matches!(kind, OpenKind::List(_)) { "seq" } else { "map" };
         if let Some(tag) = tag.filter(|tag| tag.core_suffix() != Some(wanted)) {
             self.unknown_tag(tag, place);
@@ -302,7 +302,7 @@ impl<'a> Builder<'a> {
         self.remember_and_add(Node::new(open.place, kind), open.anchor)
     }
 
-    fn alias(&mut self, place: Place, anchor: usize) -> Flow {
+    fn alias(&mut self, place: Location, anchor: usize) -> Flow {
         let Some((target, _)) = self.anchors.get(&anchor) else {
             self.complain(place, "an alias to a value that it is part of", "");
             return Flow::Give;
@@ -339,7 +339,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a value to the collection that is open, as item, key or value.
-    fn add(&mut self, node: Node, place: Place) {
+    fn add(&mut self, node: Node, place: Location) {
         let waits = matches!(self.open.last(), Some(Open { kind: OpenKind::Map { key: None, .. }, .. }));
         let path = if waits { self.path() } else { KeyPath::default() };
         let Some(open) = self.open.last_mut() else {
@@ -362,7 +362,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn scalar(&mut self, text: String, style: ScalarStyle, tag: Option<&Tag>, place: Place) -> Kind {
+    fn scalar(&mut self, text: String, style: ScalarStyle, tag: Option<&Tag>, place: Location) -> Kind {
         let Some(tag) = tag else {
             return if style == ScalarStyle::Plain { plain(text) } else { Kind::Text(text) };
         };
@@ -379,7 +379,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn unknown_tag(&mut self, tag: &Tag, place: Place) {
+    fn unknown_tag(&mut self, tag: &Tag, place: Location) {
         self.complain(
             place,
             format!("the tag {} does not fit here", quoted(&tag.original())),
@@ -389,7 +389,11 @@ impl<'a> Builder<'a> {
 }
 
 /// Turns a value into the key of the next one; says what is wrong with it.
-fn pending_key(node: Node, place: Place, seen: &mut HashSet<String>) -> (Pending, Option<(String, String)>) {
+fn pending_key(
+    node: Node,
+    place: Location,
+    seen: &mut HashSet<String>,
+) -> (Pending, Option<(String, String)>) {
     let text = match node.kind {
         Kind::Null => "null".to_owned(),
         Kind::Bool(value) => value.to_string(),

@@ -7,12 +7,12 @@ use std::ops::Range;
 use ::toml::Spanned;
 use ::toml::de::{DeInteger, DeTable, DeValue};
 
-use crate::complaint::{KeyPath, Place, Report};
+use crate::diagnostic::{KeyPath, Location, Report};
 use crate::node::{Entry, Kind, MOST_LEVELS, Node};
 
 /// Reads a document; what is wrong goes to `report`. Nothing if it is no TOML.
 pub fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
-    let place = |at: usize| Place { source, offset: u32::try_from(at).unwrap_or(u32::MAX) };
+    let place = |at: usize| Location { source, offset: u32::try_from(at).unwrap_or(u32::MAX) };
     let (root, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let at = error.span().map_or(0, |span| span.start);
@@ -31,7 +31,7 @@ pub fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
 }
 
 struct Reader<'a> {
-    place: &'a dyn Fn(usize) -> Place,
+    place: &'a dyn Fn(usize) -> Location,
     report: &'a mut Report,
 }
 

@@ -15,13 +15,13 @@ use unstuck_core::clip;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::Blob;
-use unstuck_failures::check_command::{self, Before, Printed, STREAM_MAX};
+use unstuck_failures::check_command::{self, BaselineOutput, CommandOutput, STREAM_MAX};
 use unstuck_failures::{Confidence, Failure, Fingerprint, Listed, UNREAD_REPORT};
-use unstuck_files::folder;
+use unstuck_files::safe_dir;
 use unstuck_process as process;
-use unstuck_process::blocking::{Unfinished, blocking, within};
+use unstuck_process::blocking_task::{Unfinished, blocking, within};
 use unstuck_process::redact::Redactor;
-use unstuck_process::{Spec, Stop, StopSignal};
+use unstuck_process::{ProcessSpec, StopRequest, StopSignal};
 use unstuck_store::blobs::BlobStore;
 
 use crate::reports::Reports;
@@ -42,20 +42,20 @@ pub struct Suite {
     /// Most time of all together.
     pub limit: Duration,
     /// Sees what they change, where anybody looks.
-    pub witness: Option<Witness>,
+    pub witness: Option<SideEffectCheck>,
 }
 
 /// Says which files of the repository are not what they were before the check.
 #[derive(Clone)]
-pub struct Witness(pub Arc<dyn Fn() -> Vec<String> + Send + Sync>);
+pub struct SideEffectCheck(pub Arc<dyn Fn() -> Vec<String> + Send + Sync>);
 
-impl fmt::Debug for Witness {
+impl fmt::Debug for SideEffectCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Witness")
     }
 }
 
-impl Witness {
+impl SideEffectCheck {
     /// Looks, beside the loop.
     pub async fn look(&self) -> Vec<String> {
         let look = Arc::clone(&self.0);
@@ -69,11 +69,11 @@ pub struct Command {
     /// Its command line.
     pub run: String,
     /// How it is run.
-    pub spec: Spec,
+    pub spec: ProcessSpec,
     /// Patterns of the reports that it writes, from the folder that it runs in.
     pub reports: Vec<String>,
     /// What it showed before the work began.
-    pub before: Option<Arc<Before>>,
+    pub before: Option<Arc<BaselineOutput>>,
 }
 
 /// Runs all commands, even when one fails: each says something else. Returns how they ended together, and
@@ -91,7 +91,7 @@ pub async fn run(
     for Command { run, spec, reports, before } in suite.commands {
         let mut seen: Option<CommandResult> = None;
         for _ in 0..suite.observations.max(1) {
-            let spec = Spec { limit: end.saturating_duration_since(Instant::now()), ..spec.clone() };
+            let spec = ProcessSpec { limit: end.saturating_duration_since(Instant::now()), ..spec.clone() };
             let cwd = spec.cwd.clone();
             let watched = Reports::look(&cwd, &reports);
             let mut outcome = process::run(spec, &**blobs, redactor, stop.clone(), &mut show).await;
@@ -101,7 +101,7 @@ pub async fn run(
                 |(name, it): &(String, Vec<u8>)| (name.clone(), redactor.redact_bytes(it).0.into_owned());
             let reports = reports.iter().map(redacted).collect();
             let limit = end.saturating_duration_since(Instant::now()).clamp(READING_MIN, READING_MAX);
-            let reading = Reading { run: &run, cwd: &cwd, reports, before: before.clone(), limit };
+            let reading = EndedCommand { run: &run, cwd: &cwd, reports, before: before.clone(), limit };
             let read = reading.result_of(&mut outcome, blobs, &stop).await;
             add(&mut together, &run, outcome);
             let Ok(result) = read else {
@@ -110,7 +110,7 @@ pub async fn run(
                 break;
             };
             let Some(first) = seen.take() else {
-                let again = may_be_flaky(&result) && *stop.borrow() == Stop::Run;
+                let again = may_be_flaky(&result) && *stop.borrow() == StopRequest::Run;
                 seen = Some(result);
                 if again { continue } else { break }
             };
@@ -126,7 +126,7 @@ pub async fn run(
                 seen = Some(CommandResult { duration: observed.duration, ..first });
                 break;
             }
-            let again = may_be_flaky(&observed) && *stop.borrow() == Stop::Run;
+            let again = may_be_flaky(&observed) && *stop.borrow() == StopRequest::Run;
             seen = Some(observed);
             if !again {
                 break;
@@ -143,7 +143,7 @@ pub async fn run(
 
 /// The output of a command that ended, to be read.
 #[derive(Debug)]
-pub struct Reading<'a> {
+pub struct EndedCommand<'a> {
     /// The command line.
     pub run: &'a str,
     /// The folder that it ran in.
@@ -151,12 +151,12 @@ pub struct Reading<'a> {
     /// The reports that it wrote, with their names.
     pub reports: Vec<(String, Vec<u8>)>,
     /// The result from before the work began.
-    pub before: Option<Arc<Before>>,
+    pub before: Option<Arc<BaselineOutput>>,
     /// Maximum time for reading.
     pub limit: Duration,
 }
 
-impl Reading<'_> {
+impl EndedCommand<'_> {
     /// Reads what a command showed, on its output and in its reports, also of what failed before the work began. The caller's
     /// thread only waits.
     ///
@@ -210,7 +210,7 @@ impl Reading<'_> {
             move || {
                 let [stdout, stderr] = [(bare.stdout, &ends[0]), (bare.stderr, &ends[1])]
                     .map(|(blob, end)| whole(blob.as_ref(), end, &*blobs, STREAM_MAX));
-                let printed = Printed::new(stdout, stderr, reports);
+                let printed = CommandOutput::new(stdout, stderr, reports);
                 let kept = |blob: &Blob, max| blobs.end(blob, max);
                 let cwd = cwd.to_string_lossy();
                 let mut result = check_command::read(bare, &cwd, &printed, before.as_deref(), &kept);
@@ -247,7 +247,12 @@ fn unread(why: &str) -> String {
 }
 
 /// Returns the result of a command whose output no reader understands.
-fn unparsed(bare: CommandResult, outcome: &Outcome, cwd: &Path, before: Option<&Before>) -> CommandResult {
+fn unparsed(
+    bare: CommandResult,
+    outcome: &Outcome,
+    cwd: &Path,
+    before: Option<&BaselineOutput>,
+) -> CommandResult {
     let cwd = cwd.to_string_lossy();
     let ends = unstuck_failures::Output {
         command: &bare.run,
@@ -271,7 +276,7 @@ fn name_unread(result: &mut CommandResult, names: &[String], reports: &[Vec<u8>]
     for (name, bytes) in names.iter().zip(reports) {
         let output = unstuck_failures::Output {
             exit_code: Some(0),
-            reports: vec![unstuck_failures::Report { format: "", bytes }],
+            reports: vec![unstuck_failures::MachineReport { format: "", bytes }],
             ..unstuck_failures::Output::default()
         };
         for unread in unstuck_failures::extract(&output).failures.iter().filter(|it| it.kind == UNREAD_REPORT)
@@ -299,7 +304,7 @@ fn latest(blob: &Blob, blobs: &dyn BlobStore, max: u64) -> io::Result<Vec<u8>> {
     let Some(path) = blobs.file(blob).filter(|_| blob.size > max) else {
         return blobs.end(blob, max);
     };
-    let mut file = folder::open_file(&path)?;
+    let mut file = safe_dir::open_file(&path)?;
     file.seek(io::SeekFrom::Start(blob.size - max))?;
     let mut bytes = Vec::new();
     file.take(max).read_to_end(&mut bytes)?;
@@ -333,7 +338,7 @@ fn may_be_flaky(result: &CommandResult) -> bool {
 }
 
 /// Puts another observation beside those before: what failed each time is kept.
-fn both(before: &CommandResult, now: CommandResult, baseline: Option<&Before>) -> CommandResult {
+fn both(before: &CommandResult, now: CommandResult, baseline: Option<&BaselineOutput>) -> CommandResult {
     let failed = baseline.map_or(&[][..], |baseline| &baseline.result.listed.failed);
     let (old, new) = (before.set(), now.set());
     let passed = now.passed();

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use unstuck_core::event::{Bytes, DecisionFile};
 use unstuck_core::evidence::Refusal;
 
-use unstuck_files::folder::{self, FILE, FOLDER, Folder, LEADS_OUT, LINK, TYPE, leads_out};
+use unstuck_files::safe_dir::{self, FILE, FOLDER, LEADS_OUT, LINK, SafeDir, TYPE, leads_out};
 
 /// Larger files are refused.
 pub const SIZE_MAX: u64 = 1024 * 1024;
@@ -91,7 +91,7 @@ pub fn leads_nowhere(refused: &io::Error) -> bool {
 /// It cannot be renamed. The text names the folder.
 pub fn clear_way(workspace: &Path, name: &str) -> io::Result<Option<String>> {
     named(Path::new(name), || {
-        let folder = Folder::root(&workspace.canonicalize()?)?;
+        let folder = SafeDir::root(&workspace.canonicalize()?)?;
         let place = Place { folder, name: name.as_bytes().to_vec() };
         let what = match place.look()? {
             None | Some(Found::Folder | Found::Link) => return Ok(None),
@@ -171,7 +171,7 @@ fn try_read(workspace: &Path, path: &Path) -> Result<Vec<u8>, Refusal> {
     }
 }
 
-/// What [`Place`] says with an error kind, as a refusal.
+/// What [`ValidatorContext`] says with an error kind, as a refusal.
 fn refusal(error: &io::Error) -> Refusal {
     match error.kind() {
         io::ErrorKind::NotFound => Refusal::Missing,
@@ -199,7 +199,7 @@ enum Found {
 
 /// A name in an open folder that was reached through no link.
 struct Place {
-    folder: Folder,
+    folder: SafeDir,
     name: Vec<u8>,
 }
 
@@ -207,8 +207,8 @@ impl Place {
     /// Returns `None` if one of the folders is missing.
     fn find(workspace: &Path, path: &Path) -> io::Result<Option<Self>> {
         let path = inside(path).ok_or_else(leads_out)?;
-        let (folders, name) = folder::split(&path);
-        match Folder::root(&workspace.canonicalize()?)?.open_below(folders) {
+        let (folders, name) = safe_dir::split(&path);
+        match SafeDir::root(&workspace.canonicalize()?)?.open_below(folders) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             folder => Ok(Some(Self { folder: folder?, name: name.to_vec() })),
         }
@@ -216,7 +216,7 @@ impl Place {
 
     fn prepare(workspace: &Path, path: &Path) -> io::Result<()> {
         let path = inside(path).ok_or_else(leads_out)?;
-        Folder::root(&workspace.canonicalize()?)?.make_below(folder::split(&path).0).map(drop)
+        SafeDir::root(&workspace.canonicalize()?)?.make_below(safe_dir::split(&path).0).map(drop)
     }
 
     fn look(&self) -> io::Result<Option<Found>> {
@@ -235,7 +235,7 @@ impl Place {
     /// Reads a file of at most [`SIZE_MAX`] bytes, whatever is there by now.
     fn read(&self) -> io::Result<Vec<u8>> {
         let file = self.folder.open_file(&self.name)?;
-        if !folder::look_at(&file)?.is(FILE) {
+        if !safe_dir::look_at(&file)?.is(FILE) {
             return Err(io::Error::new(NOT_REGULAR, "it is no regular file"));
         }
         let mut bytes = Vec::new();
@@ -247,7 +247,7 @@ impl Place {
     }
 
     fn link_target(&self) -> io::Result<PathBuf> {
-        Ok(folder::as_path(&self.folder.read_link(&self.name)?).into_owned())
+        Ok(safe_dir::as_path(&self.folder.read_link(&self.name)?).into_owned())
     }
 
     fn remove(&self) -> io::Result<()> {
@@ -286,5 +286,5 @@ fn inside(path: &Path) -> Option<Vec<u8>> {
             _ => return None,
         }
     }
-    Some(folder::as_bytes(&names).into_owned()).filter(|names| !names.is_empty())
+    Some(safe_dir::as_bytes(&names).into_owned()).filter(|names| !names.is_empty())
 }

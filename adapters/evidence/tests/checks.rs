@@ -10,7 +10,7 @@ use expect_test::{Expect, expect};
 use unstuck_evidence::checks::{self, Command, Suite};
 use unstuck_process as process;
 use unstuck_process::redact::Redactor;
-use unstuck_process::{Patience, Spec};
+use unstuck_process::{IdlePolicy, ProcessSpec};
 use unstuck_store::blobs::{BlobStore, MemoryBlobs};
 
 /// Runs commands, a failing one so often, in an empty folder, and says how all ended.
@@ -19,14 +19,14 @@ fn check(commands: &[&str], observations: u32, want: Expect) {
     // No other test has this mark: what bears it is ended.
     let mark = format!("test-{}", folder.path().file_name().unwrap().to_string_lossy());
     let spec = |run: &&str| {
-        let spec = Spec {
+        let spec = ProcessSpec {
             argv: ["bash", "-c", run].map(Into::into).to_vec(),
             cwd: folder.path().to_owned(),
             env: Vec::new(),
             stdin: Vec::new(),
             limit: Duration::from_secs(60),
             output_max: u64::MAX,
-            patience: Patience { idle: Duration::from_secs(60), verdict: None, probe: None },
+            patience: IdlePolicy { idle: Duration::from_secs(60), verdict: None, probe: None },
             asks: Vec::new(),
             grace: Duration::from_secs(1),
             mark: mark.clone(),

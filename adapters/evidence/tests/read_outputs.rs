@@ -17,13 +17,15 @@ use unstuck_core::completion::{
 use unstuck_core::event::Exit;
 use unstuck_core::evidence::{Report, ValidatorOutcome};
 use unstuck_core::id::Millis;
-use unstuck_evidence::validators::extract::{Facts, Raw, Repository, extract, unformatted};
-use unstuck_evidence::validators::judge::{Ended, judge};
-use unstuck_evidence::validators::report::{self, Subject};
-use unstuck_evidence::validators::told::Told;
+use unstuck_evidence::validators::extract::{
+    ParsedOutput, RepositoryInfo, ValidatorOutput, extract, unformatted,
+};
+use unstuck_evidence::validators::failure_report::{self, ValidatorTopic};
+use unstuck_evidence::validators::outcome_details::OutcomeDetails;
+use unstuck_evidence::validators::success_condition::{CommandEnd, judge};
 use unstuck_evidence::validators::{checklist, custom};
 use unstuck_failures::git_status;
-use unstuck_failures::{Class, FailureSet};
+use unstuck_failures::{FailureClass, FailureSet};
 
 /// A recorded case.
 struct Row {
@@ -50,8 +52,8 @@ fn exit_of(code: &Value, stderr: &str) -> Exit {
     }
 }
 
-fn raw<'a>(exit: &'a Exit, stdout: &'a str, stderr: &'a str) -> Raw<'a> {
-    Raw {
+fn raw<'a>(exit: &'a Exit, stdout: &'a str, stderr: &'a str) -> ValidatorOutput<'a> {
+    ValidatorOutput {
         command: "",
         cwd: "/home/user/proj",
         exit,
@@ -88,7 +90,7 @@ fn below_the_root_of_a_repository_paths_begin_at_the_folder() {
         ),
     ] {
         let cwd = "/home/user/proj/pkg/app";
-        let raw = Raw { command, cwd, below_root: "pkg/app/", ..raw(&exit, stdout, "") };
+        let raw = ValidatorOutput { command, cwd, below_root: "pkg/app/", ..raw(&exit, stdout, "") };
         assert_eq!(extract(Extractor::ChangedFiles, raw), expected, "{command}");
     }
 }
@@ -107,9 +109,9 @@ fn holds(wanted: &Value, got: &Value) -> bool {
 }
 
 /// A command that ended so, within bounds of two minutes and a thousand bytes.
-fn ended<'a>(exit: &'a Exit, stdout: &'a [u8], stderr: &'a [u8]) -> Ended<'a> {
+fn ended<'a>(exit: &'a Exit, stdout: &'a [u8], stderr: &'a [u8]) -> CommandEnd<'a> {
     let (limit, output_max) = (Millis::from_secs(120), 1000);
-    Ended { exit, stdout, stderr, recognised: false, limit, output_max }
+    CommandEnd { exit, stdout, stderr, recognised: false, limit, output_max }
 }
 
 #[test]
@@ -154,12 +156,12 @@ fn outputs_are_read_as_recorded() {
         let exit = Exit::Code(1);
         let raw = raw(&exit, text("stdout"), text("stderr"));
         let report = |subject| {
-            let report = report::of_command(subject, &Facts::new(raw));
+            let report = failure_report::of_command(subject, &ParsedOutput::new(raw));
             json!({ "summary": report.summary, "severity": report.severity, "relatedFiles": report.related_files, "suggestedAction": report.suggested_action, "raw": {} })
         };
         let got = match row.function.as_str() {
-            "buildGitStatusSemantic" => report(Subject::Changes),
-            "buildTestOutputSemantic" => report(Subject::Tests),
+            "buildGitStatusSemantic" => report(ValidatorTopic::Changes),
+            "buildTestOutputSemantic" => report(ValidatorTopic::Tests),
             "formatErrorSummary" => summary_of_format(raw),
             "getTestErrorOutput" => extract(Extractor::ErrorOutput, raw),
             "extractLintFiles" => extract(Extractor::LintFiles, raw),
@@ -174,11 +176,12 @@ fn outputs_are_read_as_recorded() {
 }
 
 /// The words that a prompt has for files that are not formatted, or the summary where there are none.
-fn summary_of_format(raw: Raw<'_>) -> Value {
-    let facts = Facts::new(raw);
-    let files: Vec<String> = facts.records(&[Class::Format]).filter_map(|it| it.file.clone()).collect();
+fn summary_of_format(raw: ValidatorOutput<'_>) -> Value {
+    let facts = ParsedOutput::new(raw);
+    let files: Vec<String> =
+        facts.records(&[FailureClass::Format]).filter_map(|it| it.file.clone()).collect();
     if files.is_empty() {
-        report::of_command(Subject::Format, &facts).summary.into()
+        failure_report::of_command(ValidatorTopic::Format, &facts).summary.into()
     } else {
         unformatted(&files).into()
     }
@@ -195,7 +198,11 @@ fn params_are_extracted_as_recorded() {
             match (row.id.as_str(), extractor) {
                 ("param_extractor-003", extractor) => assert_eq!(extractor, None),
                 ("param_extractor-007", _) => {
-                    assert!(!report::of_command(Subject::Lint, &Facts::new(raw)).summary.is_empty());
+                    assert!(
+                        !failure_report::of_command(ValidatorTopic::Lint, &ParsedOutput::new(raw))
+                            .summary
+                            .is_empty()
+                    );
                 }
                 (id, extractor) => {
                     assert_eq!(extract(extractor.unwrap(), raw), row.expected[name], "{id}: {name}");
@@ -405,7 +412,7 @@ fn a_text_is_found_as_a_whole() {
 #[test]
 fn what_is_recognised_was_not_denied() {
     let denied = |recognised| {
-        let ended = Ended { recognised, ..ended(&Exit::Code(1), b"", b"test: permission denied") };
+        let ended = CommandEnd { recognised, ..ended(&Exit::Code(1), b"", b"test: permission denied") };
         judge(&SuccessWhen::ExitCode(vec![0]), &[0], &ended)
     };
     assert_eq!(denied(true), ValidatorOutcome::Fail);
@@ -428,7 +435,7 @@ fn every_format_of_git_status_is_understood() {
     check_status(
         "## main...origin/main [ahead 2, behind 1]\nR  \"a -> b\" -> c\nDD gone\n!! target/\nfatal: no\n",
         expect![[r#"
-            Head { branch: Some("main"), upstream: Some("origin/main"), ahead: 2, behind: 1, is_gone: false }
+            BranchHeader { branch: Some("main"), upstream: Some("origin/main"), ahead: 2, behind: 1, is_gone: false }
             "c" from "a -> b" Tracked { staged: true, unstaged: false }
             "gone" Conflict
         "#]],
@@ -438,7 +445,7 @@ fn every_format_of_git_status_is_understood() {
          2 R. N... 100644 100644 100644 1 2 R100 new name\told\n\
          u UU N... 100644 100644 100644 100644 1 2 3 both ways\n? un tracked\n! ignored\n",
         expect![[r#"
-            Head { branch: Some("main"), upstream: Some("origin/main"), ahead: 0, behind: 3, is_gone: false }
+            BranchHeader { branch: Some("main"), upstream: Some("origin/main"), ahead: 0, behind: 3, is_gone: false }
             "new name" from "old" Tracked { staged: true, unstaged: false }
             "both ways" Conflict
             "un tracked" Untracked
@@ -458,7 +465,7 @@ fn every_format_of_git_status_is_understood() {
     check_status(
         "## \u{1b}[32mmain\u{1b}[m...\u{1b}[31mgone/main\u{1b}[m [gone]\n\u{1b}[32mM\u{1b}[m\u{1b}[31mM\u{1b}[m a\n\u{1b}[31m??\u{1b}[m b\n",
         expect![[r#"
-            Head { branch: Some("main"), upstream: Some("gone/main"), ahead: 0, behind: 0, is_gone: true }
+            BranchHeader { branch: Some("main"), upstream: Some("gone/main"), ahead: 0, behind: 0, is_gone: true }
             "a" Tracked { staged: true, unstaged: true }
             "b" Untracked
         "#]],
@@ -473,13 +480,13 @@ fn every_format_of_git_status_is_understood() {
     check_status(
         "## No commits yet on main\nA file\r\n",
         expect![[r#"
-            Head { branch: Some("main"), upstream: None, ahead: 0, behind: 0, is_gone: false }
+            BranchHeader { branch: Some("main"), upstream: None, ahead: 0, behind: 0, is_gone: false }
         "#]],
     );
     check_status(
         "## HEAD (no branch)\n M \"broken \\9\"\n M \"open\nXY z\n  \n",
         expect![[r#"
-            Head { branch: None, upstream: None, ahead: 0, behind: 0, is_gone: false }
+            BranchHeader { branch: None, upstream: None, ahead: 0, behind: 0, is_gone: false }
         "#]],
     );
 }
@@ -487,7 +494,7 @@ fn every_format_of_git_status_is_understood() {
 /// Extracts from an output that a validator failed with.
 fn check_extracted(extractor: Extractor, stdout: &str, stderr: &str, want: Expect) {
     let exit = Exit::Code(1);
-    let value = extract(extractor, Raw { failed: true, ..raw(&exit, stdout, stderr) });
+    let value = extract(extractor, ValidatorOutput { failed: true, ..raw(&exit, stdout, stderr) });
     want.assert_eq(&value.to_string());
 }
 
@@ -499,7 +506,8 @@ fn the_level_of_a_lint_problem_is_no_part_of_its_message() {
         "/w/a.ts: line 1, col 8 - `x` is never used (no-unused-vars)\n",
     ] {
         let exit = Exit::Code(1);
-        let value = extract(Extractor::LintErrors, Raw { failed: true, ..raw(&exit, output, "") });
+        let value =
+            extract(Extractor::LintErrors, ValidatorOutput { failed: true, ..raw(&exit, output, "") });
         assert_eq!(
             (&value[0]["message"], &value[0]["rule"]),
             (&"`x` is never used".into(), &"no-unused-vars".into()),
@@ -513,7 +521,11 @@ fn what_does_not_compile_is_no_lint_problem() {
     let told = |message: &str| {
         let exit = Exit::Code(101);
         let output = format!("{message}\n --> src/lib.rs:2:5\n  |\n2 |     x\n  |     ^\n\n");
-        report::of_command(Subject::Lint, &Facts::new(raw(&exit, "", &output)).of_failed(true)).summary
+        failure_report::of_command(
+            ValidatorTopic::Lint,
+            &ParsedOutput::new(raw(&exit, "", &output)).of_failed(true),
+        )
+        .summary
     };
     assert_eq!(told("error[E0308]: mismatched types"), "1 error in src/lib.rs");
     assert_eq!(told("error: unneeded `return` statement"), "1 lint problem in src/lib.rs");
@@ -583,7 +595,7 @@ fn a_failure_that_nothing_recognises_is_told_whole() {
     );
     let lines: String = (0..60).map(|line| format!("line {line}\n")).collect();
     let exit = Exit::Code(1);
-    let tail = extract(Extractor::ErrorOutput, Raw { failed: true, ..raw(&exit, &lines, "") });
+    let tail = extract(Extractor::ErrorOutput, ValidatorOutput { failed: true, ..raw(&exit, &lines, "") });
     assert_eq!(tail.as_str().unwrap().lines().count(), 40);
     assert!(tail.as_str().unwrap().ends_with("line 59"));
 }
@@ -760,14 +772,14 @@ fn paths_are_names_of_files_again() {
 #[test]
 fn the_repository_says_what_the_output_does_not() {
     let exit = Exit::Code(0);
-    let repository = Repository {
+    let repository = RepositoryInfo {
         branch: Some("topic".to_owned()),
         upstream: Some("origin/topic".to_owned()),
         ahead: 2,
         behind: 0,
         unmerged: vec!["1234567 a".to_owned()],
     };
-    let known = |stdout| Raw { repository: Some(&repository), ..raw(&exit, stdout, "") };
+    let known = |stdout| ValidatorOutput { repository: Some(&repository), ..raw(&exit, stdout, "") };
     let told = |raw| {
         [Extractor::BranchName, Extractor::RemoteStatus, Extractor::MergeStatus].map(|it| extract(it, raw))
     };
@@ -1044,8 +1056,8 @@ fn condition(name: &str, command: &str, extract: &[(&str, Extractor)]) -> Condit
 fn check_told(extract: &[(&str, Extractor)], code: i32, stdout: &str, want: Expect) {
     let exit = Exit::Code(code);
     let command = "test -f a";
-    let facts = Facts::new(Raw { failed: true, command, ..raw(&exit, stdout, "") });
-    let told = Told::of(&condition("v", command, extract), &ValidatorOutcome::Fail, &facts);
+    let facts = ParsedOutput::new(ValidatorOutput { failed: true, command, ..raw(&exit, stdout, "") });
+    let told = OutcomeDetails::of(&condition("v", command, extract), &ValidatorOutcome::Fail, &facts);
     let Report { summary, details, severity, suggested_action, root_cause, related_files } = told.report;
     let failures =
         told.failures.iter().map(|it| format!("{} {:?}", it.kind, it.location.as_ref().map(|it| &it.file)));
@@ -1235,8 +1247,8 @@ fn a_report_fits_what_failed() {
 /// Says what is told of a command that printed nothing.
 fn check_silence(name: &str, command: &str, code: i32, want: &str) {
     let exit = Exit::Code(code);
-    let facts = Facts::new(Raw { failed: true, command, ..raw(&exit, "", "\u{1b}[0m\n") });
-    let told = Told::of(&condition(name, command, &[]), &ValidatorOutcome::Fail, &facts);
+    let facts = ParsedOutput::new(ValidatorOutput { failed: true, command, ..raw(&exit, "", "\u{1b}[0m\n") });
+    let told = OutcomeDetails::of(&condition(name, command, &[]), &ValidatorOutcome::Fail, &facts);
     assert_eq!((told.error.as_str(), told.report.summary.as_str()), (want, want));
     assert_eq!(told.failures.iter().map(|it| it.message.as_str()).collect::<Vec<_>>(), [want]);
 }
@@ -1257,8 +1269,8 @@ fn check_same(one: (&str, &str, &str), other: (&str, &str, &str), is_same: bool)
         let params = BTreeMap::from([("p".to_owned(), param.to_owned())]);
         let condition = Condition { params, ..condition(name, "x", &[]) };
         let exit = Exit::Code(1);
-        let facts = Facts::new(Raw { failed: true, ..raw(&exit, stdout, "") });
-        let told = Told::of(&condition, &ValidatorOutcome::Fail, &facts);
+        let facts = ParsedOutput::new(ValidatorOutput { failed: true, ..raw(&exit, stdout, "") });
+        let told = OutcomeDetails::of(&condition, &ValidatorOutcome::Fail, &facts);
         let printed = told.failures.clone();
         let object = json!({ "outcome": "fail", "error": stdout }).to_string();
         let said = custom::read(object.as_bytes()).unwrap().unwrap();
@@ -1287,8 +1299,8 @@ fn whatever_a_validator_prints_that_fails_something_has_failed() {
     let passes = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
     for (code, stdout) in [(0, ""), (0, "fine\n"), (0, passes), (1, ""), (1, "bad\n"), (1, passes)] {
         let exit = Exit::Code(code);
-        let facts = Facts::new(Raw { failed: true, ..raw(&exit, stdout, "") });
-        let told = Told::of(&condition("v", "x", &[]), &ValidatorOutcome::Fail, &facts);
+        let facts = ParsedOutput::new(ValidatorOutput { failed: true, ..raw(&exit, stdout, "") });
+        let told = OutcomeDetails::of(&condition("v", "x", &[]), &ValidatorOutcome::Fail, &facts);
         assert_eq!(told.failures.len(), 1, "{code} {stdout:?}");
     }
 }
@@ -1307,7 +1319,7 @@ proptest! {
         prop_assume!(!matches!(&condition, SuccessWhen::ExitCode(codes) if codes.contains(&code)));
         let (exit, stdout) = (Exit::Code(code), printed.as_bytes());
         let stderr = if both { stdout } else { b"" };
-        let ended = Ended { exit: &exit, stdout, stderr, recognised, limit: Millis(1000), output_max: 1000 };
+        let ended = CommandEnd { exit: &exit, stdout, stderr, recognised, limit: Millis(1000), output_max: 1000 };
         prop_assert_ne!(judge(&condition, &[0], &ended), ValidatorOutcome::Pass);
     }
 }

@@ -21,9 +21,9 @@ use unstuck_core::completion::{
 };
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::Millis;
-use unstuck_evidence::validators::{self, Place};
+use unstuck_evidence::validators::{self, ValidatorContext};
 use unstuck_process as process;
-use unstuck_process::Stop;
+use unstuck_process::StopRequest;
 use unstuck_process::redact::Redactor;
 use unstuck_store::blobs::{BlobStore, MemoryBlobs};
 
@@ -62,8 +62,8 @@ fn mark(folder: &Path) -> String {
     format!("test-{}", folder.file_name().unwrap().to_string_lossy())
 }
 
-fn place(workspace: &Path) -> Place {
-    Place {
+fn place(workspace: &Path) -> ValidatorContext {
+    ValidatorContext {
         wrap: None,
         workspace: workspace.to_owned(),
         environment: Vec::new(),
@@ -79,11 +79,15 @@ fn place(workspace: &Path) -> Place {
     }
 }
 
-fn run_in(place: &Place, conditions: &[Condition]) -> Vec<ValidatorResult> {
+fn run_in(place: &ValidatorContext, conditions: &[Condition]) -> Vec<ValidatorResult> {
     run_until(place, conditions, process::never())
 }
 
-fn run_until(place: &Place, conditions: &[Condition], stop: process::StopSignal) -> Vec<ValidatorResult> {
+fn run_until(
+    place: &ValidatorContext,
+    conditions: &[Condition],
+    stop: process::StopSignal,
+) -> Vec<ValidatorResult> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let redactor = Redactor::from_environment(std::iter::empty(), &[]);
     runtime.block_on(validators::run(conditions, place, Vec::new(), &memory(), &redactor, stop, |_| {}))
@@ -138,7 +142,7 @@ fn step_validator_003_and_020_every_condition_is_asked() {
         "#]],
     );
     let folder = folder();
-    let first = run_in(&Place { stop_at_first: true, ..place(folder.path()) }, &conditions);
+    let first = run_in(&ValidatorContext { stop_at_first: true, ..place(folder.path()) }, &conditions);
     assert_eq!(first.len(), 2);
 }
 
@@ -252,7 +256,7 @@ fn a_signal_or_the_time_limit_is_tried_once_more() {
 #[test]
 fn who_prints_without_end_could_not_run_and_is_not_tried_again() {
     let folder = folder();
-    let place = Place { output_max: 100_000, ..place(folder.path()) };
+    let place = ValidatorContext { output_max: 100_000, ..place(folder.path()) };
     let results = run_in(&place, &[command("floods", "echo x >> tries; yes", "exitCode:0", &[])]);
     expect![[r#"
         floods CouldNotRun("it printed more than 100000 bytes, all that a validator may") "validator floods could not run: it printed more than 100000 bytes, all that a validator may"
@@ -295,7 +299,7 @@ fn what_a_prompt_shows_of_both_outputs_is_kept_apart() {
 #[test]
 fn a_stop_ends_it() {
     let folder = folder();
-    let (_sender, stop) = tokio::sync::watch::channel(Stop::StopNow);
+    let (_sender, stop) = tokio::sync::watch::channel(StopRequest::StopNow);
     let results =
         run_until(&place(folder.path()), &[command("a", "sleep 60", "exitCode:0", &[]), files(&["x"])], stop);
     assert_eq!(results.len(), 1);
@@ -383,7 +387,7 @@ fn git_does_not_speak_of_our_folder_and_still_heeds_the_users_list() {
     let environment =
         [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "test.key"), ("GIT_CONFIG_VALUE_0", "kept")];
     let environment = environment.map(|(name, value)| (name.into(), Some(value.into()))).to_vec();
-    let place_of = Place { environment, ..place(folder.path()) };
+    let place_of = ValidatorContext { environment, ..place(folder.path()) };
     let kept = command("kept", "git config --get test.key", "contains:kept", &[]);
     assert!(run_in(&place_of, &[clean.clone(), kept]).iter().all(ValidatorResult::passed));
 
@@ -437,7 +441,7 @@ fn what_leads_git_or_the_shell_elsewhere_is_not_inherited() {
     let names = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "CDPATH", "ENV"];
     let environment = names.map(|name| (name.into(), Some("/no/such/place".into()))).to_vec();
     let results = run_in(
-        &Place { environment, ..place(folder.path()) },
+        &ValidatorContext { environment, ..place(folder.path()) },
         &[command("c", "git status --porcelain; echo \"$CDPATH$ENV\"", "empty", &[])],
     );
     assert!(results[0].passed(), "{results:?}");

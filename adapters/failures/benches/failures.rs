@@ -15,7 +15,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use unstuck_failures::registry::FORMATS;
+use unstuck_failures::formats::FORMATS;
 use unstuck_failures::{Output, extract};
 
 /// Each figure is the best of so many rounds, or of as many as this time has room for: a few alone of a short text tell

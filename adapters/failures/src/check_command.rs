@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::Blob;
 
-use crate::{Listed, Listing, Output, Report, Shown, TestName, list, shorten, shown};
+use crate::{CommandFailures, Listed, MachineReport, Output, TestName, TestResults, list, shorten, shown};
 
 /// Maximum bytes of a report that are read.
 const REPORT_MAX: u64 = 8 << 20;
@@ -27,17 +27,17 @@ pub type Kept<'a> = &'a dyn Fn(&Blob, u64) -> io::Result<Vec<u8>>;
 
 /// What a command showed before the work began.
 #[derive(Clone, Debug)]
-pub struct Before {
+pub struct BaselineOutput {
     /// What it showed.
     pub result: CommandResult,
     /// The test files that it could not load, and that are not there any more; of a command that is read again, also the tests
     /// whose names no file had any more.
     removed: Vec<TestName>,
     /// The tests that it named, once they are read.
-    listing: OnceLock<Listing>,
+    listing: OnceLock<TestResults>,
 }
 
-impl Before {
+impl BaselineOutput {
     /// Takes what a command showed, and which of the files that it could not load are gone.
     pub fn new(result: CommandResult, removed: Vec<TestName>) -> Self {
         Self { result, removed, listing: OnceLock::new() }
@@ -46,14 +46,14 @@ impl Before {
 
 /// What a command printed on both streams, and the reports that it wrote.
 #[derive(Clone, Debug)]
-pub struct Printed {
+pub struct CommandOutput {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     /// The reports, each whole.
     pub reports: Vec<Vec<u8>>,
 }
 
-impl Printed {
+impl CommandOutput {
     /// Takes what was printed; of more than [`STREAM_MAX`] bytes or very many lines only the end is read.
     pub fn new(stdout: Vec<u8>, stderr: Vec<u8>, reports: Vec<Vec<u8>>) -> Self {
         let [stdout, stderr] = [stdout, stderr].map(|mut bytes| {
@@ -72,7 +72,7 @@ impl Printed {
     }
 
     fn output<'o>(&'o self, cwd: &'o str) -> Output<'o> {
-        let reports = self.reports.iter().map(|bytes| Report { format: "", bytes }).collect();
+        let reports = self.reports.iter().map(|bytes| MachineReport { format: "", bytes }).collect();
         Output { cwd, stdout: &self.stdout, stderr: &self.stderr, reports, ..Output::default() }
     }
 }
@@ -81,8 +81,8 @@ impl Printed {
 pub fn read(
     bare: CommandResult,
     cwd: &str,
-    printed: &Printed,
-    before: Option<&Before>,
+    printed: &CommandOutput,
+    before: Option<&BaselineOutput>,
     kept: Kept<'_>,
 ) -> CommandResult {
     let failed_before = before.map(|before| before.result.failed_tests());
@@ -92,7 +92,7 @@ pub fn read(
         failed_before: failed_before.as_ref(),
         ..printed.output(cwd)
     };
-    let Shown { extraction, tests, listing } = shown(&output);
+    let CommandFailures { extraction, tests, listing } = shown(&output);
     let mut failures = extraction.failures;
     let beyond = shorten(&mut failures);
     CommandResult {
@@ -118,7 +118,7 @@ pub fn read_again(
     cwd: &str,
     kept: Kept<'_>,
 ) -> io::Result<CommandResult> {
-    let printed = Printed::kept(&result, kept)?;
+    let printed = CommandOutput::kept(&result, kept)?;
     let flaky: BTreeSet<String> = result.flaky.iter().map(gate::name).collect();
     let before = before.map(|before| {
         // What files there were, and what was in them, is known from then only.
@@ -126,7 +126,7 @@ pub fn read_again(
         let is_named = |it: &TestName| result.listed.naming.iter().any(|naming| naming.tool == it.tool);
         looked_up.extend(before.test_names().filter(|it| !is_named(it)));
         let removed = result.listed.gone.iter().filter(|it| looked_up.contains(it)).cloned().collect();
-        Before::new(before.clone(), removed)
+        BaselineOutput::new(before.clone(), removed)
     });
     let mut result = read(result, cwd, &printed, before.as_ref(), kept);
     result.failures.retain(|failure| !flaky.contains(&gate::name(failure)));
@@ -141,13 +141,13 @@ pub fn leaves_tests_out(result: &CommandResult, cwd: &str, kept: Kept<'_>) -> bo
 
 /// Says what became of the tests that ended before the work began.
 fn listed(
-    listing: &Listing,
+    listing: &TestResults,
     result: &CommandResult,
-    before: Option<&Before>,
+    before: Option<&BaselineOutput>,
     cwd: &str,
     kept: Kept<'_>,
 ) -> Listed {
-    let none = Listing::default();
+    let none = TestResults::default();
     let Some(before) = before else { return listing.listed(&[], &none) };
     let failed = &before.result.listed.failed;
     // Only where names of what passed can be missing it is worth the time.
@@ -200,7 +200,7 @@ fn start_of_last_lines(bytes: &[u8]) -> usize {
 }
 
 /// Reads which tests an earlier output names; none of one that was not kept.
-fn listing_of(result: &CommandResult, cwd: &str, kept: Kept<'_>) -> Listing {
-    let printed = Printed::kept(result, kept);
-    printed.map_or_else(|_| Listing::default(), |printed| list(&printed.output(cwd)))
+fn listing_of(result: &CommandResult, cwd: &str, kept: Kept<'_>) -> TestResults {
+    let printed = CommandOutput::kept(result, kept);
+    printed.map_or_else(|_| TestResults::default(), |printed| list(&printed.output(cwd)))
 }

@@ -2,7 +2,7 @@
 
 /// How a test ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Ending {
+pub(super) enum TestOutcome {
     /// It was skipped, or failed as it was expected to.
     Excused,
     /// It was run; how it ended cannot be read, for what it printed stands there.
@@ -12,4 +12,4 @@ pub(super) enum Ending {
 }
 
 /// Receives the tool, the name and the ending of a test.
-pub(super) type Tell<'t> = dyn FnMut(&str, &str, Ending) + 't;
+pub(super) type OnTest<'t> = dyn FnMut(&str, &str, TestOutcome) + 't;

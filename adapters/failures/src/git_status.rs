@@ -14,14 +14,14 @@ pub struct Entry {
     /// The old path of one that was renamed or copied.
     pub from: Option<String>,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: PathStatus,
     /// Whether it is deleted, staged or not; one in conflict is not.
     pub is_deleted: bool,
 }
 
 /// How a path stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum PathStatus {
     /// Git knows it, and it differs on one side or on both.
     Tracked {
         /// The index differs from the commit.
@@ -35,7 +35,7 @@ pub enum Standing {
     Untracked,
 }
 
-impl Standing {
+impl PathStatus {
     /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -49,23 +49,23 @@ impl Standing {
 impl Entry {
     /// Says whether git knows it.
     pub fn is_tracked(&self) -> bool {
-        self.standing != Standing::Untracked
+        self.standing != PathStatus::Untracked
     }
 
     /// Says whether the index differs; a conflict is not staged.
     pub fn is_staged(&self) -> bool {
-        matches!(self.standing, Standing::Tracked { staged: true, .. })
+        matches!(self.standing, PathStatus::Tracked { staged: true, .. })
     }
 
     /// Says whether the work tree differs; a conflict does.
     pub fn is_unstaged(&self) -> bool {
-        matches!(self.standing, Standing::Conflict | Standing::Tracked { unstaged: true, .. })
+        matches!(self.standing, PathStatus::Conflict | PathStatus::Tracked { unstaged: true, .. })
     }
 }
 
 /// What the headers say of the branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Head {
+pub struct BranchHeader {
     /// Its name; `None` where HEAD is detached.
     pub branch: Option<String>,
     /// The branch that it follows.
@@ -80,7 +80,7 @@ pub struct Head {
 
 /// Reads the headers: `## main...origin/main [ahead 1]`, or in version 2 `# branch.head main`. `None` where
 /// there are none.
-pub fn head(output: &[u8]) -> Option<Head> {
+pub fn head(output: &[u8]) -> Option<BranchHeader> {
     let output = &without_colours(output)[..];
     let lines = output.split(|byte| matches!(byte, 0 | b'\n')).filter(|line| line.starts_with(b"#"));
     let mut head = None;
@@ -92,7 +92,7 @@ pub fn head(output: &[u8]) -> Option<Head> {
         let Some((name, value)) = line.strip_prefix("# branch.").and_then(|rest| rest.split_once(' ')) else {
             continue;
         };
-        let head = head.get_or_insert_with(Head::default);
+        let head = head.get_or_insert_with(BranchHeader::default);
         match name {
             "head" => head.branch = Some(value.to_owned()).filter(|name| name != "(detached)"),
             "upstream" => head.upstream = Some(value.to_owned()),
@@ -107,7 +107,7 @@ pub fn head(output: &[u8]) -> Option<Head> {
 }
 
 /// Reads the header of version 1, behind its marks.
-fn head_1(header: &str) -> Head {
+fn head_1(header: &str) -> BranchHeader {
     let (names, counts) = header.split_once(" [").unwrap_or((header, ""));
     let (branch, upstream) = match names.split_once("...") {
         Some((branch, upstream)) => (branch, Some(upstream.to_owned())),
@@ -119,7 +119,7 @@ fn head_1(header: &str) -> Head {
         .unwrap_or(branch);
     let counts = counts.trim_end_matches(']');
     let count = |word: &str| counts.split(", ").find_map(|it| it.strip_prefix(word)?.trim().parse().ok());
-    Head {
+    BranchHeader {
         branch: Some(branch.to_owned()).filter(|branch| !branch.contains(' ')),
         upstream,
         ahead: count("ahead").unwrap_or(0),
@@ -145,18 +145,18 @@ pub fn parse(output: &[u8]) -> Vec<Entry> {
     let mut first = true;
     while let Some(record) = records.next() {
         let record = if has_nul { record } else { record.strip_suffix(b"\r").unwrap_or(record) };
-        let names = if has_nul { Names::Raw } else { Names::Quoted };
+        let names = if has_nul { NameQuoting::Raw } else { NameQuoting::Quoted };
         let read = version_2(record, names).or_else(|| version_1(record, names)).or_else(|| {
             // Whoever trims all of an output takes the first blank of its first line.
             let whole = [b" ", record].concat();
             if first { version_1(&whole, names) } else { None }
         });
         first = false;
-        let Some(Line { standing, path, from, renamed, deleted }) = read else { continue };
+        let Some(StatusLine { standing, path, from, renamed, deleted }) = read else { continue };
         // With NUL the old path is a record of its own.
         let from = if has_nul && renamed { records.next().map(text) } else { from };
         if let Some(standing) = standing {
-            let is_deleted = deleted && matches!(standing, Standing::Tracked { .. });
+            let is_deleted = deleted && matches!(standing, PathStatus::Tracked { .. });
             entries.push(Entry { path, from, standing, is_deleted });
         }
     }
@@ -184,7 +184,7 @@ fn without_colours(output: &[u8]) -> Cow<'_, [u8]> {
 
 /// How names are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Names {
+enum NameQuoting {
     /// As they are.
     Raw,
     /// In quotes as in C, where something in them is odd.
@@ -192,9 +192,9 @@ enum Names {
 }
 
 /// A line that was understood.
-struct Line {
+struct StatusLine {
     /// `None` for an ignored path.
-    standing: Option<Standing>,
+    standing: Option<PathStatus>,
     path: String,
     from: Option<String>,
     renamed: bool,
@@ -202,23 +202,23 @@ struct Line {
 }
 
 /// Reads `XY path` or `XY old -> new`.
-fn version_1(record: &[u8], names: Names) -> Option<Line> {
+fn version_1(record: &[u8], names: NameQuoting) -> Option<StatusLine> {
     let [x, y, b' ', rest @ ..] = record else { return None };
     let standing = standing(*x, *y, b' ')?;
     let renamed = [*x, *y].iter().any(|side| matches!(side, b'R' | b'C'));
     let deleted = [x, y].contains(&&b'D');
-    if names == Names::Raw || !renamed {
+    if names == NameQuoting::Raw || !renamed {
         let (path, behind) = name(rest, names, None)?;
-        return behind.is_empty().then_some(Line { standing, path, from: None, renamed, deleted });
+        return behind.is_empty().then_some(StatusLine { standing, path, from: None, renamed, deleted });
     }
     let (from, behind) = name(rest, names, Some(b" -> "))?;
     let behind = behind.strip_prefix(b" -> ")?;
     let (path, _) = name(behind, names, None)?;
-    Some(Line { standing, path, from: Some(from), renamed, deleted })
+    Some(StatusLine { standing, path, from: Some(from), renamed, deleted })
 }
 
 /// Reads the lines that begin with `1`, `2`, `u`, `?` and `!`.
-fn version_2(record: &[u8], names: Names) -> Option<Line> {
+fn version_2(record: &[u8], names: NameQuoting) -> Option<StatusLine> {
     let (kind, rest) = (record.first()?, record.get(1..)?.strip_prefix(b" ")?);
     let fields = match kind {
         b'1' => 7,
@@ -232,37 +232,43 @@ fn version_2(record: &[u8], names: Names) -> Option<Line> {
     let path = parts.nth(fields.saturating_sub(1))?;
     let standing = match kind {
         b'!' => None,
-        b'u' => Some(Standing::Conflict),
+        b'u' => Some(PathStatus::Conflict),
         _ => standing(sides[0], sides[1], b'.')?,
     };
     let renamed = *kind == b'2';
     let (path, behind) = name(path, names, renamed.then_some(b"\t"))?;
     let from = behind.strip_prefix(b"\t").and_then(|from| name(from, names, None));
-    Some(Line { standing, path, from: from.map(|(from, _)| from), renamed, deleted: sides.contains(&b'D') })
+    Some(StatusLine {
+        standing,
+        path,
+        from: from.map(|(from, _)| from),
+        renamed,
+        deleted: sides.contains(&b'D'),
+    })
 }
 
 /// Says how a path stands whose sides are marked so; the outer `None` is for marks that git does not have.
 #[expect(clippy::option_option, reason = "an ignored path is understood, and left out")]
-fn standing(x: u8, y: u8, same: u8) -> Option<Option<Standing>> {
+fn standing(x: u8, y: u8, same: u8) -> Option<Option<PathStatus>> {
     let known = |side: u8| side == same || b"MTADRCU".contains(&side);
     match (x, y) {
-        (b'?', b'?') => Some(Some(Standing::Untracked)),
+        (b'?', b'?') => Some(Some(PathStatus::Untracked)),
         (b'!', b'!') => Some(None),
-        (b'U', other) | (other, b'U') if known(other) => Some(Some(Standing::Conflict)),
-        (b'A', b'A') | (b'D', b'D') => Some(Some(Standing::Conflict)),
+        (b'U', other) | (other, b'U') if known(other) => Some(Some(PathStatus::Conflict)),
+        (b'A', b'A') | (b'D', b'D') => Some(Some(PathStatus::Conflict)),
         _ if known(x) && known(y) && (x != same || y != same) => {
-            Some(Some(Standing::Tracked { staged: x != same, unstaged: y != same }))
+            Some(Some(PathStatus::Tracked { staged: x != same, unstaged: y != same }))
         }
         _ => None,
     }
 }
 
 /// Takes a name off the beginning; one without quotes ends before `end`. Returns it with what is behind it.
-fn name<'a>(bytes: &'a [u8], names: Names, end: Option<&[u8]>) -> Option<(String, &'a [u8])> {
-    if names == Names::Quoted && bytes.first() == Some(&b'"') {
+fn name<'a>(bytes: &'a [u8], names: NameQuoting, end: Option<&[u8]>) -> Option<(String, &'a [u8])> {
+    if names == NameQuoting::Quoted && bytes.first() == Some(&b'"') {
         return quoted(&bytes[1..]);
     }
-    let end = end.filter(|_| names == Names::Quoted);
+    let end = end.filter(|_| names == NameQuoting::Quoted);
     let len = end.and_then(|end| memchr::memmem::find(bytes, end)).unwrap_or(bytes.len());
     (len > 0).then(|| (text(&bytes[..len]), &bytes[len..]))
 }

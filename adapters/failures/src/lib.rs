@@ -18,7 +18,7 @@
 //!
 //! A [`Fingerprint`] identifies a failure: the same test that fails in the same way has the same fingerprint in the
 //! next run and on another machine. [`count`] returns how many tests ran, [`list`] how each named test ended, and
-//! [`shown`] all three at once. [`registry::FORMATS`] lists the formats.
+//! [`shown`] all three at once. [`formats::FORMATS`] lists the formats.
 //!
 //! Any bytes give an answer, in time linear in their length. An output that no reader recognizes is one failure of kind
 //! [`UNPARSED`], with [`Confidence::Low`]. A failure that is missing from an output has not necessarily been fixed: compare
@@ -26,57 +26,57 @@
 //!
 //! # Map
 //!
-//! 1. `page`: bytes become lines without colors, progress bars and the prefixes of wrappers (`wrapper`).
-//! 2. [`registry`]: one search over the text (`marks`) finds which formats may be present. Each of these reads the lines by
-//!    its own grammar (`format`, one file per tool) and finds the block of each failure (`draft`).
-//! 3. `reason`: what a block says, whatever tool printed it: the kind, the assertion, the place.
-//! 4. `normalise`: values that change from run to run are masked, and the rest is hashed.
+//! 1. `clean_output`: bytes become lines without colors, progress bars and the prefixes of wrappers (`log_prefix`).
+//! 2. [`formats`]: one search over the text (`prefilter`) finds which formats may be present. Each of these reads the lines by
+//!    its own grammar (`format`, one file per tool) and finds the block of each failure (`raw_failure`).
+//! 3. `message`: what a block says, whatever tool printed it: the kind, the assertion, the place.
+//! 4. `normalize`: values that change from run to run are masked, and the rest is hashed.
 //!
-//! `count` and `counters` read the summaries of tools, `listing` and `named` the names of tests. Types that all of these use are
+//! `test_counts` and `counters` read the summaries of tools, `test_results` and `test_lines` the names of tests. Types that all of these use are
 //! in `output`, `parts` and `ending`; `words` answers small questions about lines. [`check_command`] reads a whole command of
 //! a check, live or from a record. [`git_status`] reads the
 //! output of `git status`. Not here: running a command, deciding what a failure means, and the types, which are
 //! `unstuck_core::evidence`.
 
-mod beside;
 pub mod check_command;
-mod count;
+mod clean_output;
 mod counters;
-mod draft;
 mod ending;
 mod format;
+pub mod formats;
 pub mod git_status;
-mod listing;
-mod marks;
-mod named;
-mod normalise;
+mod log_prefix;
+mod message;
+mod mixed_output;
+mod normalize;
+mod occurrence;
 mod output;
 mod package;
-mod page;
 mod parts;
-mod reason;
-mod record;
-pub mod registry;
+mod prefilter;
+mod raw_failure;
+mod test_counts;
+mod test_lines;
+mod test_results;
 mod unread;
 mod words;
 mod work;
-mod wrapper;
 
-pub use count::count;
-pub use listing::{Listing, list};
-pub use normalise::percent_decoded;
-pub use output::{Extraction, Output, Report};
-pub use page::plain;
-pub use record::{Class, Reading, Record};
+pub use clean_output::plain;
+pub use normalize::percent_decoded;
+pub use occurrence::{FailureClass, Occurrence, OccurrenceReport};
+pub use output::{Extraction, MachineReport, Output};
+pub use test_counts::count;
+pub use test_results::{TestResults, list};
 pub use unread::{UNREAD_REPORT, decoded};
 pub use unstuck_core::evidence::{
     Confidence, FAILURES_MAX, Failure, FailureSet, Fingerprint, Listed, Location, Naming, Source, TestName,
     Tests, UNPARSED, VERSION, What, shorten,
 };
 
-use draft::Found;
-use normalise::Normaliser;
-use page::Page;
+use clean_output::CleanOutput;
+use normalize::Normalizer;
+use raw_failure::FailureCollector;
 
 /// Returns the command that was not found, where a shell says so and nobody says anything else.
 pub fn missing_command(stdout: &[u8], stderr: &[u8]) -> Option<String> {
@@ -91,28 +91,28 @@ pub fn extract(output: &Output<'_>) -> Extraction {
     extract_as(output, None)
 }
 
-/// Reads the failures of an output; `format` forces one of [`registry::FORMATS`] on its text.
+/// Reads the failures of an output; `format` forces one of [`formats::FORMATS`] on its text.
 ///
 /// A command that exits with 0 has no failures in its text, whatever is printed there, unless its own summary counts
 /// failed tests, or `go test` ends with a package that failed: then it has those. TAP that breaks off fails, too. Of an output that counts nothing those
 /// count that failed before and are named again. Its reports are read in any case.
-pub fn extract_as(output: &Output<'_>, format: Option<&registry::Format>) -> Extraction {
-    let pages = Page::of(output);
-    let tests = || count::in_pages(&pages);
+pub fn extract_as(output: &Output<'_>, format: Option<&formats::Format>) -> Extraction {
+    let pages = CleanOutput::of(output);
+    let tests = || test_counts::in_pages(&pages);
     read_pages(output, format, &pages, output.exit_code.filter(|code| *code == 0).and_then(|_| tests()))
 }
 
 /// Reads the failures of an output as [`extract`] does, with every place; also those of a
 /// command that exited with 0.
-pub fn read(output: &Output<'_>) -> Reading {
-    let normaliser = Normaliser::new(output.cwd);
-    let mut found = Found::with_records(&normaliser);
-    let pages = Page::of(output);
-    let left_out = pages.iter().map(Page::left_out).sum();
+pub fn read(output: &Output<'_>) -> OccurrenceReport {
+    let normaliser = Normalizer::new(output.cwd);
+    let mut found = FailureCollector::with_records(&normaliser);
+    let pages = CleanOutput::of(output);
+    let left_out = pages.iter().map(CleanOutput::left_out).sum();
     let output = Output { exit_code: output.exit_code.filter(|code| *code != 0), ..output.clone() };
-    let confidence = registry::read_pages(&pages, None, &output, &mut found);
+    let confidence = formats::read_pages(&pages, None, &output, &mut found);
     let records = found.take_records();
-    Reading { extraction: found.extraction(confidence, left_out), records }
+    OccurrenceReport { extraction: found.extraction(confidence, left_out), records }
 }
 
 /// Returns the failure that stands for an output as if no reader recognized it; none if the command exits with 0.
@@ -120,59 +120,63 @@ pub fn unparsed(output: &Output<'_>) -> Vec<Failure> {
     if output.exit_code == Some(0) {
         return Vec::new();
     }
-    let normaliser = Normaliser::new(output.cwd);
-    let mut found = Found::new(&normaliser);
-    let pages = Page::of(output);
-    let lines = pages.each_ref().map(Page::lines);
-    format::unparsed::read(&lines.each_ref().map(Vec::as_slice), output, &mut found);
+    let normaliser = Normalizer::new(output.cwd);
+    let mut found = FailureCollector::new(&normaliser);
+    let pages = CleanOutput::of(output);
+    let lines = pages.each_ref().map(CleanOutput::lines);
+    format::unrecognized::read(&lines.each_ref().map(Vec::as_slice), output, &mut found);
     found.extraction(Confidence::Low, 0).failures
 }
 
 /// What a command shows.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct CommandFailures {
     /// What failed.
     pub extraction: Extraction,
     /// How many tests there were; `None` where it does not tell.
     pub tests: Option<Tests>,
     /// How the tests ended that it names.
-    pub listing: Listing,
+    pub listing: TestResults,
 }
 
 /// Reads all that an output shows, as [`extract`], [`count`] and [`list`] do each by itself; what was printed is cleaned
 /// once for all of them.
-pub fn shown(output: &Output<'_>) -> Shown {
-    let pages = Page::of(output);
-    let tests = count::in_pages(&pages);
-    Shown {
+pub fn shown(output: &Output<'_>) -> CommandFailures {
+    let pages = CleanOutput::of(output);
+    let tests = test_counts::in_pages(&pages);
+    CommandFailures {
         extraction: read_pages(output, None, &pages, tests),
         tests,
-        listing: listing::in_pages(output, &pages),
+        listing: test_results::in_pages(output, &pages),
     }
 }
 
 /// Reads reports and pages; `tests` are those that the pages count.
 fn read_pages(
     output: &Output<'_>,
-    format: Option<&registry::Format>,
-    pages: &[Page<'_>; 2],
+    format: Option<&formats::Format>,
+    pages: &[CleanOutput<'_>; 2],
     tests: Option<Tests>,
 ) -> Extraction {
-    let normaliser = Normaliser::new(output.cwd);
-    let mut found = Found::new(&normaliser);
+    let normaliser = Normalizer::new(output.cwd);
+    let mut found = FailureCollector::new(&normaliser);
     for report in &output.reports {
-        registry::read_report(report, &mut found);
+        formats::read_report(report, &mut found);
     }
     let exits_well = output.exit_code == Some(0);
     // A summary is all of its counters, and an exit code is easily lost.
-    let beyond = if exits_well { count::beyond(pages) } else { Vec::new() };
-    let told = if exits_well && beyond.is_empty() { Told::of(output, pages, tests) } else { Told::All };
-    if told == Told::Nothing {
+    let beyond = if exits_well { test_counts::beyond(pages) } else { Vec::new() };
+    let told = if exits_well && beyond.is_empty() {
+        CountedAsFailed::of(output, pages, tests)
+    } else {
+        CountedAsFailed::All
+    };
+    if told == CountedAsFailed::Nothing {
         return found.extraction(Confidence::High, 0);
     }
-    let left_out = pages.iter().map(Page::left_out).sum();
+    let left_out = pages.iter().map(CleanOutput::left_out).sum();
     let reported = found.len();
-    let confidence = registry::read_pages(pages, format, output, &mut found);
+    let confidence = formats::read_pages(pages, format, output, &mut found);
     if exits_well {
         let mended = format::go_test::mended(pages);
         let is_mended = |name: &str| mended.iter().any(|package| format::go_test::is_in(name, package));
@@ -187,12 +191,12 @@ fn read_pages(
 }
 
 /// Adds the counters that are not green and that no failure was read for.
-fn add_unread(beyond: &[count::Beyond<'_>], tests: Option<Tests>, found: &mut Found<'_>) {
+fn add_unread(beyond: &[test_counts::Beyond<'_>], tests: Option<Tests>, found: &mut FailureCollector<'_>) {
     let read = u64::try_from(found.len()).unwrap_or(u64::MAX);
     let errors = beyond.iter().filter(|it| !it.counts_groups).map(|it| it.counter.number);
     let counted = errors.fold(tests.map_or(0, |tests| tests.failed), u64::saturating_add);
     // A file has failed where a test in it has.
-    let is_read = |it: &count::Beyond<'_>| read >= if it.counts_groups { 1 } else { counted };
+    let is_read = |it: &test_counts::Beyond<'_>| read >= if it.counts_groups { 1 } else { counted };
     for it in beyond.iter().filter(|it| !is_read(it)) {
         found.push_counted(&it.counter.label.to_lowercase(), it.counter.number, it.line.trim());
     }
@@ -200,7 +204,7 @@ fn add_unread(beyond: &[count::Beyond<'_>], tests: Option<Tests>, found: &mut Fo
 
 /// What counts as failed of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum CountedAsFailed {
     Nothing,
     /// The tests.
     Tests,
@@ -211,9 +215,9 @@ enum Told {
     All,
 }
 
-impl Told {
+impl CountedAsFailed {
     /// Says what of it counts although the command exits with 0. A tool that counts its tests is believed.
-    fn of(output: &Output<'_>, pages: &[Page<'_>; 2], tests: Option<Tests>) -> Self {
+    fn of(output: &Output<'_>, pages: &[CleanOutput<'_>; 2], tests: Option<Tests>) -> Self {
         match tests {
             Some(tests) if tests.failed > 0 => Self::Tests,
             Some(_) if format::tap::breaks_off(pages) => Self::Plan,
@@ -224,12 +228,12 @@ impl Told {
         }
     }
 
-    fn has(self, failure: &Failure, output: &Output<'_>, pages: &[Page<'_>; 2]) -> bool {
+    fn has(self, failure: &Failure, output: &Output<'_>, pages: &[CleanOutput<'_>; 2]) -> bool {
         let is_known = || output.failed_before.is_some_and(|before| before.contains(&failure.fingerprint));
         match (self, &failure.test) {
             (Self::All, _) => true,
             (Self::Tests, Some(_)) => true,
-            (Self::Known, Some(name)) => is_known() && !format::markers::passes_at_last(pages, name),
+            (Self::Known, Some(name)) => is_known() && !format::fail_symbols::passes_at_last(pages, name),
             (Self::Plan, None) => failure.kind == format::tap::UNFULFILLED,
             (Self::Nothing | Self::Tests | Self::Known | Self::Plan, _) => false,
         }

@@ -17,15 +17,15 @@ pub struct Output<'a> {
     /// Standard error.
     pub stderr: &'a [u8],
     /// The machine reports that it wrote.
-    pub reports: Vec<Report<'a>>,
+    pub reports: Vec<MachineReport<'a>>,
     /// The tests that the same command named as failed before; what it still names has failed, whatever its exit code.
     pub failed_before: Option<&'a FailureSet>,
 }
 
 /// A machine report.
 #[derive(Clone, Copy, Debug)]
-pub struct Report<'a> {
-    /// The name of its format, see [`FORMATS`](crate::registry::FORMATS); empty to have it recognised.
+pub struct MachineReport<'a> {
+    /// The name of its format, see [`FORMATS`](crate::formats::FORMATS); empty to have it recognised.
     pub format: &'a str,
     /// Its content.
     pub bytes: &'a [u8],

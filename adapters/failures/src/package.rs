@@ -11,11 +11,11 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::format::Lines;
-use super::normalise::Normaliser;
+use super::normalize::Normalizer;
 
 /// A wrapper says how many packages there are, or begins a line with one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Labels {
+pub(super) struct PackageLabels {
     /// The first line, from 0, of what each package printed.
     pub(super) lines: Vec<(usize, String)>,
     /// There are several, though perhaps one of them printed something.
@@ -23,13 +23,13 @@ pub(super) struct Labels {
 }
 
 /// The lines of a stream, and what a wrapper said of them.
-pub(super) struct Stream<'a> {
+pub(super) struct StreamPackages<'a> {
     pub(super) text: &'a str,
     pub(super) own: Lines<'a>,
-    pub(super) labels: &'a Labels,
+    pub(super) labels: &'a PackageLabels,
 }
 
-impl<'a> Stream<'a> {
+impl<'a> StreamPackages<'a> {
     /// Returns the text of some of its lines.
     pub(super) fn between(&self, lines: &[&str]) -> &'a str {
         let at = |line: &&str| address(line) - self.text.as_ptr().addr();
@@ -50,10 +50,10 @@ pub(super) struct Packages {
 
 impl Packages {
     /// Finds them.
-    pub(super) fn of(streams: &[Stream<'_>], normaliser: &Normaliser) -> Self {
+    pub(super) fn of(streams: &[StreamPackages<'_>], normaliser: &Normalizer) -> Self {
         let labels = || streams.iter().flat_map(|stream| stream.labels.lines.iter().map(|(_, name)| name));
         if streams.iter().any(|it| it.labels.are_several) || labels().collect::<BTreeSet<_>>().len() > 1 {
-            let part = |stream: &Stream<'_>| {
+            let part = |stream: &StreamPackages<'_>| {
                 let named = stream.labels.lines.iter();
                 let begins =
                     named.filter_map(|(at, name)| Some((address(stream.own.lines.get(*at)?), name.clone())));
@@ -61,7 +61,7 @@ impl Packages {
             };
             return Self::new(streams, streams.iter().flat_map(part).collect());
         }
-        let heads: Vec<Vec<Head<'_>>> = streams.iter().map(heads).collect();
+        let heads: Vec<Vec<PackageHeader<'_>>> = streams.iter().map(heads).collect();
         if heads.iter().all(Vec::is_empty) {
             return Self::default();
         }
@@ -77,9 +77,9 @@ impl Packages {
         first.unwrap_or_default()
     }
 
-    fn new(streams: &[Stream<'_>], mut parts: Vec<(usize, String)>) -> Self {
+    fn new(streams: &[StreamPackages<'_>], mut parts: Vec<(usize, String)>) -> Self {
         parts.sort();
-        let range = |stream: &Stream<'_>| {
+        let range = |stream: &StreamPackages<'_>| {
             let begin = stream.text.as_ptr().addr();
             begin..begin + stream.text.len()
         };
@@ -87,7 +87,7 @@ impl Packages {
     }
 
     /// Takes the lines of a stream apart by their packages.
-    pub(super) fn parts<'s, 'a>(&self, stream: &'s Stream<'a>) -> Vec<(&'s [&'a str], &str)> {
+    pub(super) fn parts<'s, 'a>(&self, stream: &'s StreamPackages<'a>) -> Vec<(&'s [&'a str], &str)> {
         if self.parts.is_empty() {
             return vec![(stream.own.lines, "")];
         }
@@ -107,7 +107,7 @@ impl Packages {
 
 /// Who runs the tools of several packages one after another, each below a line about it. If several do, the first counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum WorkspaceTool {
     Gradle,
     Maven,
     Nx,
@@ -124,14 +124,14 @@ enum Source {
 }
 
 #[rustfmt::skip]
-const SOURCES: [Source; 10] = [
-    Source::Gradle, Source::Maven, Source::Nx, Source::Npm, Source::Bazel, Source::Rush, Source::Mix, Source::Turbo,
-    Source::Make, Source::Pytest,
+const SOURCES: [WorkspaceTool; 10] = [
+    WorkspaceTool::Gradle, WorkspaceTool::Maven, WorkspaceTool::Nx, WorkspaceTool::Npm, WorkspaceTool::Bazel, WorkspaceTool::Rush, WorkspaceTool::Mix, WorkspaceTool::Turbo,
+    WorkspaceTool::Make, WorkspaceTool::Pytest,
 ];
 
 /// What a line says of a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said<'a> {
+enum PackageLine<'a> {
     /// What follows is of this one.
     Begins(&'a str),
     /// What stands above was of this one.
@@ -147,27 +147,27 @@ enum Said<'a> {
 }
 
 /// A line about a package.
-struct Head<'a> {
+struct PackageHeader<'a> {
     at: usize,
-    source: Source,
-    said: Said<'a>,
+    source: WorkspaceTool,
+    said: PackageLine<'a>,
 }
 
 /// The lines at which what a package printed begins, with its name, of each stream.
-type Parts = Vec<Vec<(usize, String)>>;
+type PackageSpans = Vec<Vec<(usize, String)>>;
 
-impl Source {
+impl WorkspaceTool {
     /// Returns what each package printed; `None` where there are not several, or it cannot be told.
-    fn parts(self, heads: &[Vec<Head<'_>>], normaliser: &Normaliser) -> Option<Parts> {
-        let own = |heads: &[Head<'_>]| -> Option<Vec<(usize, String)>> {
-            let own: Vec<&Head<'_>> = heads.iter().filter(|head| head.source == self).collect();
+    fn parts(self, heads: &[Vec<PackageHeader<'_>>], normaliser: &Normalizer) -> Option<PackageSpans> {
+        let own = |heads: &[PackageHeader<'_>]| -> Option<Vec<(usize, String)>> {
+            let own: Vec<&PackageHeader<'_>> = heads.iter().filter(|head| head.source == self).collect();
             match self {
                 Self::Make => nested(&own, normaliser),
                 Self::Pytest => in_turn(&own, normaliser),
                 _ => Some(named(&own)),
             }
         };
-        let parts: Parts = heads.iter().map(|heads| own(heads)).collect::<Option<_>>()?;
+        let parts: PackageSpans = heads.iter().map(|heads| own(heads)).collect::<Option<_>>()?;
         let names: BTreeSet<&str> = parts.iter().flatten().map(|(_, name)| name.as_str()).collect();
         let is_leaf = |name: &&&str| {
             let below = if name.is_empty() { String::new() } else { format!("{name}/") };
@@ -186,15 +186,15 @@ impl Source {
 }
 
 /// Reads parts below and above lines with a name.
-fn named(heads: &[&Head<'_>]) -> Vec<(usize, String)> {
-    let begin = heads.iter().any(|head| matches!(head.said, Said::Begins(_)));
+fn named(heads: &[&PackageHeader<'_>]) -> Vec<(usize, String)> {
+    let begin = heads.iter().any(|head| matches!(head.said, PackageLine::Begins(_)));
     let mut parts = Vec::new();
     let mut start = 0;
     for head in heads {
         match head.said {
-            Said::Begins(name) => parts.push((head.at, name.to_owned())),
-            Said::Ends => parts.push((head.at, String::new())),
-            Said::Was(name) if !begin => {
+            PackageLine::Begins(name) => parts.push((head.at, name.to_owned())),
+            PackageLine::Ends => parts.push((head.at, String::new())),
+            PackageLine::Was(name) if !begin => {
                 parts.push((start, name.to_owned()));
                 start = head.at + 1;
             }
@@ -205,18 +205,18 @@ fn named(heads: &[&Head<'_>]) -> Vec<(usize, String)> {
 }
 
 /// Reads parts in folders that are entered and left; `None` where several were entered at once.
-fn nested(heads: &[&Head<'_>], normaliser: &Normaliser) -> Option<Vec<(usize, String)>> {
+fn nested(heads: &[&PackageHeader<'_>], normaliser: &Normalizer) -> Option<Vec<(usize, String)>> {
     let mut parts = Vec::new();
     let mut open: Vec<(usize, &str)> = Vec::new();
     for head in heads {
         match head.said {
-            Said::Enters(depth, folder) => {
+            PackageLine::Enters(depth, folder) => {
                 if open.last().is_some_and(|(around, _)| *around >= depth) {
                     return None;
                 }
                 open.push((depth, folder));
             }
-            Said::Leaves(folder) => {
+            PackageLine::Leaves(folder) => {
                 open.pop().filter(|(_, entered)| *entered == folder)?;
             }
             _ => continue,
@@ -228,15 +228,15 @@ fn nested(heads: &[&Head<'_>], normaliser: &Normaliser) -> Option<Vec<(usize, St
 }
 
 /// Reads parts that each begin and end; `None` where one begins within another: a test may run the tool, too.
-fn in_turn(heads: &[&Head<'_>], normaliser: &Normaliser) -> Option<Vec<(usize, String)>> {
+fn in_turn(heads: &[&PackageHeader<'_>], normaliser: &Normalizer) -> Option<Vec<(usize, String)>> {
     let mut parts = Vec::new();
     let mut is_open = false;
     for head in heads {
         match head.said {
-            Said::Opens if is_open => return None,
-            Said::Opens => is_open = true,
-            Said::Ends => is_open = false,
-            Said::Begins(folder) => parts.push((head.at, normaliser.below(folder)?)),
+            PackageLine::Opens if is_open => return None,
+            PackageLine::Opens => is_open = true,
+            PackageLine::Ends => is_open = false,
+            PackageLine::Begins(folder) => parts.push((head.at, normaliser.below(folder)?)),
             _ => {}
         }
     }
@@ -244,12 +244,12 @@ fn in_turn(heads: &[&Head<'_>], normaliser: &Normaliser) -> Option<Vec<(usize, S
 }
 
 /// Returns the lines of a stream that say something of packages.
-fn heads<'a>(stream: &Stream<'a>) -> Vec<Head<'a>> {
+fn heads<'a>(stream: &StreamPackages<'a>) -> Vec<PackageHeader<'a>> {
     let own = stream.own;
     let found = [&b">m["[..], b"=r:", b"n"].into_iter().flat_map(|with| own.starting(with));
-    let mut heads: Vec<Head<'a>> = found
+    let mut heads: Vec<PackageHeader<'a>> = found
         .filter_map(|(at, line)| {
-            head(line, own.lines.get(at + 1)).map(|(source, said)| Head { at, source, said })
+            head(line, own.lines.get(at + 1)).map(|(source, said)| PackageHeader { at, source, said })
         })
         .collect();
     heads.sort_by_key(|head| head.at);
@@ -257,7 +257,7 @@ fn heads<'a>(stream: &Stream<'a>) -> Vec<Head<'a>> {
 }
 
 /// Reads a line that may say something of a package.
-fn head<'a>(line: &'a str, next: Option<&&str>) -> Option<(Source, Said<'a>)> {
+fn head<'a>(line: &'a str, next: Option<&&str>) -> Option<(WorkspaceTool, PackageLine<'a>)> {
     match line.as_bytes().first()? {
         b'>' => script(line.strip_prefix("> ")?, next),
         b'm' => folder(line.strip_prefix("make")?),
@@ -265,25 +265,27 @@ fn head<'a>(line: &'a str, next: Option<&&str>) -> Option<(Source, Said<'a>)> {
         b'=' => ruled(line),
         b'r' => {
             let folder = line.strip_prefix("rootdir: ")?.split(", ").next()?;
-            Some((Source::Pytest, Said::Begins(folder)))
+            Some((WorkspaceTool::Pytest, PackageLine::Begins(folder)))
         }
         b':' => match line.strip_prefix("::group::") {
-            Some(group) => target_package(group).map(|package| (Source::Turbo, Said::Begins(package))),
-            None => (line == "::endgroup::").then_some((Source::Turbo, Said::Ends)),
+            Some(group) => {
+                target_package(group).map(|package| (WorkspaceTool::Turbo, PackageLine::Begins(package)))
+            }
+            None => (line == "::endgroup::").then_some((WorkspaceTool::Turbo, PackageLine::Ends)),
         },
         b'n' => {
             let rest = line
                 .strip_prefix("npm error workspace ")
                 .or_else(|| line.strip_prefix("npm ERR! workspace "));
             let (name, _) = rest?.rsplit_once('@')?;
-            Some((Source::Npm, Said::Was(name)))
+            Some((WorkspaceTool::Npm, PackageLine::Was(name)))
         }
         _ => None,
     }
 }
 
 /// Reads what stands behind `> `: `Task :app:test`, `nx run app:test`, `app@1.0.0 test`.
-fn script<'a>(rest: &'a str, next: Option<&&str>) -> Option<(Source, Said<'a>)> {
+fn script<'a>(rest: &'a str, next: Option<&&str>) -> Option<(WorkspaceTool, PackageLine<'a>)> {
     static SCRIPT: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?<name>(?:@[a-z0-9~][\w.~-]*/)?[A-Za-z0-9~][\w.~-]*)@(?:[0-9]+\.[0-9]+\S*)? \S")
             .expect("a pattern of ours")
@@ -292,17 +294,17 @@ fn script<'a>(rest: &'a str, next: Option<&&str>) -> Option<(Source, Said<'a>)> 
         let path = task.split(' ').next()?;
         let project = path.rsplit_once(':').map_or("", |(project, _)| project);
         let is_build = project == "buildSrc" || project.starts_with("buildSrc:");
-        return (!is_build).then_some((Source::Gradle, Said::Begins(project)));
+        return (!is_build).then_some((WorkspaceTool::Gradle, PackageLine::Begins(project)));
     }
     let target = rest.split("  [").next()?;
     if let Some(package) = target_package(target.strip_prefix("nx run ").unwrap_or(target)) {
-        return Some((Source::Nx, Said::Begins(package)));
+        return Some((WorkspaceTool::Nx, PackageLine::Begins(package)));
     }
     if !rest.contains(' ') && next.is_some_and(|next| next.starts_with("yarn run v")) {
-        return Some((Source::Npm, Said::Begins(rest)));
+        return Some((WorkspaceTool::Npm, PackageLine::Begins(rest)));
     }
     let name = SCRIPT.captures(rest)?.name("name")?;
-    Some((Source::Npm, Said::Begins(name.as_str())))
+    Some((WorkspaceTool::Npm, PackageLine::Begins(name.as_str())))
 }
 
 /// Returns the package of `package:target`.
@@ -316,7 +318,7 @@ fn target_package(text: &str) -> Option<&str> {
 }
 
 /// Reads what stands behind `make`: `[1]: Entering directory '/w/a'`.
-fn folder<'a>(rest: &'a str) -> Option<(Source, Said<'a>)> {
+fn folder<'a>(rest: &'a str) -> Option<(WorkspaceTool, PackageLine<'a>)> {
     let (depth, said) = match rest.strip_prefix('[') {
         Some(rest) => rest.split_once("]: ").and_then(|(depth, said)| Some((depth.parse().ok()?, said)))?,
         None => (0, rest.strip_prefix(": ")?),
@@ -324,47 +326,48 @@ fn folder<'a>(rest: &'a str) -> Option<(Source, Said<'a>)> {
     let quoted = |rest: &'a str| rest.strip_prefix(['\'', '`'])?.strip_suffix('\'');
     let (entered, left) = (said.strip_prefix("Entering directory "), said.strip_prefix("Leaving directory "));
     let said = match entered {
-        Some(folder) => Said::Enters(depth, quoted(folder)?),
-        None => Said::Leaves(quoted(left?)?),
+        Some(folder) => PackageLine::Enters(depth, quoted(folder)?),
+        None => PackageLine::Leaves(quoted(left?)?),
     };
-    Some((Source::Make, said))
+    Some((WorkspaceTool::Make, said))
 }
 
 /// Reads `[INFO] ---< group:module >---` of Maven, and where it sums up.
-fn module(line: &str) -> Option<(Source, Said<'_>)> {
+fn module(line: &str) -> Option<(WorkspaceTool, PackageLine<'_>)> {
     let rest = line.strip_prefix("[INFO] ")?;
     if rest.starts_with("Reactor Summary") {
-        return Some((Source::Maven, Said::Ends));
+        return Some((WorkspaceTool::Maven, PackageLine::Ends));
     }
     let name = rest.trim_matches('-').strip_prefix("< ")?.strip_suffix(" >")?;
-    (rest.starts_with("--") && name.contains(':')).then_some((Source::Maven, Said::Begins(name)))
+    (rest.starts_with("--") && name.contains(':'))
+        .then_some((WorkspaceTool::Maven, PackageLine::Begins(name)))
 }
 
 /// Reads a line that begins with a rule of `=`: of Bazel, Rush, mix, pytest.
-fn ruled(line: &str) -> Option<(Source, Said<'_>)> {
+fn ruled(line: &str) -> Option<(WorkspaceTool, PackageLine<'_>)> {
     if let Some(app) = line.strip_prefix("==> ") {
         let is_name = app.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_');
-        return is_name.then_some((Source::Mix, Said::Begins(app)));
+        return is_name.then_some((WorkspaceTool::Mix, PackageLine::Begins(app)));
     }
     if let Some(rest) = line.strip_prefix("==[ ") {
-        return Some((Source::Rush, Said::Begins(rest.split(" ]=").next()?)));
+        return Some((WorkspaceTool::Rush, PackageLine::Begins(rest.split(" ]=").next()?)));
     }
     let inner = line.trim_matches('=');
     if inner.is_empty() {
-        return Some((Source::Bazel, Said::Ends));
+        return Some((WorkspaceTool::Bazel, PackageLine::Ends));
     }
     let inner = inner.trim();
     if let Some(target) = inner.strip_prefix("Test output for //") {
-        return Some((Source::Bazel, Said::Begins(target.trim_end_matches(':'))));
+        return Some((WorkspaceTool::Bazel, PackageLine::Begins(target.trim_end_matches(':'))));
     }
     if inner == "test session starts" {
-        return Some((Source::Pytest, Said::Opens));
+        return Some((WorkspaceTool::Pytest, PackageLine::Opens));
     }
     let counts = inner.split_once(" in ").filter(|(_, time)| time.contains('s'));
     let is_sum = counts.is_some_and(|(counts, _)| {
         counts.starts_with(|it: char| it.is_ascii_digit()) || counts == "no tests ran"
     });
-    is_sum.then_some((Source::Pytest, Said::Ends))
+    is_sum.then_some((WorkspaceTool::Pytest, PackageLine::Ends))
 }
 
 fn address(line: &&str) -> usize {

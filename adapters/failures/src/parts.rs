@@ -2,7 +2,7 @@
 
 /// How the text that tells one kind of failure from another is masked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum MaskingStyle {
     /// Only what varies by itself: the message of a compiler names things, and its numbers mean something.
     Diagnostic,
     /// Literal values too: an assertion is the same whatever it got.
@@ -14,7 +14,7 @@ pub(super) enum Style {
 
 /// The parts of the block of a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Reason {
+pub(super) struct FailureMessage {
     /// The kind: an exception, `panic`, `assert`; empty when the block does not say.
     pub(super) kind: String,
     /// The text that distinguishes this failure from another one of the same test.
@@ -26,5 +26,5 @@ pub(super) struct Reason {
     /// The line.
     pub(super) line: Option<u32>,
     /// How `about` is masked.
-    pub(super) style: Style,
+    pub(super) style: MaskingStyle,
 }

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect, expect_file};
 use proptest::prelude::*;
 use serde_json::json;
-use unstuck_failures::registry::{self, FORMATS};
+use unstuck_failures::formats::{self, FORMATS};
 use unstuck_failures::{
-    self, Confidence, Extraction, Failure, FailureSet, Output, Report, Source, UNPARSED, What, count,
+    self, Confidence, Extraction, Failure, FailureSet, MachineReport, Output, Source, UNPARSED, What, count,
     extract, extract_as,
 };
 
@@ -17,7 +17,7 @@ fn read(text: &[u8]) -> Extraction {
 }
 
 fn read_report(format: &str, bytes: &[u8]) -> Extraction {
-    let reports = vec![Report { format, bytes }];
+    let reports = vec![MachineReport { format, bytes }];
     extract(&Output { exit_code: Some(1), reports, ..Output::default() })
 }
 
@@ -708,7 +708,7 @@ fn fingerprints_of_this_version_are_what_they_were() {
 fn every_format_has_a_name_of_its_own_and_is_documented() {
     let page = include_str!("../../../docs/failures.md");
     for format in FORMATS {
-        assert_eq!(registry::format(format.name).map(|it| it.title), Some(format.title));
+        assert_eq!(formats::format(format.name).map(|it| it.title), Some(format.title));
         assert!(page.contains(&format!("| `{}` | {} |", format.name, format.title)), "{}", format.name);
     }
 }
@@ -730,7 +730,7 @@ fn source_text_above_a_pointer_is_no_part_of_what_failed_whatever_number_its_lin
 fn a_format_can_be_forced() {
     let text = b"not ok 1 - total\n";
     assert_eq!(read(text).tool, "markers", "a line alone is no TAP");
-    let format = registry::format("diagnostics");
+    let format = formats::format("diagnostics");
     let output = Output { exit_code: Some(1), stdout: b"a.py:3: error: no\n", ..Output::default() };
     assert_eq!(extract_as(&output, format).tool, "diagnostics");
 }
@@ -1079,7 +1079,7 @@ proptest! {
         stdout in proptest::collection::vec(any::<u8>(), 0..400),
         report in proptest::collection::vec(any::<u8>(), 0..400),
     ) {
-        let reports = vec![Report { format: "junit", bytes: &report }, Report { format: "", bytes: &report }];
+        let reports = vec![MachineReport { format: "junit", bytes: &report }, MachineReport { format: "", bytes: &report }];
         let output = Output { cwd: "/a", exit_code: Some(1), stdout: &stdout, reports, ..Output::default() };
         prop_assert!(!extract(&output).failures.is_empty());
     }
@@ -1207,7 +1207,7 @@ fn one_long_line_gives_an_answer() {
 /// Reads two streams, and perhaps a report.
 fn read_streams([out, err, report]: [&str; 3]) -> Extraction {
     let reports =
-        Some(Report { format: "junit", bytes: report.as_bytes() }).filter(|it| !it.bytes.is_empty());
+        Some(MachineReport { format: "junit", bytes: report.as_bytes() }).filter(|it| !it.bytes.is_empty());
     let (stdout, stderr) = (out.as_bytes(), err.as_bytes());
     let reports = reports.into_iter().collect();
     extract(&Output { cwd: "/srv/ci/shop", exit_code: Some(1), stdout, stderr, reports, ..Output::default() })
@@ -1231,7 +1231,7 @@ fn a_file_that_could_not_be_loaded_is_told_once_by_report_and_text() {
     let failed = "FAIL b.test.js\n  ● Test suite failed to run\n\n    Cannot find module './nope' from 'b.test.js'\n\n";
     for out in [told.to_owned(), format!("{told}{failed}")] {
         let out = format!("{out}Tests:       1 failed, 1 total\n");
-        let reports = vec![Report { format: "test-json", bytes: report.as_bytes() }];
+        let reports = vec![MachineReport { format: "test-json", bytes: report.as_bytes() }];
         let output = Output {
             cwd: "/srv/ci/shop",
             exit_code: Some(1),
@@ -2693,7 +2693,7 @@ fn a_report_that_was_cut_off_is_read_as_far_as_it_goes_and_passes_for_nobody() {
     let whole = "<testsuites><testsuite name=\"a\"><testcase name=\"x\" classname=\"c\"><failure message=\"m\">text\
                  </failure></testcase><testcase name=\"y\" classname=\"c\"/></testsuite></testsuites>";
     let names = |bytes: &[u8]| {
-        let reports = vec![Report { format: "junit", bytes }];
+        let reports = vec![MachineReport { format: "junit", bytes }];
         let read = extract(&Output { exit_code: Some(0), reports, ..Output::default() });
         read.failures.into_iter().map(|it| it.test.unwrap_or(it.kind)).collect::<Vec<_>>()
     };
@@ -2777,7 +2777,7 @@ fn subtests_are_named_as_the_text_names_them_whatever_the_report_says() {
             failure.repeat(failed.len())
         );
         let text = text(failed);
-        let reports = vec![Report { format: "junit", bytes: report.as_bytes() }];
+        let reports = vec![MachineReport { format: "junit", bytes: report.as_bytes() }];
         let output = Output { exit_code: Some(1), stdout: text.as_bytes(), ..Output::default() };
         let alone = extract(&output);
         let with_report = extract(&Output { reports, ..output });
@@ -2903,11 +2903,11 @@ fn a_file_that_vitest_could_not_load_is_the_same_by_report_and_text() {
         "\n⎯⎯ Failed Suites 1 ⎯⎯\n\n FAIL  src/a.test.ts [ src/a.test.ts ]\n{error}\n ❯ src/a.test.ts:2:1\n\n⎯⎯[1/1]⎯\n\n Test Files  1 failed (1)\n"
     );
     let output = Output { cwd: "/srv/ci/shop", exit_code: Some(1), ..Output::default() };
-    let of = |stdout: &[u8], reports: Vec<Report<'_>>| {
+    let of = |stdout: &[u8], reports: Vec<MachineReport<'_>>| {
         let found = extract(&Output { stdout, reports, ..output.clone() });
         found.set().iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    let reports = || vec![Report { format: "junit", bytes: report.as_bytes() }];
+    let reports = || vec![MachineReport { format: "junit", bytes: report.as_bytes() }];
     let alone = of(text.as_bytes(), Vec::new());
     assert_eq!(alone.len(), 1);
     assert_eq!(of(text.as_bytes(), reports()), alone);

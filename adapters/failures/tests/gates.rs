@@ -8,13 +8,13 @@ use unstuck_core::gate::{CommandResult, Findings, Prior, findings, no_baseline, 
 use unstuck_core::id::{Blob, Digest, Millis};
 use unstuck_core::unseen::silent;
 use unstuck_core::workflow::{Baseline, CheckCommand, Gate};
-use unstuck_failures::{Listing, Output, Shown, list, shown};
+use unstuck_failures::{CommandFailures, Output, TestResults, list, shown};
 
 /// Returns what a command of a check showed that ended so and printed this.
 fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
     let output =
         Output { command: run, exit_code: exit.code(), stdout: said.as_bytes(), ..Output::default() };
-    let Shown { extraction, tests, listing } = shown(&output);
+    let CommandFailures { extraction, tests, listing } = shown(&output);
     CommandResult {
         run: run.to_owned(),
         exit: exit.clone(),
@@ -29,7 +29,7 @@ fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
         flaky: Vec::new(),
         confidence: extraction.confidence,
         tests,
-        listed: listing.listed(&[], &Listing::default()),
+        listed: listing.listed(&[], &TestResults::default()),
         observations: 1,
     }
 }

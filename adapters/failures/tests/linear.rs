@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use unstuck_failures::registry::FORMATS;
+use unstuck_failures::formats::FORMATS;
 use unstuck_failures::{Output, shown};
 
 /// Four times the output may take this many times as long. A square takes 16 times.

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::sync::{Mutex, PoisonError};
 
-use unstuck_files::system::scarcity;
+use unstuck_files::platform::scarcity;
 
 static LAST: Mutex<Option<String>> = Mutex::new(None);
 

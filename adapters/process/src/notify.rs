@@ -7,9 +7,9 @@ use std::time::Duration;
 use unstuck_core::event::Outcome;
 use unstuck_store::blobs::MemoryBlobs;
 
+use crate::idle_timeout::IdlePolicy;
 use crate::redact::Redactor;
-use crate::silence::Patience;
-use crate::spec::Spec;
+use crate::spec::ProcessSpec;
 
 /// How long the command may take.
 pub const LIMIT: Duration = Duration::from_secs(30);
@@ -33,14 +33,14 @@ pub struct Notice {
 pub async fn notify(notice: Notice, redactor: &Redactor) -> Outcome {
     let Notice { command, cwd, env, summary, mark } = notice;
     let silent = format!("exec >/dev/null\n{command}");
-    let spec = Spec {
+    let spec = ProcessSpec {
         argv: ["sh", "-c", &silent].map(OsString::from).to_vec(),
         cwd,
         env: env.into_iter().map(|(name, value)| (name.into(), Some(value.into()))).collect(),
         stdin: summary.into_bytes(),
         limit: LIMIT,
         output_max: u64::MAX,
-        patience: Patience::ENDLESS,
+        patience: IdlePolicy::ENDLESS,
         asks: Vec::new(),
         grace: Duration::from_secs(1),
         mark,

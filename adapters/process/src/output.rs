@@ -5,10 +5,10 @@ use std::io::Write as _;
 use unstuck_core::id::Blob;
 use unstuck_store::blobs::{BlobStore, BlobWriter};
 
-use crate::blocking::blocking;
+use crate::blocking_task::blocking;
 use crate::lines::Lines;
 use crate::redact::{self, Redactor};
-use crate::spec::{Audience, Pipe};
+use crate::spec::{OutputListener, Pipe};
 
 /// A line of more bytes is not looked at as a whole.
 const LAST_LINE_MAX: usize = 4096;
@@ -27,7 +27,7 @@ pub(super) struct Capture<'a> {
 }
 
 /// What is left of an output.
-pub(super) struct Kept {
+pub(super) struct CapturedOutput {
     pub(super) blob: Option<Blob>,
     pub(super) tail: Vec<u8>,
     /// The tail is not all.
@@ -51,7 +51,7 @@ impl<'a> Capture<'a> {
         }
     }
 
-    pub(super) fn take(&mut self, chunk: &[u8], audience: &mut dyn Audience) {
+    pub(super) fn take(&mut self, chunk: &[u8], audience: &mut dyn OutputListener) {
         self.clean.clear();
         self.redact.push(chunk, &mut self.clean);
         self.keep(audience);
@@ -63,7 +63,7 @@ impl<'a> Capture<'a> {
         plain(end).lines().rfind(|line| !line.trim().is_empty()).map(str::to_owned)
     }
 
-    pub(super) async fn finish(mut self, audience: &mut dyn Audience) -> Kept {
+    pub(super) async fn finish(mut self, audience: &mut dyn OutputListener) -> CapturedOutput {
         self.clean.clear();
         self.redact.finish(&mut self.clean);
         self.keep(audience);
@@ -76,7 +76,7 @@ impl<'a> Capture<'a> {
         if let Err(error) = &blob {
             self.fail(error);
         }
-        Kept {
+        CapturedOutput {
             blob: blob.ok().flatten(),
             cut: self.tail.is_cut(),
             tail: self.tail.take(),
@@ -85,7 +85,7 @@ impl<'a> Capture<'a> {
         }
     }
 
-    fn keep(&mut self, audience: &mut dyn Audience) {
+    fn keep(&mut self, audience: &mut dyn OutputListener) {
         if self.clean.is_empty() {
             return;
         }

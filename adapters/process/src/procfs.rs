@@ -50,9 +50,9 @@ impl Process {
 
     /// Returns the marks that the process was started with. `None` if its environment is empty: it
     /// may be changing its program at this moment.
-    pub(super) fn marks(&self) -> Option<Marks> {
+    pub(super) fn marks(&self) -> Option<EnvMarks> {
         let environment = contents(&format!("/proc/{}/environ", self.pid)).unwrap_or_default();
-        (!environment.is_empty()).then_some(Marks(environment))
+        (!environment.is_empty()).then_some(EnvMarks(environment))
     }
 
     /// Returns the soft and the hard limit of locks of the process, which are of use for nothing else; `None` where it has none.
@@ -68,9 +68,9 @@ fn parse_limits(limits: &[u8]) -> Option<(u64, u64)> {
 }
 
 /// The marks in the environment of a process.
-pub(super) struct Marks(Vec<u8>);
+pub(super) struct EnvMarks(Vec<u8>);
 
-impl Marks {
+impl EnvMarks {
     pub(super) fn any(&self, wanted: impl Fn(&[u8]) -> bool) -> bool {
         self.0
             .split(|&byte| byte == 0)

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, Input, MatchKind};
 
-use crate::escapes::Shown;
+use crate::ansi::Shown;
 use crate::normal::Normal;
 
 /// So much is held back at most beside a value.

@@ -7,7 +7,7 @@
 //! What belongs to a process, on Linux: all in its session and process group, all that carry its
 //! mark in their environment ([`MARK`](crate::MARK)), and all descendants of those. A process that clears its
 //! environment *and* leaves the session *and* is given up by its parent is found by its descent, and
-//! when its supervisor is dead by its lineage (`lineage.rs`). On other Unix systems: all in its process
+//! when its supervisor is dead by its lineage (`rlimit_mark.rs`). On other Unix systems: all in its process
 //! group. On Windows: all in its job object, which nothing leaves.
 //!
 //! A process that leaves nothing behind costs its spawn and a handful of system calls: `/proc` is
@@ -34,12 +34,12 @@ use unstuck_store::blobs::BlobStore;
 
 use crate::child::{Child, signal_of};
 use crate::group::{self, Group, How};
+use crate::idle_timeout::IdleTimer;
 use crate::output::{self, Capture};
-use crate::probe::{self, Says};
 use crate::redact::Redactor;
-use crate::silence::Silence;
 use crate::spawn;
-use crate::spec::{Audience, Enough, Pipe, Spec, Stop, StopSignal};
+use crate::spec::{EndReason, OutputListener, Pipe, ProcessSpec, StopRequest, StopSignal};
+use crate::stall_probe::{self, ProbeResult};
 
 /// How long what a process left behind may take to finish by itself.
 pub const LINGER: Duration = Duration::from_millis(500);
@@ -66,14 +66,14 @@ const CHUNK: usize = 64 * 1024;
 ///
 /// Must be called on a tokio runtime with time and IO enabled.
 pub async fn run(
-    spec: Spec,
+    spec: ProcessSpec,
     blobs: &dyn BlobStore,
     redactor: &Redactor,
     mut stop: StopSignal,
-    audience: &mut impl Audience,
+    audience: &mut impl OutputListener,
 ) -> Outcome {
     let begun = Instant::now();
-    if *stop.borrow() != Stop::Run {
+    if *stop.borrow() != StopRequest::Run {
         return Outcome::of(Exit::Stopped);
     }
     let child = match spawn::spawn(&spec).await {
@@ -106,10 +106,10 @@ enum Woken {
     Error(usize),
     Input(Option<usize>),
     Exited(io::Result<ExitStatus>),
-    Stop(Stop),
+    Stop(StopRequest),
     Time,
     Look,
-    Probe(Says),
+    Probe(ProbeResult),
     Audience,
 }
 
@@ -129,7 +129,7 @@ struct Supervised<'a> {
     cwd: PathBuf,
     /// How many bytes it may still print.
     output_left: u64,
-    silence: Silence,
+    silence: IdleTimer,
     /// When it printed last, on either pipe: what it asks stands where that was later.
     spoke_at: (Instant, Instant),
     /// How it will be asked to end; TERM is the last way.
@@ -140,7 +140,7 @@ struct Supervised<'a> {
     deadline: Instant,
     /// When the phase is looked at again.
     wake: Instant,
-    stop_seen: Stop,
+    stop_seen: StopRequest,
     ended_by: Option<Exit>,
     /// It has told its end, and was given time to leave.
     has_told: bool,
@@ -150,15 +150,15 @@ struct Supervised<'a> {
     left_behind: BTreeSet<group::Identity>,
     notes: Vec<String>,
     /// What its probe says.
-    ask_probe: mpsc::UnboundedSender<Says>,
-    said: mpsc::UnboundedReceiver<Says>,
+    ask_probe: mpsc::UnboundedSender<ProbeResult>,
+    said: mpsc::UnboundedReceiver<ProbeResult>,
     has_noted_probe: bool,
 }
 
 impl<'a> Supervised<'a> {
     fn new(
         mut child: Child,
-        spec: Spec,
+        spec: ProcessSpec,
         blobs: &'a dyn BlobStore,
         redactor: &Redactor,
         begun: Instant,
@@ -185,13 +185,13 @@ impl<'a> Supervised<'a> {
             duration: None,
             cwd: spec.cwd,
             output_left: spec.output_max,
-            silence: Silence::new(spec.patience, begun),
+            silence: IdleTimer::new(spec.patience, begun),
             spoke_at: (begun, begun),
             grace: spec.grace,
             phase: Phase::Working,
             deadline: begun + spec.limit.min(NEVER),
             wake: begun + spec.limit.min(NEVER),
-            stop_seen: Stop::Run,
+            stop_seen: StopRequest::Run,
             ended_by: None,
             has_told: false,
             has_noted_probe: false,
@@ -203,7 +203,7 @@ impl<'a> Supervised<'a> {
     }
 
     /// Waits until nothing is left to wait for.
-    async fn watch(&mut self, stop: &mut StopSignal, audience: &mut dyn Audience) {
+    async fn watch(&mut self, stop: &mut StopSignal, audience: &mut dyn OutputListener) {
         let mut out = vec![0; CHUNK];
         let mut err = vec![0; CHUNK];
         while self.phase != Phase::Over {
@@ -259,16 +259,16 @@ impl<'a> Supervised<'a> {
     }
 
     /// What only tells that it waits is silence too: some clients would wait for ever.
-    fn on_output(&mut self, audience: &mut dyn Audience) {
+    fn on_output(&mut self, audience: &mut dyn OutputListener) {
         if audience.has_moved() {
             self.silence.broken(Instant::now());
         }
         match audience.enough() {
-            Some(Enough::Hopeless) if self.phase == Phase::Working => {
+            Some(EndReason::Hopeless) if self.phase == Phase::Working => {
                 self.ended_by = Some(Exit::Hopeless);
                 self.ask();
             }
-            Some(Enough::Told) if self.phase == Phase::Working && !self.has_told => {
+            Some(EndReason::Told) if self.phase == Phase::Working && !self.has_told => {
                 self.has_told = true;
                 self.wake = self.deadline.min(Instant::now() + AFTER_END);
             }
@@ -304,14 +304,14 @@ impl<'a> Supervised<'a> {
         }
     }
 
-    fn on_stop(&mut self, asked: Stop) {
+    fn on_stop(&mut self, asked: StopRequest) {
         self.stop_seen = asked;
         if self.status.is_none() && self.ended_by.is_none() {
             self.ended_by = Some(Exit::Stopped);
         }
         match (asked, self.phase) {
-            (Stop::StopNow, _) => self.kill(),
-            (Stop::Stop, Phase::Working | Phase::Lingering { .. }) => self.ask(),
+            (StopRequest::StopNow, _) => self.kill(),
+            (StopRequest::Stop, Phase::Working | Phase::Lingering { .. }) => self.ask(),
             _ => {}
         }
     }
@@ -331,8 +331,8 @@ impl<'a> Supervised<'a> {
         }
     }
 
-    fn on_probe(&mut self, says: Says) {
-        if let Says::Nothing(why) = &says
+    fn on_probe(&mut self, says: ProbeResult) {
+        if let ProbeResult::Nothing(why) = &says
             && !std::mem::replace(&mut self.has_noted_probe, true)
         {
             self.notes.push(format!(
@@ -348,7 +348,7 @@ impl<'a> Supervised<'a> {
     /// Ends it when there is nothing more to wait for.
     fn on_look(&mut self) {
         if let Some(probe) = self.silence.probe(Instant::now()) {
-            probe::ask(probe, self.cwd.clone(), self.ask_probe.clone());
+            stall_probe::ask(probe, self.cwd.clone(), self.ask_probe.clone());
         }
         let (out_at, err_at) = self.spoke_at;
         let mut lines = [self.out.last_line(), self.err.last_line()];
@@ -442,7 +442,7 @@ impl<'a> Supervised<'a> {
         self.status.is_some() && self.stdout.is_none() && self.stderr.is_none() && self.group.is_empty()
     }
 
-    async fn finish(mut self, audience: &mut dyn Audience) -> Outcome {
+    async fn finish(mut self, audience: &mut dyn OutputListener) -> Outcome {
         self.group.leave();
         let out = self.out.finish(audience).await;
         let err = self.err.finish(audience).await;
@@ -506,7 +506,7 @@ async fn write(pipe: &mut Option<ChildStdin>, bytes: &[u8]) -> Option<usize> {
 }
 
 /// Waits until more is asked than was `seen`.
-async fn next_stop(stop: &mut StopSignal, seen: Stop) -> Stop {
+async fn next_stop(stop: &mut StopSignal, seen: StopRequest) -> StopRequest {
     let asked = stop.wait_for(|asked| *asked > seen).await.map(|asked| *asked);
     match asked {
         Ok(asked) => asked,

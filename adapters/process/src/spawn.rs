@@ -21,7 +21,7 @@ use crate::child::{self, Child, Started};
 use crate::exhausted;
 use crate::group;
 use crate::inherited;
-use crate::spec::{MARK, Spec};
+use crate::spec::{MARK, ProcessSpec};
 
 /// How often a program is tried again that somebody is still writing. Happens when another thread
 /// forks while a script is open for writing.
@@ -40,7 +40,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    fn new(spec: &Spec) -> Self {
+    fn new(spec: &ProcessSpec) -> Self {
         let mut env = inherited::environment();
         // Some programs believe it rather than ask the system, and would work in our folder.
         env.insert("PWD".into(), spec.cwd.clone().into());
@@ -61,7 +61,7 @@ struct Order {
 }
 
 /// Starts the process in a session of its own.
-pub(super) async fn spawn(spec: &Spec) -> Result<Child, String> {
+pub(super) async fn spawn(spec: &ProcessSpec) -> Result<Child, String> {
     let Some(program) = spec.argv.first() else { return Err("no program is named".to_owned()) };
     let (reply, answer) = oneshot::channel();
     let order = Order { program: Program::new(spec), reply };
@@ -124,7 +124,7 @@ pub(super) fn marks(own: &str) -> OsString {
 }
 
 /// Says why the process cannot be started, and what to do where that is known.
-fn why_not(spec: &Spec, program: &OsString, error: &io::Error) -> String {
+fn why_not(spec: &ProcessSpec, program: &OsString, error: &io::Error) -> String {
     let name = program.display();
     let cwd = spec.cwd.display();
     if !spec.cwd.is_dir() {
@@ -159,7 +159,7 @@ fn why_not(spec: &Spec, program: &OsString, error: &io::Error) -> String {
 }
 
 /// Returns the file that a path names, or that is found in `PATH` under the name; `None` if none is.
-fn path_of(spec: &Spec, program: &OsString) -> Option<PathBuf> {
+fn path_of(spec: &ProcessSpec, program: &OsString) -> Option<PathBuf> {
     let program = Path::new(program);
     if program.components().count() > 1 {
         return Some(spec.cwd.join(program));

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use unstuck_core::client;
 use unstuck_core::workflow::Workflow;
 
-use crate::silence::Patience;
+use crate::idle_timeout::IdlePolicy;
 
 /// The environment variable that marks a process and all that come from it. Marks of runs within
 /// runs are listed with spaces between them.
@@ -17,7 +17,7 @@ pub const MARK: &str = "UNSTUCK_PROCESS_MARK";
 
 /// A program to run, and its limits.
 #[derive(Clone, Debug)]
-pub struct Spec {
+pub struct ProcessSpec {
     /// The program and its arguments; the program is looked up in `PATH`.
     pub argv: Vec<OsString>,
     /// Its working folder.
@@ -31,7 +31,7 @@ pub struct Spec {
     /// Most bytes it may print, on both outputs together; what comes after them is read and dropped.
     pub output_max: u64,
     /// How long it may be silent.
-    pub patience: Patience,
+    pub patience: IdlePolicy,
     /// The signals that ask it to end, before TERM.
     pub asks: Vec<client::StopSignal>,
     /// Time between these signals, and between TERM and KILL.
@@ -40,14 +40,14 @@ pub struct Spec {
     pub mark: String,
 }
 
-impl Spec {
+impl ProcessSpec {
     /// Default time between TERM and KILL.
     pub const GRACE: Duration = Duration::from_millis(Workflow::GRACE.0);
 }
 
 /// A request to a running process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stop {
+pub enum StopRequest {
     /// Continue.
     #[default]
     Run,
@@ -58,15 +58,15 @@ pub enum Stop {
 }
 
 /// Tells running processes to stop. If its sender is dropped, they are never told.
-pub type StopSignal = watch::Receiver<Stop>;
+pub type StopSignal = watch::Receiver<StopRequest>;
 
 /// Returns a signal that never comes.
 pub fn never() -> StopSignal {
-    watch::channel(Stop::Run).1
+    watch::channel(StopRequest::Run).1
 }
 
 /// Hears what a process prints while it runs. A closure that takes lines is one.
-pub trait Audience: Send {
+pub trait OutputListener: Send {
     /// Takes a line of either output: no secrets, no control characters, at most [`Lines::CHARS_MAX`](crate::Lines::CHARS_MAX) characters.
     fn line(&mut self, of: Pipe, line: &str);
 
@@ -92,7 +92,7 @@ pub trait Audience: Send {
     fn woken(&mut self) {}
 
     /// Returns the reason to end the process early, if there is one.
-    fn enough(&self) -> Option<Enough> {
+    fn enough(&self) -> Option<EndReason> {
         None
     }
 }
@@ -108,14 +108,14 @@ pub enum Pipe {
 
 /// A reason to end a process early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Enough {
+pub enum EndReason {
     /// It has told its end, and may take a moment to leave.
     Told,
     /// It tries again and again what cannot succeed.
     Hopeless,
 }
 
-impl<F: FnMut(&str) + Send> Audience for F {
+impl<F: FnMut(&str) + Send> OutputListener for F {
     fn line(&mut self, _of: Pipe, line: &str) {
         self(line);
     }

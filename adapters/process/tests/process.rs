@@ -18,9 +18,9 @@ use unstuck_core::id::{Blob, Digest, Millis};
 use unstuck_core::workflow::Probe;
 use unstuck_process as process;
 #[cfg(target_os = "linux")]
-use unstuck_process::guard::Guard;
+use unstuck_process::reaper::Reaper;
 use unstuck_process::redact::Redactor;
-use unstuck_process::{Patience, Spec, Stop};
+use unstuck_process::{IdlePolicy, ProcessSpec, StopRequest};
 use unstuck_store::blobs::{BlobStore, BlobWriter, MemoryBlobs};
 
 const GRACE: Duration = Duration::from_millis(200);
@@ -39,22 +39,22 @@ impl Bench {
         Self { folder, blobs: MemoryBlobs::default(), redactor: Redactor::default(), lines: Vec::new() }
     }
 
-    fn spec(&self, argv: &[&str]) -> Spec {
-        Spec {
+    fn spec(&self, argv: &[&str]) -> ProcessSpec {
+        ProcessSpec {
             argv: argv.iter().map(OsString::from).collect(),
             cwd: self.folder.path().to_owned(),
             env: Vec::new(),
             stdin: Vec::new(),
             limit: Duration::from_secs(60),
             output_max: u64::MAX,
-            patience: Patience::ENDLESS,
+            patience: IdlePolicy::ENDLESS,
             asks: Vec::new(),
             grace: GRACE,
             mark: self.mark(),
         }
     }
 
-    fn bash(&self, script: &str) -> Spec {
+    fn bash(&self, script: &str) -> ProcessSpec {
         self.spec(&["bash", "-c", script])
     }
 
@@ -63,11 +63,11 @@ impl Bench {
         format!("test-{}", self.folder.path().file_name().unwrap().to_string_lossy())
     }
 
-    async fn run(&mut self, spec: Spec) -> Outcome {
+    async fn run(&mut self, spec: ProcessSpec) -> Outcome {
         self.run_until(spec, process::never()).await
     }
 
-    async fn run_until(&mut self, spec: Spec, stop: process::StopSignal) -> Outcome {
+    async fn run_until(&mut self, spec: ProcessSpec, stop: process::StopSignal) -> Outcome {
         let lines = &mut self.lines;
         process::run(spec, &self.blobs, &self.redactor, stop, &mut |line: &str| lines.push(line.to_owned()))
             .await
@@ -163,7 +163,7 @@ async fn what_cannot_be_started_says_why_and_what_to_do() {
         (&["true", "a\0b"], folder, "cannot start true: an argument or variable holds a NUL byte"),
         (&["true", &"x".repeat(3_000_000)], folder, "pass long texts on standard input"),
     ] {
-        let spec = Spec { cwd: cwd.to_owned(), ..bench.spec(argv) };
+        let spec = ProcessSpec { cwd: cwd.to_owned(), ..bench.spec(argv) };
         let finished =
             process::run(spec, &bench.blobs, &bench.redactor, process::never(), &mut |_: &str| {}).await;
         let Exit::CouldNotStart(reason) = finished.exit else { panic!("{expected}: {:?}", finished.exit) };
@@ -223,7 +223,7 @@ async fn a_process_leads_its_session_and_has_no_terminal() {
 async fn a_large_prompt_is_read_whole() {
     let mut bench = Bench::new();
     let prompt: Vec<u8> = (0..=255).cycle().take(1 << 20).collect();
-    let finished = bench.run(Spec { stdin: prompt.clone(), ..bench.spec(&["cat"]) }).await;
+    let finished = bench.run(ProcessSpec { stdin: prompt.clone(), ..bench.spec(&["cat"]) }).await;
     assert_eq!(finished.stdout, Some(Blob { digest: Digest::of(&prompt), size: 1 << 20 }));
     assert_eq!(
         finished.notes,
@@ -236,7 +236,7 @@ async fn a_large_prompt_is_read_whole() {
 async fn a_prompt_that_nobody_reads_does_not_block() {
     for script in ["echo done", "exec 0<&-; echo done", "head -c 10 >/dev/null; echo done"] {
         let mut bench = Bench::new();
-        let finished = bench.run(Spec { stdin: vec![b'x'; 1 << 20], ..bench.bash(script) }).await;
+        let finished = bench.run(ProcessSpec { stdin: vec![b'x'; 1 << 20], ..bench.bash(script) }).await;
         assert_eq!((finished.exit, finished.answer.as_str()), (Exit::Code(0), "done\n"), "{script}");
     }
 }
@@ -320,9 +320,9 @@ async fn the_guard_is_nothing_that_a_process_left_behind() {
     // It is younger than the process, as it may be where both are started at once.
     let begun = async {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        Guard::start(guard).unwrap()
+        Reaper::start(guard).unwrap()
     };
-    let spec = Spec { limit: Duration::from_millis(400), ..bench.bash("sleep 300") };
+    let spec = ProcessSpec { limit: Duration::from_millis(400), ..bench.bash("sleep 300") };
     let (finished, _guard) = tokio::join!(bench.run(spec), begun);
     assert_eq!(finished.exit, Exit::TimedOut);
     // A signal takes a moment to tell.
@@ -353,7 +353,8 @@ async fn the_time_limit_ends_the_process_and_its_children() {
     side_by_side(cases, |(name, script)| async move {
         let mut bench = Bench::new();
         let begun = Instant::now();
-        let finished = bench.run(Spec { limit: Duration::from_millis(400), ..bench.bash(script) }).await;
+        let finished =
+            bench.run(ProcessSpec { limit: Duration::from_millis(400), ..bench.bash(script) }).await;
         assert_eq!(finished.exit, Exit::TimedOut, "{name}");
         assert!(!bench.process("left").is_there(), "{name}");
         assert!(begun.elapsed() >= Duration::from_millis(400), "{name}: {:?}", begun.elapsed());
@@ -365,12 +366,22 @@ async fn the_time_limit_ends_the_process_and_its_children() {
 #[tokio::test]
 async fn a_process_is_stopped_on_request() {
     for (name, asked, script, expected) in [
-        ("asked", Stop::Stop, "trap 'echo bye; exit 0' TERM; echo $$ >left; sleep 300 & wait", "bye\n"),
-        ("asked in vain", Stop::Stop, "trap '' TERM; echo $$ >left; while :; do sleep 300; done", ""),
-        ("at once", Stop::StopNow, "trap 'echo bye; exit 0' TERM; echo $$ >left; sleep 300 & wait", ""),
+        (
+            "asked",
+            StopRequest::Stop,
+            "trap 'echo bye; exit 0' TERM; echo $$ >left; sleep 300 & wait",
+            "bye\n",
+        ),
+        ("asked in vain", StopRequest::Stop, "trap '' TERM; echo $$ >left; while :; do sleep 300; done", ""),
+        (
+            "at once",
+            StopRequest::StopNow,
+            "trap 'echo bye; exit 0' TERM; echo $$ >left; sleep 300 & wait",
+            "",
+        ),
     ] {
         let mut bench = Bench::new();
-        let (sender, signal) = watch::channel(Stop::Run);
+        let (sender, signal) = watch::channel(StopRequest::Run);
         let path = bench.folder.path().join("left");
         tokio::spawn(async move {
             while !fs::read(&path).is_ok_and(|text| text.ends_with(b"\n")) {
@@ -403,17 +414,17 @@ async fn a_process_is_asked_to_end_by_its_own_signals_first() {
         (vec![Int], leaves, "INT\nTERM\n"),
     ] {
         let mut bench = Bench::new();
-        let (sender, signal) = watch::channel(Stop::Run);
+        let (sender, signal) = watch::channel(StopRequest::Run);
         let path = bench.folder.path().join("left");
         tokio::spawn(async move {
             while !path.exists() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
-            sender.send(Stop::Stop).unwrap();
+            sender.send(StopRequest::Stop).unwrap();
             tokio::time::sleep(Duration::from_secs(5)).await;
         });
-        let spec = Spec { asks: asks.clone(), ..bench.bash(script) };
+        let spec = ProcessSpec { asks: asks.clone(), ..bench.bash(script) };
         let finished = bench.run_until(spec, signal).await;
         assert_eq!((finished.exit, finished.answer.as_str()), (Exit::Stopped, expected), "{asks:?} {script}");
     }
@@ -422,16 +433,18 @@ async fn a_process_is_asked_to_end_by_its_own_signals_first() {
 #[tokio::test]
 async fn a_second_request_does_not_wait_for_the_grace() {
     let mut bench = Bench::new();
-    let (sender, signal) = watch::channel(Stop::Run);
+    let (sender, signal) = watch::channel(StopRequest::Run);
     tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(100)).await;
-        sender.send(Stop::Stop).unwrap();
+        sender.send(StopRequest::Stop).unwrap();
         tokio::time::sleep(Duration::from_millis(100)).await;
-        sender.send(Stop::StopNow).unwrap();
+        sender.send(StopRequest::StopNow).unwrap();
     });
     let begun = Instant::now();
-    let spec =
-        Spec { grace: Duration::from_secs(30), ..bench.bash("trap '' TERM; while :; do sleep 300; done") };
+    let spec = ProcessSpec {
+        grace: Duration::from_secs(30),
+        ..bench.bash("trap '' TERM; while :; do sleep 300; done")
+    };
     let finished = bench.run_until(spec, signal).await;
     assert_eq!(finished.exit, Exit::Stopped);
     assert!(begun.elapsed() < Duration::from_secs(3));
@@ -441,7 +454,7 @@ async fn a_second_request_does_not_wait_for_the_grace() {
 async fn nothing_is_started_once_all_is_stopping() {
     let mut bench = Bench::new();
     let spec = bench.bash("touch started");
-    let finished = bench.run_until(spec, watch::channel(Stop::Stop).1).await;
+    let finished = bench.run_until(spec, watch::channel(StopRequest::Stop).1).await;
     assert_eq!(finished.exit, Exit::Stopped);
     assert!(!bench.folder.path().join("started").exists());
 }
@@ -606,8 +619,11 @@ async fn a_supervisor_to_be_killed() {
     let mut bench = Bench::new();
     let Some(folder) = std::env::var_os("SUPERVISED_FOLDER") else { return };
     let script = "(env -i setsid bash -c 'echo $$ >daemon; exec sleep 300' >/dev/null 2>&1 &); sleep 300 & echo $! >child; echo $$ >leader; wait";
-    let spec =
-        Spec { cwd: folder.into(), mark: std::env::var("SUPERVISED_MARK").unwrap(), ..bench.bash(script) };
+    let spec = ProcessSpec {
+        cwd: folder.into(),
+        mark: std::env::var("SUPERVISED_MARK").unwrap(),
+        ..bench.bash(script)
+    };
     bench.run(spec).await;
 }
 
@@ -682,12 +698,12 @@ async fn a_silent_process_is_ended_for_what_it_is_up_to() {
         ("for i in 1 2 3 4 5 6 7 8; do sleep 0.3; echo $i; done", Exit::Code(0)),
     ] {
         let mut bench = Bench::new();
-        let patience = Patience {
+        let patience = IdlePolicy {
             idle: Duration::from_millis(1500),
             verdict: Some(bench.folder.path().join("verdict.json")),
             probe: None,
         };
-        let finished = bench.run(Spec { patience, ..bench.bash(script) }).await;
+        let finished = bench.run(ProcessSpec { patience, ..bench.bash(script) }).await;
         assert_eq!(finished.exit, want, "{script}");
     }
 }
@@ -701,7 +717,7 @@ async fn who_prints_more_than_it_may_is_ended_and_what_it_printed_till_then_is_k
         ("head -c 500000 /dev/zero; head -c 500000 /dev/zero >&2", Exit::Code(0)),
     ] {
         let mut bench = Bench::new();
-        let finished = bench.run(Spec { output_max: 1_000_000, ..bench.bash(script) }).await;
+        let finished = bench.run(ProcessSpec { output_max: 1_000_000, ..bench.bash(script) }).await;
         assert_eq!(finished.exit, want, "{script}");
         let kept: u64 = [&finished.stdout, &finished.stderr].into_iter().flatten().map(|it| it.size).sum();
         assert!((900_000..=1_000_000).contains(&kept), "{script}: {kept}");
@@ -730,8 +746,8 @@ async fn a_probe_tells_what_a_silent_process_is_up_to() {
             timeout: Millis(500),
             stall_threshold: 2,
         };
-        let patience = Patience { probe: Some(probe), ..Patience::ENDLESS };
-        let finished = bench.run(Spec { patience, ..bench.bash(script) }).await;
+        let patience = IdlePolicy { probe: Some(probe), ..IdlePolicy::ENDLESS };
+        let finished = bench.run(ProcessSpec { patience, ..bench.bash(script) }).await;
         assert_eq!(finished.exit, want, "{says}");
         let told = finished.notes.iter().filter(|note| note.contains("its probe told nothing")).count();
         assert_eq!(

@@ -12,11 +12,11 @@ use unstuck_core::reading::{CallEnd, Progress, Reading, Retrying, Trouble};
 use unstuck_core::text::plain::strip_ansi;
 use unstuck_core::weather::{self, ExitKind, class_of};
 
-use crate::description::{Description, Meaning, Stream};
-use crate::fold::{ANSWER_BYTES_MAX, End, Fold, count, describe};
-use crate::lines::{Line, Lines};
-use crate::rule::{Problem, Told};
-use crate::trouble::{by_output, trouble_of};
+use crate::accumulator::{ANSWER_BYTES_MAX, CallAccumulator, ReportedEnd, count, describe};
+use crate::description::{Description, ErrorPattern, OutputFormat};
+use crate::error_kind::{by_output, trouble_of};
+use crate::lines::{Line, LineSplitter};
+use crate::rule::{Problem, StreamEvent};
 
 /// Reads the output of one call: first every piece of it is [pushed](Self::push), then it is [finished](Self::finish).
 ///
@@ -24,25 +24,25 @@ use crate::trouble::{by_output, trouble_of};
 #[derive(Clone, Debug)]
 pub struct Decoder {
     client: Arc<Description>,
-    lines: Lines,
-    fold: Fold,
+    lines: LineSplitter,
+    fold: CallAccumulator,
     /// A line was what this client prints: no text of its output is the answer.
     has_spoken: bool,
     /// What no rule took: the answer of a client of text, and of one that printed nothing else.
     plain: Vec<u8>,
-    strange: Strange,
+    strange: UnmatchedObjects,
 }
 
 /// Objects that no rule matches.
 #[derive(Clone, Debug, Default)]
-struct Strange {
+struct UnmatchedObjects {
     /// The head of the first of them.
     first: String,
     count: u32,
 }
 
 /// The output of a client that printed nothing that it should print.
-struct Plain {
+struct TextOutput {
     text: String,
     /// It is a list of objects that no rule matches: what a client told, and no answer.
     is_told: bool,
@@ -50,11 +50,11 @@ struct Plain {
 
 /// What was made of a line, for whoever looks on.
 #[derive(Clone, Copy, Debug)]
-pub enum Seen<'a> {
+pub enum LineKind<'a> {
     /// The next line, whole or its head.
     Line(&'a [u8]),
     /// It told this.
-    Told(&'a Told),
+    Told(&'a StreamEvent),
     /// It is one of those that only say that the client is alive.
     Ignored,
     /// No rule matches it.
@@ -68,11 +68,11 @@ impl Decoder {
     pub fn new(client: Arc<Description>) -> Self {
         Self {
             client,
-            lines: Lines::default(),
-            fold: Fold::default(),
+            lines: LineSplitter::default(),
+            fold: CallAccumulator::default(),
             has_spoken: false,
             plain: Vec::new(),
-            strange: Strange::default(),
+            strange: UnmatchedObjects::default(),
         }
     }
 
@@ -82,7 +82,7 @@ impl Decoder {
     }
 
     /// Takes the next piece, and shows what is made of each line that ends in it.
-    pub fn push_seen(&mut self, bytes: &[u8], mut seen: impl FnMut(Seen<'_>)) {
+    pub fn push_seen(&mut self, bytes: &[u8], mut seen: impl FnMut(LineKind<'_>)) {
         let mut lines = std::mem::take(&mut self.lines);
         lines.push(bytes, |line| self.line(line, &mut seen));
         self.lines = lines;
@@ -114,12 +114,13 @@ impl Decoder {
     /// Says whether the last line, of which only the line feed is missing, tells an end. A client may print none behind it,
     /// and stay.
     fn ends_in_open_line(&self) -> bool {
-        let open = self.lines.open().map(<[u8]>::trim_ascii).filter(|_| self.client.stream == Stream::Jsonl);
+        let open =
+            self.lines.open().map(<[u8]>::trim_ascii).filter(|_| self.client.stream == OutputFormat::Jsonl);
         // What is not whole is not read: most pieces that end within a line are not.
         let whole = open.filter(|line| line.starts_with(b"{") && line.ends_with(b"}"));
         let Some(value) = whole.and_then(parse) else { return false };
         let mut is_end = false;
-        let mut take = |told| is_end |= matches!(told, Told::Done | Told::Failed(_));
+        let mut take = |told| is_end |= matches!(told, StreamEvent::Done | StreamEvent::Failed(_));
         self.client.rules.iter().for_each(|rule| {
             rule.follow(&value, &mut take);
         });
@@ -130,7 +131,7 @@ impl Decoder {
     ///
     /// A client of text has none: a line that looks like its error may be a line of its answer, and what follows tells.
     pub fn hopeless(&self) -> Option<Trouble> {
-        self.fold.hopeless().filter(|_| self.client.stream == Stream::Jsonl)
+        self.fold.hopeless().filter(|_| self.client.stream == OutputFormat::Jsonl)
     }
 
     /// Returns what is known of the call, and its answer if it is done.
@@ -146,50 +147,50 @@ impl Decoder {
         exit: &Exit,
         stopped_by_us: bool,
         stderr_tail: &str,
-        mut seen: impl FnMut(Seen<'_>),
+        mut seen: impl FnMut(LineKind<'_>),
     ) -> (Reading, Option<String>) {
         let mut lines = std::mem::take(&mut self.lines);
         lines.finish(|line| self.line(line, &mut seen));
-        let is_silent = !self.has_spoken && self.client.stream == Stream::Jsonl;
+        let is_silent = !self.has_spoken && self.client.stream == OutputFormat::Jsonl;
         let is_cut = is_silent && !self.read_as_one(&mut seen) && self.read_over_lines(&mut seen);
         // One object may be an answer; many are what a client tells of its work.
         let is_told = self.strange.count > 1;
         let (reading, stderr) = (self.reading(), strip_ansi(stderr_tail));
         let is_plain = !self.has_spoken && !is_cut;
         let text = is_plain.then(|| String::from_utf8_lossy(&self.plain).trim_end().to_owned());
-        let plain = text.filter(|text| !text.is_empty()).map(|text| Plain { text, is_told });
+        let plain = text.filter(|text| !text.is_empty()).map(|text| TextOutput { text, is_told });
         let complaint = self.complaint();
-        let verdict = Verdict { client: &self.client, exit, stderr: &stderr, complaint: &complaint };
+        let verdict = CallVerdict { client: &self.client, exit, stderr: &stderr, complaint: &complaint };
         verdict.judge(reading, self.fold, plain, stopped_by_us)
     }
 
-    fn line(&mut self, line: Line<'_>, seen: &mut impl FnMut(Seen<'_>)) {
+    fn line(&mut self, line: Line<'_>, seen: &mut impl FnMut(LineKind<'_>)) {
         let (Line::Whole(bytes) | Line::TooLong(bytes)) = line;
         if bytes.trim_ascii().is_empty() {
             self.keep_plain(bytes);
             return;
         }
-        seen(Seen::Line(bytes));
+        seen(LineKind::Line(bytes));
         if self.client.ignore.iter().any(|beginning| bytes.starts_with(beginning.as_bytes())) {
             self.has_spoken = true;
             self.fold.move_on();
-            seen(Seen::Ignored);
+            seen(LineKind::Ignored);
             return;
         }
         match (self.client.stream, line) {
-            (Stream::Text, _) => {
+            (OutputFormat::Text, _) => {
                 let value = Value::String(strip_ansi(&String::from_utf8_lossy(bytes)));
                 if !self.follow(&value, seen) {
                     self.keep_plain(bytes);
                     self.fold.move_on();
                 }
             }
-            (Stream::Jsonl, Line::Whole(bytes)) => self.jsonl(bytes, seen),
-            (Stream::Jsonl, Line::TooLong(_)) => self.unparsed(bytes, seen),
+            (OutputFormat::Jsonl, Line::Whole(bytes)) => self.jsonl(bytes, seen),
+            (OutputFormat::Jsonl, Line::TooLong(_)) => self.unparsed(bytes, seen),
         }
     }
 
-    fn jsonl(&mut self, bytes: &[u8], seen: &mut impl FnMut(Seen<'_>)) {
+    fn jsonl(&mut self, bytes: &[u8], seen: &mut impl FnMut(LineKind<'_>)) {
         match parse(bytes) {
             Some(value @ (Value::Object(_) | Value::Array(_))) => self.value(&value, bytes, seen),
             _ => self.unparsed(bytes, seen),
@@ -197,7 +198,7 @@ impl Decoder {
     }
 
     /// Reads an object, or a list of all of them, as some clients print when they are asked for less.
-    fn value(&mut self, value: &Value, bytes: &[u8], seen: &mut impl FnMut(Seen<'_>)) {
+    fn value(&mut self, value: &Value, bytes: &[u8], seen: &mut impl FnMut(LineKind<'_>)) {
         let one = std::slice::from_ref(value);
         let objects = value.as_array().map_or(one, Vec::as_slice);
         let mut is_known = false;
@@ -218,25 +219,25 @@ impl Decoder {
     }
 
     /// Follows the rules; says whether one matched.
-    fn follow(&mut self, value: &Value, seen: &mut impl FnMut(Seen<'_>)) -> bool {
+    fn follow(&mut self, value: &Value, seen: &mut impl FnMut(LineKind<'_>)) -> bool {
         let Self { client, fold, .. } = self;
         let mut is_known = false;
         for rule in &client.rules {
             is_known |= rule.follow(value, &mut |told| {
-                seen(Seen::Told(&told));
+                seen(LineKind::Told(&told));
                 fold.take(told, client);
             });
         }
         if is_known {
-            self.has_spoken |= self.client.stream == Stream::Jsonl;
+            self.has_spoken |= self.client.stream == OutputFormat::Jsonl;
         } else {
-            seen(Seen::Unknown);
+            seen(LineKind::Unknown);
         }
         is_known
     }
 
-    fn unparsed(&mut self, bytes: &[u8], seen: &mut impl FnMut(Seen<'_>)) {
-        seen(Seen::Unparsed);
+    fn unparsed(&mut self, bytes: &[u8], seen: &mut impl FnMut(LineKind<'_>)) {
+        seen(LineKind::Unparsed);
         count(&mut self.fold.counts.unparsed);
         self.keep_plain(bytes);
         self.fold.move_on();
@@ -256,14 +257,14 @@ impl Decoder {
     }
 
     /// Reads an output that is one value over many lines; says whether it is one.
-    fn read_as_one(&mut self, seen: &mut impl FnMut(Seen<'_>)) -> bool {
+    fn read_as_one(&mut self, seen: &mut impl FnMut(LineKind<'_>)) -> bool {
         let text = std::mem::take(&mut self.plain);
         let Some(value @ (Value::Object(_) | Value::Array(_))) = parse(&text) else {
             self.plain = text;
             return false;
         };
         let unparsed = std::mem::take(&mut self.fold.counts.unparsed);
-        self.strange = Strange::default();
+        self.strange = UnmatchedObjects::default();
         self.value(&value, &text, seen);
         if !self.has_spoken {
             self.fold.counts.unparsed = unparsed;
@@ -274,7 +275,7 @@ impl Decoder {
     /// Reads the values that are printed over many lines between lines that are none; says whether one of them has no end.
     ///
     /// Each begins a line. Linear: what is read is passed over, and nothing is read behind what has no end.
-    fn read_over_lines(&mut self, seen: &mut impl FnMut(Seen<'_>)) -> bool {
+    fn read_over_lines(&mut self, seen: &mut impl FnMut(LineKind<'_>)) -> bool {
         let text = std::mem::take(&mut self.plain);
         let (mut at, mut is_cut) = (0, false);
         while let Some(line) = text[at..].split_inclusive(|byte| *byte == b'\n').next() {
@@ -306,15 +307,15 @@ impl Decoder {
     fn complaint(&self) -> String {
         let name = &self.client.name;
         match (self.client.stream, self.strange.count, self.fold.counts.unparsed) {
-            (Stream::Text, ..) | (Stream::Jsonl, 0, 0) => String::new(),
-            (Stream::Jsonl, 0, unparsed) if self.has_spoken => {
+            (OutputFormat::Text, ..) | (OutputFormat::Jsonl, 0, 0) => String::new(),
+            (OutputFormat::Jsonl, 0, unparsed) if self.has_spoken => {
                 let lines = if unparsed == 1 { "line is" } else { "lines are" };
                 format!("{unparsed} {lines} no JSON, or too long (unstuck probe worker {name})")
             }
-            (Stream::Jsonl, 0, _) => {
+            (OutputFormat::Jsonl, 0, _) => {
                 format!("it printed no JSON that is known (unstuck probe worker {name})")
             }
-            (Stream::Jsonl, ..) => {
+            (OutputFormat::Jsonl, ..) => {
                 format!("no rule matches {} (unstuck probe worker {name})", self.strange.first)
             }
         }
@@ -344,7 +345,7 @@ impl Decoder {
     }
 }
 
-impl Strange {
+impl UnmatchedObjects {
     fn note(&mut self, object: &Value) {
         let text = head(&object.to_string(), Progress::TEXT_MAX).to_owned();
         // What is said once more is the same.
@@ -358,7 +359,7 @@ impl Strange {
 }
 
 /// How a call ended, judged by what was printed and by how the process ended.
-struct Verdict<'a> {
+struct CallVerdict<'a> {
     client: &'a Description,
     exit: &'a Exit,
     stderr: &'a str,
@@ -366,17 +367,17 @@ struct Verdict<'a> {
     complaint: &'a str,
 }
 
-impl Verdict<'_> {
+impl CallVerdict<'_> {
     /// `plain` is the output, if it is not that of this client.
     fn judge(
         &self,
         mut reading: Reading,
-        mut fold: Fold,
-        plain: Option<Plain>,
+        mut fold: CallAccumulator,
+        plain: Option<TextOutput>,
         stopped_by_us: bool,
     ) -> (Reading, Option<String>) {
         let is_done = match &fold.end {
-            Some(end) => *end == End::Done,
+            Some(end) => *end == ReportedEnd::Done,
             None => {
                 let is_answer = plain.as_ref().is_some_and(|it| !it.is_told);
                 is_answer && fold.error.is_none() && self.exit == &Exit::Code(0)
@@ -431,25 +432,25 @@ impl Verdict<'_> {
 
     /// Returns what was wrong with the service of a client that was idle for too long, where the last that it told is
     /// that it tries again, or an error: it did not stall by itself, it waited.
-    fn outage(&self, fold: &mut Fold) -> Option<(Trouble, Problem)> {
+    fn outage(&self, fold: &mut CallAccumulator) -> Option<(Trouble, Problem)> {
         if !self.exit.is_idle() {
             return None;
         }
         // What looks like the error of a client of text may be a line of its answer.
-        let error = fold.error.take().filter(|_| self.client.stream == Stream::Jsonl);
+        let error = fold.error.take().filter(|_| self.client.stream == OutputFormat::Jsonl);
         let error = error.map(|problem| (trouble_of(&problem, &self.client.troubles), problem));
         let retrying = fold.progress().retrying.map(|it| (it.trouble, only_tried_again(&it)));
         [error, retrying].into_iter().flatten().find(|(trouble, _)| weather::is_weather(class_of(*trouble)))
     }
 
     /// Says why the call failed: by the client's own word, its exit code, standard error, and what else is there.
-    fn failure(&self, fold: &mut Fold, plain: Option<&Plain>) -> (Trouble, Problem) {
+    fn failure(&self, fold: &mut CallAccumulator, plain: Option<&TextOutput>) -> (Trouble, Problem) {
         match fold.end.take() {
-            Some(End::Failed(problem)) => {
+            Some(ReportedEnd::Failed(problem)) => {
                 let trouble = trouble_of(&problem, &self.client.troubles);
                 return (self.by_exit().filter(|_| trouble == Trouble::Unknown).unwrap_or(trouble), problem);
             }
-            Some(End::Done) => return self.left_badly(),
+            Some(ReportedEnd::Done) => return self.left_badly(),
             None => {}
         }
         if let Exit::CouldNotStart(reason) = self.exit {
@@ -493,7 +494,7 @@ impl Verdict<'_> {
 
     /// Says what an exit code means beside what is printed: the words tell until when, and a conversation that is too long or
     /// a key that is not good more precisely than a code does that many things share.
-    fn by_code(&self, code: Trouble, plain: Option<&Plain>) -> (Trouble, Problem) {
+    fn by_code(&self, code: Trouble, plain: Option<&TextOutput>) -> (Trouble, Problem) {
         use Trouble::{Auth, ContextOverflow, Credit};
         let lines = || self.stderr.lines().map(str::trim);
         let too_long = || {
@@ -514,7 +515,7 @@ impl Verdict<'_> {
         (trouble, problem)
     }
 
-    fn by_phrase(&self, plain: Option<&Plain>) -> Option<(Trouble, Problem)> {
+    fn by_phrase(&self, plain: Option<&TextOutput>) -> Option<(Trouble, Problem)> {
         let kind = match self.exit {
             Exit::Code(code) => ExitKind::Code(*code),
             Exit::Signal(signal) => ExitKind::Signal(*signal),
@@ -553,7 +554,7 @@ impl Verdict<'_> {
 
     /// Puts what a person can do behind what was said, where the description knows that.
     fn helped(&self, mut problem: Problem) -> Problem {
-        let is_meant = |it: &&Meaning| !it.help.is_empty() && it.re.is_in(&problem.message);
+        let is_meant = |it: &&ErrorPattern| !it.help.is_empty() && it.re.is_in(&problem.message);
         if let Some(meaning) = self.client.stderr.iter().chain(&self.client.troubles).find(is_meant) {
             problem.message = format!("{}; {}", problem.message, meaning.help);
         }

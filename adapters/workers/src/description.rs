@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::client::{Client, StopSignal};
 use unstuck_core::reading::Trouble;
 
-use crate::launch::Launch;
+use crate::launch::LaunchSpec;
 use crate::rule::{Pattern, Rule};
 
 /// The description of a client.
@@ -23,7 +23,7 @@ pub struct Description {
     /// The program that is started.
     pub program: String,
     /// How it is started.
-    pub launch: Launch,
+    pub launch: LaunchSpec,
     /// The signals that end it, the first one first; what is left afterwards is killed.
     #[serde(default)]
     pub stop: Vec<StopSignal>,
@@ -34,7 +34,7 @@ pub struct Description {
     #[serde(default)]
     pub credit: String,
     /// What its output is made of.
-    pub stream: Stream,
+    pub stream: OutputFormat,
     /// An answer that is one JSON object is its structured output: it has no other place for it.
     #[serde(default)]
     pub structured_text: bool,
@@ -49,10 +49,10 @@ pub struct Description {
     pub exits: BTreeMap<i32, Trouble>,
     /// What a line on standard error means, where it does not say how it ended.
     #[serde(default)]
-    pub stderr: Vec<Meaning>,
+    pub stderr: Vec<ErrorPattern>,
     /// What its errors mean, before what such words usually mean.
     #[serde(default)]
-    pub troubles: Vec<Meaning>,
+    pub troubles: Vec<ErrorPattern>,
 }
 
 impl Description {
@@ -85,7 +85,7 @@ impl Description {
 /// What an output is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stream {
+pub enum OutputFormat {
     /// One JSON object a line.
     Jsonl,
     /// Text. What no rule takes is the answer.
@@ -94,7 +94,7 @@ pub enum Stream {
 
 /// What a text means.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Meaning {
+pub struct ErrorPattern {
     /// A text in which this is found,
     pub re: Pattern,
     /// means this.

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use unstuck_document::complaint::{Complaint, KeyPath, Report};
+use unstuck_document::diagnostic::{Diagnostic, KeyPath, Report};
+use unstuck_document::map_view::MapView;
 use unstuck_document::node::{self, Node};
-use unstuck_document::shape::check_map;
 use unstuck_document::toml;
-use unstuck_document::view::View;
+use unstuck_document::type_check::check_map;
 
 use crate::description::Description;
 use crate::keys;
@@ -49,14 +49,14 @@ pub fn all() -> impl Iterator<Item = Arc<Description>> {
 /// # Errors
 ///
 /// All that is wrong with it, in the order of its lines.
-pub fn read(file: &str, text: &str) -> Result<BTreeMap<String, Description>, Vec<Complaint>> {
+pub fn read(file: &str, text: &str) -> Result<BTreeMap<String, Description>, Vec<Diagnostic>> {
     let mut report = Report::default();
     let mut found = BTreeMap::new();
     let parse = if file.ends_with(".toml") { toml::parse } else { node::parse };
     let added = report.add_file(file.to_owned(), text.as_bytes());
     if let Some(root) = added.and_then(|(source, text)| parse(source, &text, &mut report)) {
         check_map(&keys::FILE, &root, root.place, &KeyPath::default(), &mut report);
-        let workers = View::new(&root, root.place, KeyPath::default()).map("workers");
+        let workers = MapView::new(&root, root.place, KeyPath::default()).map("workers");
         found = workers.map(|workers| clients(&workers, &mut report)).unwrap_or_default();
     } else if report.count() == 0 {
         report.unreadable(file.to_owned(), "holds nothing".to_owned());
@@ -66,10 +66,10 @@ pub fn read(file: &str, text: &str) -> Result<BTreeMap<String, Description>, Vec
 }
 
 /// Reads a map from names to descriptions, whose keys and types have been checked.
-pub fn clients(workers: &View<'_>, report: &mut Report) -> BTreeMap<String, Description> {
+pub fn clients(workers: &MapView<'_>, report: &mut Report) -> BTreeMap<String, Description> {
     let entries = workers.node.entries().iter();
     let read = entries.filter_map(|entry| {
-        let view = View::new(&entry.value, entry.place, workers.path.key(&entry.key));
+        let view = MapView::new(&entry.value, entry.place, workers.path.key(&entry.key));
         Some((entry.key.clone(), client(&entry.key, &view, report)?))
     });
     read.collect()

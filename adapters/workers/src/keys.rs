@@ -2,7 +2,7 @@
 //!
 //! The page that tells their meaning is `docs/workers.md`.
 
-use unstuck_document::keys::{Format, Key, Kind, Level, optional, required};
+use unstuck_document::keys::{Format, Key, KeyContext, Kind, optional, required};
 
 /// Files that describe workers.
 pub static WORKERS: Format = Format {
@@ -47,12 +47,12 @@ const fn pick(name: &'static str) -> Key {
     key(name, Kind::Anything)
 }
 
-const fn part(name: &'static str, level: &'static Level) -> Key {
+const fn part(name: &'static str, level: &'static KeyContext) -> Key {
     key(name, Kind::Map(level))
 }
 
 /// Keys of the top level of a file of workers.
-pub static FILE: Level = Level {
+pub static FILE: KeyContext = KeyContext {
     title: "the top level of a file of workers",
     definition: "client_file",
     format: &WORKERS,
@@ -62,7 +62,7 @@ pub static FILE: Level = Level {
 
 // `like` gives what is left out, so that nothing can be required before it was looked at.
 /// Keys of the description of a worker.
-pub static CLIENT: Level = Level {
+pub static CLIENT: KeyContext = KeyContext {
     title: "the description of a worker",
     definition: "client",
     format: &WORKERS,
@@ -86,7 +86,7 @@ pub static CLIENT: Level = Level {
 };
 
 /// Keys of launch of a worker.
-pub static LAUNCH: Level = Level {
+pub static LAUNCH: KeyContext = KeyContext {
     title: "launch of a worker",
     definition: "client_launch",
     format: &WORKERS,
@@ -119,7 +119,7 @@ pub static LAUNCH: Level = Level {
 };
 
 /// Keys of read, edit and all of launch.
-pub static GRANT: Level = Level {
+pub static GRANT: KeyContext = KeyContext {
     title: "read, edit and all of launch",
     definition: "client_grant",
     format: &WORKERS,
@@ -128,7 +128,7 @@ pub static GRANT: Level = Level {
 };
 
 /// Keys of launch.isolated.
-pub static ISOLATED: Level = Level {
+pub static ISOLATED: KeyContext = KeyContext {
     title: "launch.isolated",
     definition: "client_isolated",
     format: &WORKERS,
@@ -137,7 +137,7 @@ pub static ISOLATED: Level = Level {
 };
 
 /// Keys of a rule.
-pub static RULE: Level = Level {
+pub static RULE: KeyContext = KeyContext {
     title: "a rule",
     definition: "client_rule",
     format: &WORKERS,
@@ -166,7 +166,7 @@ pub static RULE: Level = Level {
 };
 
 /// Keys of tool of a rule.
-pub static TOOL: Level = Level {
+pub static TOOL: KeyContext = KeyContext {
     title: "tool of a rule",
     definition: "client_tool",
     format: &WORKERS,
@@ -177,7 +177,7 @@ pub static TOOL: Level = Level {
 const SCOPE: Key = needed("scope", Kind::Word(&["request", "call", "session"]));
 
 /// Keys of usage of a rule.
-pub static USAGE: Level = Level {
+pub static USAGE: KeyContext = KeyContext {
     title: "usage of a rule",
     definition: "client_usage",
     format: &WORKERS,
@@ -195,7 +195,7 @@ pub static USAGE: Level = Level {
 };
 
 /// Keys of cost of a rule.
-pub static COST: Level = Level {
+pub static COST: KeyContext = KeyContext {
     title: "cost of a rule",
     definition: "client_cost",
     format: &WORKERS,
@@ -204,7 +204,7 @@ pub static COST: Level = Level {
 };
 
 /// Keys of retry of a rule.
-pub static RETRY: Level = Level {
+pub static RETRY: KeyContext = KeyContext {
     title: "retry of a rule",
     definition: "client_retry",
     format: &WORKERS,
@@ -213,7 +213,7 @@ pub static RETRY: Level = Level {
 };
 
 /// Keys of error, failed and retry.why of a rule.
-pub static PROBLEM_KEYS: Level = Level {
+pub static PROBLEM_KEYS: KeyContext = KeyContext {
     title: "error, failed and retry.why of a rule",
     definition: "client_problem",
     format: &WORKERS,
@@ -222,7 +222,7 @@ pub static PROBLEM_KEYS: Level = Level {
 };
 
 /// Keys of an entry of stderr and of troubles.
-pub static MEANING: Level = Level {
+pub static MEANING: KeyContext = KeyContext {
     title: "an entry of stderr and of troubles",
     definition: "client_meaning",
     format: &WORKERS,

@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use unstuck_core::workflow::{Capability, Worker, WorkerKind};
-use unstuck_document::complaint::{Complaint, quoted};
+use unstuck_document::diagnostic::{Diagnostic, quoted};
 use unstuck_document::file::reason;
 use unstuck_document::{Rejected, file, nearest};
 
 use crate::description::Description;
-use crate::{descriptions, settings};
+use crate::{config_paths, descriptions};
 
 /// Clients by name.
 pub type Clients = BTreeMap<String, Arc<Description>>;
 
 /// A client, and the file that describes it.
 #[derive(Clone, Debug)]
-pub struct Described {
+pub struct ClientFile {
     /// The file.
     pub file: PathBuf,
     /// The file belongs to the project, so it may have come with it; or else to the user.
@@ -41,20 +41,20 @@ pub fn known_clients(workspace: &Path) -> Result<Clients, Rejected> {
 /// # Errors
 ///
 /// All that is wrong with the files.
-pub fn described_clients(workspace: &Path) -> Result<Vec<Described>, Rejected> {
+pub fn described_clients(workspace: &Path) -> Result<Vec<ClientFile>, Rejected> {
     let mut described = Vec::new();
     let mut complaints = Vec::new();
     let mut own: BTreeMap<String, PathBuf> = BTreeMap::new();
-    let is_of_project = |file: &Path| file.parent() == Some(&settings::of_project(workspace));
+    let is_of_project = |file: &Path| file.parent() == Some(&config_paths::of_project(workspace));
     // Those of the project count for more, so they come last.
-    let files = ["workers.toml", "workers.yaml"].map(|name| settings::found(name, workspace));
+    let files = ["workers.toml", "workers.yaml"].map(|name| config_paths::found(name, workspace));
     let mut files: Vec<PathBuf> = files.concat();
     files.sort_by_key(|file| is_of_project(file));
     for file in &files {
         let text = match file::read(file) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) => {
-                complaints.push(Complaint::of_file(file, &format!("cannot be read: {}", reason(&error))));
+                complaints.push(Diagnostic::of_file(file, &format!("cannot be read: {}", reason(&error))));
                 continue;
             }
         };
@@ -68,10 +68,10 @@ pub fn described_clients(workspace: &Path) -> Result<Vec<Described>, Rejected> {
                             quoted(&name),
                             twin.display()
                         );
-                        complaints.push(Complaint::of_file(file, &what));
+                        complaints.push(Diagnostic::of_file(file, &what));
                     }
                     let (of_project, client) = (is_of_project(file), Arc::new(client));
-                    described.push(Described { file: file.clone(), of_project, client });
+                    described.push(ClientFile { file: file.clone(), of_project, client });
                 }
             }
             Err(wrong) => complaints.extend(wrong),

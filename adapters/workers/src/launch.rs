@@ -13,11 +13,11 @@ pub const ARGUMENT_BYTES_MAX: usize = 100_000;
 /// How a client is started. Every argument may hold placeholders such as `${model}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Launch {
+pub struct LaunchSpec {
     /// The arguments that are always there.
     pub args: Vec<String>,
     /// How it gets the prompt.
-    pub prompt: PromptBy,
+    pub prompt: PromptChannel,
     /// Chooses the model `${model}`.
     pub model: Vec<String>,
     /// A prefix that is removed from the name of a model.
@@ -43,13 +43,13 @@ pub struct Launch {
     /// Objects of a schema have to be closed, and all their properties required.
     pub strict_schema: bool,
     /// May only read.
-    pub read: Grant,
+    pub read: Permission,
     /// May edit as well.
-    pub edit: Grant,
+    pub edit: Permission,
     /// May run any command as well.
-    pub all: Grant,
+    pub all: Permission,
     /// May run any command and is not to edit, where that differs from `all`.
-    pub run: Grant,
+    pub run: Permission,
     /// Added to `read` and `edit`: may run tests.
     pub tests: Vec<String>,
     /// The arguments that come last.
@@ -59,13 +59,13 @@ pub struct Launch {
     /// What the file `${settings_file}` holds, where a client takes no variable for it; not empty.
     pub settings: Option<String>,
     /// A configuration of its own in `${folder}`, for those who ask for one: the login is in the other.
-    pub isolated: Isolated,
+    pub isolated: IsolationSpec,
 }
 
 /// How a prompt is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PromptBy {
+pub enum PromptChannel {
     /// On standard input, which is closed behind it.
     #[default]
     Stdin,
@@ -78,7 +78,7 @@ pub enum PromptBy {
 /// What a client is allowed to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Grant {
+pub struct Permission {
     /// The arguments for it.
     pub args: Vec<String>,
     /// What that means, for people: the rest of a sentence that begins with the name of the client.
@@ -90,7 +90,7 @@ pub struct Grant {
 /// What keeps a client from the configuration of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Isolated {
+pub struct IsolationSpec {
     /// Arguments.
     pub args: Vec<String>,
     /// Environment.
@@ -100,7 +100,7 @@ pub struct Isolated {
 /// How much a client may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Access {
+pub enum AccessLevel {
     /// Read.
     Read,
     /// Read and edit.
@@ -109,7 +109,7 @@ pub enum Access {
     All,
 }
 
-impl Access {
+impl AccessLevel {
     /// Returns what capabilities come to. Whoever may run any command can edit.
     pub fn of(capabilities: &[Capability]) -> Self {
         let has = |capability| capabilities.contains(&capability);
@@ -123,7 +123,7 @@ impl Access {
 
 /// What a call is asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct CallRequest<'a> {
     /// The prompt.
     pub prompt: &'a str,
     /// A folder for the files of this call.
@@ -159,7 +159,7 @@ pub enum Session<'a> {
 
 /// How a call is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct CallPlan {
     /// The program and its arguments.
     pub argv: Vec<String>,
     /// What goes to standard input before it is closed.
@@ -171,13 +171,13 @@ pub struct Plan {
     /// The name of the conversation, where it is known before the start.
     pub session: Option<String>,
     /// What was asked for and this client has no way to be told.
-    pub unmet: Vec<Wish>,
+    pub unmet: Vec<ClientFeature>,
 }
 
 /// What can be asked of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Wish {
+pub enum ClientFeature {
     Model,
     Variant,
     Turns,
@@ -187,7 +187,7 @@ pub enum Wish {
     Isolation,
 }
 
-impl Wish {
+impl ClientFeature {
     /// Returns it in words.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -213,8 +213,8 @@ pub enum Error {
 }
 
 /// Plans a call.
-pub fn plan(program: &str, launch: &Launch, request: &Request<'_>) -> Result<Plan, Error> {
-    if launch.prompt == PromptBy::Argument && request.prompt.len() > ARGUMENT_BYTES_MAX {
+pub fn plan(program: &str, launch: &LaunchSpec, request: &CallRequest<'_>) -> Result<CallPlan, Error> {
+    if launch.prompt == PromptChannel::Argument && request.prompt.len() > ARGUMENT_BYTES_MAX {
         return Err(Error::PromptTooLong(request.prompt.len()));
     }
     let mut planner = Planner::new(launch, request);
@@ -225,14 +225,14 @@ pub fn plan(program: &str, launch: &Launch, request: &Request<'_>) -> Result<Pla
         if launch.is_given(arguments, &extra) { Vec::new() } else { arguments.to_vec() }
     };
     let is_model_asked = request.model.is_some() && !launch.is_given(&launch.model, &extra);
-    argv.extend(planner.wish(is_model_asked, &launch.model, Wish::Model));
-    argv.extend(planner.wish(request.variant.is_some(), &launch.variant, Wish::Variant));
-    argv.extend(planner.wish(request.turns.is_some(), &launch.turns, Wish::Turns));
-    argv.extend(planner.wish(request.micro_usd.is_some(), &launch.usd, Wish::Money));
+    argv.extend(planner.wish(is_model_asked, &launch.model, ClientFeature::Model));
+    argv.extend(planner.wish(request.variant.is_some(), &launch.variant, ClientFeature::Variant));
+    argv.extend(planner.wish(request.turns.is_some(), &launch.turns, ClientFeature::Turns));
+    argv.extend(planner.wish(request.micro_usd.is_some(), &launch.usd, ClientFeature::Money));
     argv.extend(planner.args(&ours(&launch.granted(request.capabilities))));
-    argv.extend(planner.wish(request.schema.is_some(), &launch.schema, Wish::Schema));
-    if request.isolated && launch.isolated == Isolated::default() {
-        planner.unmet.push(Wish::Isolation);
+    argv.extend(planner.wish(request.schema.is_some(), &launch.schema, ClientFeature::Schema));
+    if request.isolated && launch.isolated == IsolationSpec::default() {
+        planner.unmet.push(ClientFeature::Isolation);
     } else if request.isolated {
         argv.extend(planner.args(&launch.isolated.args));
     }
@@ -242,13 +242,13 @@ pub fn plan(program: &str, launch: &Launch, request: &Request<'_>) -> Result<Pla
     Ok(planner.finish(argv))
 }
 
-impl Launch {
+impl LaunchSpec {
     /// Returns the grant for an access.
-    pub fn grant(&self, access: Access) -> &Grant {
+    pub fn grant(&self, access: AccessLevel) -> &Permission {
         match access {
-            Access::Read => &self.read,
-            Access::Edit => &self.edit,
-            Access::All => &self.all,
+            AccessLevel::Read => &self.read,
+            AccessLevel::Edit => &self.edit,
+            AccessLevel::All => &self.all,
         }
     }
 
@@ -267,10 +267,11 @@ impl Launch {
         [&self.grant_for(capabilities).args, self.tests(capabilities)].concat()
     }
 
-    fn grant_for(&self, capabilities: &[Capability]) -> &Grant {
+    fn grant_for(&self, capabilities: &[Capability]) -> &Permission {
         let has = |capability| capabilities.contains(&capability);
-        let is_run = has(Capability::RunCommands) && !has(Capability::Edit) && self.run != Grant::default();
-        if is_run { &self.run } else { self.grant(Access::of(capabilities)) }
+        let is_run =
+            has(Capability::RunCommands) && !has(Capability::Edit) && self.run != Permission::default();
+        if is_run { &self.run } else { self.grant(AccessLevel::of(capabilities)) }
     }
 
     /// Returns the name by which an option is compared with others.
@@ -316,16 +317,16 @@ impl Launch {
     /// Returns what lets it run tests, where it may and does not run every command anyway.
     fn tests(&self, capabilities: &[Capability]) -> &[String] {
         let is_asked = capabilities.contains(&Capability::RunTests);
-        if is_asked && Access::of(capabilities) != Access::All { &self.tests } else { &[] }
+        if is_asked && AccessLevel::of(capabilities) != AccessLevel::All { &self.tests } else { &[] }
     }
 }
 
 /// The placeholders and what they stand for, and what was met of them.
 struct Planner<'a> {
-    launch: &'a Launch,
-    request: &'a Request<'a>,
+    launch: &'a LaunchSpec,
+    request: &'a CallRequest<'a>,
     values: BTreeMap<&'static str, String>,
-    unmet: Vec<Wish>,
+    unmet: Vec<ClientFeature>,
 }
 
 /// The names of all placeholders.
@@ -335,12 +336,12 @@ pub const PLACEHOLDERS: &[&str] = &[
 ];
 
 /// Returns the name of a model as the client knows it.
-fn unprefixed<'a>(name: &'a str, launch: &Launch) -> &'a str {
+fn unprefixed<'a>(name: &'a str, launch: &LaunchSpec) -> &'a str {
     launch.model_prefix.as_deref().and_then(|prefix| name.strip_prefix(prefix)).unwrap_or(name)
 }
 
 impl<'a> Planner<'a> {
-    fn new(launch: &'a Launch, request: &'a Request<'a>) -> Self {
+    fn new(launch: &'a LaunchSpec, request: &'a CallRequest<'a>) -> Self {
         let file = |name: &str| format!("{}/{name}", request.folder);
         let variant = request.variant.map(|name| launch.variants.get(name).map_or(name, String::as_str));
         let session = match request.session {
@@ -368,7 +369,7 @@ impl<'a> Planner<'a> {
         templates.iter().map(|template| self.filled(template)).collect()
     }
 
-    fn wish(&mut self, is_asked: bool, templates: &[String], wish: Wish) -> Vec<String> {
+    fn wish(&mut self, is_asked: bool, templates: &[String], wish: ClientFeature) -> Vec<String> {
         if is_asked && templates.is_empty() {
             self.unmet.push(wish);
         }
@@ -380,7 +381,7 @@ impl<'a> Planner<'a> {
         match self.request.session {
             Session::New(None) => Vec::new(),
             Session::New(Some(_)) => self.args(&launch.preset),
-            Session::Continued(_) => self.wish(true, &launch.resume, Wish::Resume),
+            Session::Continued(_) => self.wish(true, &launch.resume, ClientFeature::Resume),
         }
     }
 
@@ -388,28 +389,28 @@ impl<'a> Planner<'a> {
         let mut out = String::new();
         for part in parts(template) {
             match part {
-                Part::Text(text) => out.push_str(text),
-                Part::Name(name) => out.push_str(self.values.get(name).map_or("", String::as_str)),
+                TemplatePart::Text(text) => out.push_str(text),
+                TemplatePart::Name(name) => out.push_str(self.values.get(name).map_or("", String::as_str)),
             }
         }
         out
     }
 
-    fn finish(self, argv: Vec<String>) -> Plan {
+    fn finish(self, argv: Vec<String>) -> CallPlan {
         let (launch, request) = (self.launch, self.request);
         let isolated = request.isolated.then_some(&launch.isolated.env);
         let env = launch.env.iter().chain(isolated.into_iter().flatten());
         let schema = request.schema.filter(|_| mentions(&launch.schema, "schema_file"));
-        let by_file = (launch.prompt == PromptBy::File).then_some(request.prompt);
+        let by_file = (launch.prompt == PromptChannel::File).then_some(request.prompt);
         let settings = launch.settings.as_deref();
         let files = [("schema_file", schema), ("prompt_file", by_file), ("settings_file", settings)];
         let session = match request.session {
             Session::New(preset) => preset.filter(|_| !launch.preset.is_empty()),
             Session::Continued(id) => Some(id).filter(|_| !launch.resume.is_empty()),
         };
-        Plan {
+        CallPlan {
             argv,
-            stdin: (launch.prompt == PromptBy::Stdin).then(|| request.prompt.to_owned()),
+            stdin: (launch.prompt == PromptChannel::Stdin).then(|| request.prompt.to_owned()),
             env: env.map(|(name, value)| (name.clone(), self.filled(value))).collect(),
             files: files
                 .into_iter()
@@ -424,36 +425,36 @@ impl<'a> Planner<'a> {
 /// Returns the first placeholder of a template that there is not.
 pub fn unknown_placeholder(template: &str) -> Option<&str> {
     parts(template).find_map(|part| match part {
-        Part::Name(name) if !PLACEHOLDERS.contains(&name) => Some(name),
+        TemplatePart::Name(name) if !PLACEHOLDERS.contains(&name) => Some(name),
         _ => None,
     })
 }
 
 /// Says whether templates hold a placeholder.
 pub fn mentions(templates: &[String], name: &str) -> bool {
-    templates.iter().flat_map(|template| parts(template)).any(|part| part == Part::Name(name))
+    templates.iter().flat_map(|template| parts(template)).any(|part| part == TemplatePart::Name(name))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part<'a> {
+enum TemplatePart<'a> {
     Text(&'a str),
     Name(&'a str),
 }
 
 /// Takes a template apart: `a${b}c` is `a`, the name `b` and `c`.
-fn parts(template: &str) -> impl Iterator<Item = Part<'_>> {
+fn parts(template: &str) -> impl Iterator<Item = TemplatePart<'_>> {
     let mut rest = template;
     std::iter::from_fn(move || {
         if let Some(name) = rest.strip_prefix("${")
             && let Some(end) = name.find('}')
         {
             rest = &name[end + 1..];
-            return Some(Part::Name(&name[..end]));
+            return Some(TemplatePart::Name(&name[..end]));
         }
         let first = rest.chars().next()?.len_utf8();
         let (text, after) = rest.split_at(rest[first..].find("${").map_or(rest.len(), |at| at + first));
         rest = after;
-        Some(Part::Text(text))
+        Some(TemplatePart::Text(text))
     })
 }
 
@@ -463,14 +464,22 @@ mod tests {
 
     #[test]
     fn a_template_is_filled_once_and_only_at_its_placeholders() {
-        let cases: &[(&str, &[Part<'_>])] = &[
+        let cases: &[(&str, &[TemplatePart<'_>])] = &[
             ("", &[]),
-            ("--model", &[Part::Text("--model")]),
-            ("${model}", &[Part::Name("model")]),
-            ("a=${b}c${d}", &[Part::Text("a="), Part::Name("b"), Part::Text("c"), Part::Name("d")]),
-            ("$x ${", &[Part::Text("$x "), Part::Text("${")]),
-            ("${a${b}", &[Part::Name("a${b")]),
-            ("é${a}", &[Part::Text("é"), Part::Name("a")]),
+            ("--model", &[TemplatePart::Text("--model")]),
+            ("${model}", &[TemplatePart::Name("model")]),
+            (
+                "a=${b}c${d}",
+                &[
+                    TemplatePart::Text("a="),
+                    TemplatePart::Name("b"),
+                    TemplatePart::Text("c"),
+                    TemplatePart::Name("d"),
+                ],
+            ),
+            ("$x ${", &[TemplatePart::Text("$x "), TemplatePart::Text("${")]),
+            ("${a${b}", &[TemplatePart::Name("a${b")]),
+            ("é${a}", &[TemplatePart::Text("é"), TemplatePart::Name("a")]),
         ];
         for (template, expected) in cases {
             assert_eq!(parts(template).collect::<Vec<_>>(), *expected, "{template}");

@@ -8,7 +8,7 @@ pub(super) const HEAD_BYTES: usize = 4096;
 
 /// Cuts bytes into lines, at `\n` only: JSON may hold the other characters that end a line elsewhere.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct LineSplitter {
     /// The line that has not ended yet.
     open: Vec<u8>,
     /// It is too long; its head is kept.
@@ -23,7 +23,7 @@ pub(super) enum Line<'a> {
     TooLong(&'a [u8]),
 }
 
-impl Lines {
+impl LineSplitter {
     /// Takes the next bytes and gives each line that ends in them.
     pub fn push(&mut self, mut bytes: &[u8], mut take: impl FnMut(Line<'_>)) {
         while let Some(at) = memchr::memchr(b'\n', bytes) {
@@ -78,7 +78,7 @@ mod tests {
             Line::Whole(bytes) => found.push(bytes.len() as isize),
             Line::TooLong(head) => found.push(-(head.len() as isize)),
         };
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         pieces.iter().for_each(|piece| lines.push(piece, &mut take));
         lines.finish(&mut take);
         found

@@ -5,12 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::money::{self, ModelPattern, Price, Prices};
-use unstuck_document::complaint::{KeyPath, Place, Report};
+use unstuck_document::diagnostic::{KeyPath, Location, Report};
 use unstuck_document::file::{reason, tree};
 use unstuck_document::node::{Entry, Kind, Node};
 use unstuck_document::{Rejected, nearest};
 
-use crate::settings;
+use crate::config_paths;
 
 /// What stands in dollars for a million tokens.
 const KINDS: [&str; 4] = ["input", "cached", "cache_write", "output"];
@@ -27,7 +27,7 @@ const AMOUNT: &str = "expected dollars for a million tokens, such as 3 or 0.25";
 pub fn find(named: Option<&Path>, workspace: &Path) -> Result<Option<(PathBuf, Prices)>, Rejected> {
     let path = match named {
         Some(path) => Some(path.to_owned()),
-        None => settings::found("prices.yaml", workspace).into_iter().next(),
+        None => config_paths::found("prices.yaml", workspace).into_iter().next(),
     };
     path.map(|path| load(&path).map(|prices| (path, prices))).transpose()
 }
@@ -132,7 +132,7 @@ fn amount(node: &Node, key: &str, path: &KeyPath, report: &mut Report) -> Option
 }
 
 /// Says whether a node is a map; keys that it may not have are complaints.
-fn is_map(node: &Node, keys: &[&str], place: Place, path: &KeyPath, report: &mut Report) -> bool {
+fn is_map(node: &Node, keys: &[&str], place: Location, path: &KeyPath, report: &mut Report) -> bool {
     if !matches!(node.kind, Kind::Map(_)) {
         let help = format!("expected a map with {}", keys.join(", "));
         report.error(place, path, format!("found {}", node.found()), help);

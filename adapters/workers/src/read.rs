@@ -4,26 +4,26 @@ use std::collections::BTreeMap;
 
 use unstuck_core::client::StopSignal;
 use unstuck_core::reading::Trouble;
-use unstuck_document::complaint::{KeyPath, Place, Report, quoted};
+use unstuck_document::diagnostic::{KeyPath, Location, Report, quoted};
+use unstuck_document::map_view::MapView;
 use unstuck_document::node::{Entry, Kind, Node};
-use unstuck_document::shape::nearest;
-use unstuck_document::view::View;
+use unstuck_document::type_check::nearest;
 
-use crate::description::{Description, Meaning, Stream};
+use crate::description::{Description, ErrorPattern, OutputFormat};
 use crate::descriptions::{built_in, names};
 use crate::keys::TROUBLES;
-use crate::launch::{self, Grant, Isolated, Launch, PromptBy};
+use crate::launch::{self, IsolationSpec, LaunchSpec, Permission, PromptChannel};
 use crate::read_rule::rules;
 use crate::rule::Pattern;
 
 /// Reads one description, whose keys and types have been checked. `None` if it says too little; that was complained about.
-pub(crate) fn client(name: &str, own: &View<'_>, report: &mut Report) -> Option<Description> {
+pub(crate) fn client(name: &str, own: &MapView<'_>, report: &mut Report) -> Option<Description> {
     let before = report.count();
     let node = completed(own, report)?;
-    let view = &View::new(&node, own.place, own.path.clone());
+    let view = &MapView::new(&node, own.place, own.path.clone());
     let stream = match view.text("stream") {
-        Some("text") => Stream::Text,
-        _ => Stream::Jsonl,
+        Some("text") => OutputFormat::Text,
+        _ => OutputFormat::Jsonl,
     };
     for key in ["program", "stream"] {
         if !view.has(key) {
@@ -36,7 +36,7 @@ pub(crate) fn client(name: &str, own: &View<'_>, report: &mut Report) -> Option<
         }
     }
     let rules = rules(view, report);
-    if stream == Stream::Jsonl && !rules.iter().any(|rule| rule.says.done) {
+    if stream == OutputFormat::Jsonl && !rules.iter().any(|rule| rule.says.done) {
         let help = "one rule has to say done: true, or no call can ever succeed";
         report.error(
             view.key_place("rules"),
@@ -66,7 +66,7 @@ pub(crate) fn client(name: &str, own: &View<'_>, report: &mut Report) -> Option<
 }
 
 /// Returns the description with what it leaves out and the built-in one that it is like says, if there is that one.
-fn completed(own: &View<'_>, report: &mut Report) -> Option<Node> {
+fn completed(own: &MapView<'_>, report: &mut Report) -> Option<Node> {
     let Some(name) = own.text("like") else { return Some(own.node.clone()) };
     let Some(base) = built_in(name, report) else {
         let near = nearest(name, names()).map(|near| format!("did you mean {}?", quoted(near)));
@@ -91,7 +91,7 @@ fn over(own: &Node, base: &Node) -> Node {
     Node::new(own.place, Kind::Map(entries))
 }
 
-fn read_launch(view: &View<'_>, report: &mut Report) -> Launch {
+fn read_launch(view: &MapView<'_>, report: &mut Report) -> LaunchSpec {
     for (key, placeholder) in ONE_OF {
         let given = view.texts(key);
         if view.has(key) && !placeholder.iter().any(|name| launch::mentions(&given, name)) {
@@ -101,21 +101,22 @@ fn read_launch(view: &View<'_>, report: &mut Report) -> Launch {
     }
     check_prompt(view, report);
     let env = environment(view, report);
-    let isolated = view
-        .map("isolated")
-        .map(|view| Isolated { args: templates(&view, "args", report), env: environment(&view, report) });
+    let isolated = view.map("isolated").map(|view| IsolationSpec {
+        args: templates(&view, "args", report),
+        env: environment(&view, report),
+    });
     check_settings(view, &env, report);
-    let mut templates = |view: &View<'_>, key: &str| templates(view, key, report);
+    let mut templates = |view: &MapView<'_>, key: &str| templates(view, key, report);
     let mut grant = |key: &str| {
-        let Some(view) = view.map(key) else { return Grant::default() };
-        Grant {
+        let Some(view) = view.map(key) else { return Permission::default() };
+        Permission {
             args: templates(&view, "args"),
             words: view.owned("words").unwrap_or_default(),
             any_command: view.flag("any_command").unwrap_or_default(),
         }
     };
     let [read, edit, all, run] = ["read", "edit", "all", "run"].map(&mut grant);
-    Launch {
+    LaunchSpec {
         args: templates(view, "args"),
         prompt: prompt_by(view),
         model: templates(view, "model"),
@@ -153,20 +154,20 @@ const ONE_OF: &[(&str, &[&str])] = &[
     ("schema", &["schema", "schema_file"]),
 ];
 
-fn prompt_by(view: &View<'_>) -> PromptBy {
+fn prompt_by(view: &MapView<'_>) -> PromptChannel {
     match view.text("prompt") {
-        Some("file") => PromptBy::File,
-        Some("argument") => PromptBy::Argument,
-        _ => PromptBy::Stdin,
+        Some("file") => PromptChannel::File,
+        Some("argument") => PromptChannel::Argument,
+        _ => PromptChannel::Stdin,
     }
 }
 
 /// Complains if the prompt does not get to the client.
-fn check_prompt(view: &View<'_>, report: &mut Report) {
+fn check_prompt(view: &MapView<'_>, report: &mut Report) {
     let name = match prompt_by(view) {
-        PromptBy::Stdin => return,
-        PromptBy::File => "prompt_file",
-        PromptBy::Argument => "prompt",
+        PromptChannel::Stdin => return,
+        PromptChannel::File => "prompt_file",
+        PromptChannel::Argument => "prompt",
     };
     let all = [view.texts("args"), view.texts("last")].concat();
     if !launch::mentions(&all, name) {
@@ -180,7 +181,7 @@ fn check_prompt(view: &View<'_>, report: &mut Report) {
     }
 }
 
-fn check_settings(view: &View<'_>, env: &BTreeMap<String, String>, report: &mut Report) {
+fn check_settings(view: &MapView<'_>, env: &BTreeMap<String, String>, report: &mut Report) {
     let all = [view.texts("args"), view.texts("last"), env.values().cloned().collect()].concat();
     if view.has("settings") && !launch::mentions(&all, "settings_file") {
         report.error(
@@ -193,7 +194,7 @@ fn check_settings(view: &View<'_>, env: &BTreeMap<String, String>, report: &mut 
 }
 
 /// Returns a list of arguments, their placeholders checked.
-fn templates(view: &View<'_>, key: &str, report: &mut Report) -> Vec<String> {
+fn templates(view: &MapView<'_>, key: &str, report: &mut Report) -> Vec<String> {
     let Some(entry) = view.entry(key) else { return Vec::new() };
     let path = view.path.key(key);
     for (index, item) in entry.value.items().iter().enumerate() {
@@ -214,7 +215,7 @@ fn check_placeholder(item: &Node, path: &KeyPath, report: &mut Report) {
 }
 
 /// Returns an environment, its placeholders checked.
-fn environment(view: &View<'_>, report: &mut Report) -> BTreeMap<String, String> {
+fn environment(view: &MapView<'_>, report: &mut Report) -> BTreeMap<String, String> {
     if let Some(map) = view.map("env") {
         for entry in map.node.entries() {
             check_placeholder(&entry.value, &map.path.key(&entry.key), report);
@@ -223,7 +224,7 @@ fn environment(view: &View<'_>, report: &mut Report) -> BTreeMap<String, String>
     named(view, "env")
 }
 
-fn named(view: &View<'_>, key: &str) -> BTreeMap<String, String> {
+fn named(view: &MapView<'_>, key: &str) -> BTreeMap<String, String> {
     let Some(map) = view.map(key) else { return BTreeMap::new() };
     let texts = map.node.entries().iter();
     texts.filter_map(|entry| Some((entry.key.clone(), entry.value.text()?.to_owned()))).collect()
@@ -233,7 +234,7 @@ fn stop_signal(word: &str) -> StopSignal {
     if word == "int" { StopSignal::Int } else { StopSignal::Term }
 }
 
-fn exits(view: &View<'_>, report: &mut Report) -> BTreeMap<i32, Trouble> {
+fn exits(view: &MapView<'_>, report: &mut Report) -> BTreeMap<i32, Trouble> {
     let mut found = BTreeMap::new();
     for entry in view.node.entries() {
         let path = view.path.key(&entry.key);
@@ -249,11 +250,11 @@ fn exits(view: &View<'_>, report: &mut Report) -> BTreeMap<i32, Trouble> {
     found
 }
 
-fn meanings(view: &View<'_>, key: &str, report: &mut Report) -> Vec<Meaning> {
+fn meanings(view: &MapView<'_>, key: &str, report: &mut Report) -> Vec<ErrorPattern> {
     let read = view.maps(key).into_iter().filter_map(|map| {
         let re = pattern(map.text("re")?, map.value_place("re"), &map.path.key("re"), report)?;
         let help = map.owned("help").unwrap_or_default();
-        Some(Meaning { re, trouble: trouble(map.text("trouble")?)?, help })
+        Some(ErrorPattern { re, trouble: trouble(map.text("trouble")?)?, help })
     });
     read.collect()
 }
@@ -273,7 +274,7 @@ fn trouble(word: &str) -> Option<Trouble> {
 }
 
 /// Reads a regular expression; what is wrong with it goes to `report`.
-pub(super) fn pattern(text: &str, place: Place, path: &KeyPath, report: &mut Report) -> Option<Pattern> {
+pub(super) fn pattern(text: &str, place: Location, path: &KeyPath, report: &mut Report) -> Option<Pattern> {
     const BYTES_MAX: usize = 1000;
     if text.len() > BYTES_MAX {
         report.error(place, path, format!("longer than {BYTES_MAX} bytes"), "");

@@ -1,14 +1,15 @@
 //! The rules of a description: conditions and what is learnt.
 
 use serde_json::Value;
-use unstuck_document::complaint::{KeyPath, Report};
+use unstuck_document::diagnostic::{KeyPath, Report};
 use unstuck_document::json;
+use unstuck_document::map_view::MapView;
 use unstuck_document::node::{Entry, Kind, Node};
-use unstuck_document::view::View;
 
 use crate::read::pattern;
 use crate::rule::{
-    CostRule, Counted, Pick, Pointer, ProblemRule, RetryRule, Rule, Says, Source, Test, Tool, UsageRule, Want,
+    Condition, CostRule, Extract, FirstOf, Matcher, Pointer, ProblemRule, RetryRule, Rule, Selector, Tool,
+    UsageRule, UsageScope,
 };
 
 /// So many rules a client may have: each line is compared with each of them.
@@ -17,7 +18,7 @@ const RULES_MAX: usize = 100;
 const IGNORED_MAX: usize = 20;
 
 /// Reads the rules of a description.
-pub(super) fn rules(client: &View<'_>, report: &mut Report) -> Vec<Rule> {
+pub(super) fn rules(client: &MapView<'_>, report: &mut Report) -> Vec<Rule> {
     for (key, most) in [("rules", RULES_MAX), ("ignore", IGNORED_MAX)] {
         let count = client.entry(key).map_or(0, |entry| entry.value.items().len());
         if count > most {
@@ -40,7 +41,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn rule(&mut self, view: &View<'_>) -> Option<Rule> {
+    fn rule(&mut self, view: &MapView<'_>) -> Option<Rule> {
         let when = self.tests(view, "when");
         let each = match view.entry("each") {
             Some(entry) => Some(self.pointer(entry.value.text()?, &entry.value, &view.path.key("each"))?),
@@ -58,9 +59,9 @@ impl Reader<'_> {
         Some(Rule { when, each, item, says: self.says(view) })
     }
 
-    fn says(&mut self, view: &View<'_>) -> Says {
+    fn says(&mut self, view: &MapView<'_>) -> Extract {
         let flag = |key: &str| view.flag(key).unwrap_or_default();
-        Says {
+        Extract {
             begin: flag("begin"),
             session: self.optional(view, "session"),
             model: self.optional(view, "model"),
@@ -82,7 +83,7 @@ impl Reader<'_> {
         }
     }
 
-    fn usage(&mut self, view: &View<'_>) -> UsageRule {
+    fn usage(&mut self, view: &MapView<'_>) -> UsageRule {
         UsageRule {
             scope: counted(view),
             request: self.pick(view, "request"),
@@ -95,7 +96,7 @@ impl Reader<'_> {
         }
     }
 
-    fn retry(&mut self, view: &View<'_>) -> RetryRule {
+    fn retry(&mut self, view: &MapView<'_>) -> RetryRule {
         RetryRule {
             attempt: self.pick(view, "attempt"),
             most: self.pick(view, "most"),
@@ -104,7 +105,7 @@ impl Reader<'_> {
         }
     }
 
-    fn problem(&mut self, view: &View<'_>) -> ProblemRule {
+    fn problem(&mut self, view: &MapView<'_>) -> ProblemRule {
         ProblemRule {
             message: self.pick(view, "message"),
             code: self.pick(view, "code"),
@@ -114,30 +115,30 @@ impl Reader<'_> {
         }
     }
 
-    fn optional(&mut self, view: &View<'_>, key: &str) -> Option<Pick> {
+    fn optional(&mut self, view: &MapView<'_>, key: &str) -> Option<FirstOf> {
         view.has(key).then(|| self.pick(view, key))
     }
 
     /// Reads one source or a list of them.
-    fn pick(&mut self, view: &View<'_>, key: &str) -> Pick {
-        let Some(entry) = view.entry(key) else { return Pick::default() };
+    fn pick(&mut self, view: &MapView<'_>, key: &str) -> FirstOf {
+        let Some(entry) = view.entry(key) else { return FirstOf::default() };
         let path = view.path.key(key);
         let nodes = match &entry.value.kind {
             Kind::List(items) => items.as_slice(),
             _ => std::slice::from_ref(&entry.value),
         };
-        Pick(nodes.iter().filter_map(|node| self.source(node, &path)).collect())
+        FirstOf(nodes.iter().filter_map(|node| self.source(node, &path)).collect())
     }
 
-    fn source(&mut self, node: &Node, path: &KeyPath) -> Option<Source> {
+    fn source(&mut self, node: &Node, path: &KeyPath) -> Option<Selector> {
         const HELP: &str =
             "expected a place such as /usage/input, line:/place, sum:/places/*/of, $1 or =text";
         let Some(text) = node.text() else {
             self.report.error(node.place, path, format!("found {}", node.found()), HELP);
             return None;
         };
-        match Source::parse(text) {
-            Ok(Source::Group(_)) if !self.has_groups => {
+        match Selector::parse(text) {
+            Ok(Selector::Group(_)) if !self.has_groups => {
                 self.report.error(node.place, path, "no condition has an expression", "add one with re");
                 None
             }
@@ -159,7 +160,7 @@ impl Reader<'_> {
     }
 
     /// Reads a map from places to what they have to hold.
-    fn tests(&mut self, view: &View<'_>, key: &str) -> Vec<Test> {
+    fn tests(&mut self, view: &MapView<'_>, key: &str) -> Vec<Condition> {
         let Some(map) = view.map(key) else { return Vec::new() };
         let read = map.node.entries().iter().filter_map(|entry| {
             let path = map.path.key(&entry.key);
@@ -168,14 +169,14 @@ impl Reader<'_> {
                 let help = "expected a JSON pointer such as /type, or line for the line itself";
                 self.report.error(entry.place, &path, error.to_string(), help);
             }
-            Some(Test { at: at.ok()?, want: self.want(entry, &path)? })
+            Some(Condition { at: at.ok()?, want: self.want(entry, &path)? })
         });
         read.collect()
     }
 
-    fn want(&mut self, entry: &Entry, path: &KeyPath) -> Option<Want> {
+    fn want(&mut self, entry: &Entry, path: &KeyPath) -> Option<Matcher> {
         let node = &entry.value;
-        let Kind::Map(entries) = &node.kind else { return Some(Want::Is(values(node))) };
+        let Kind::Map(entries) = &node.kind else { return Some(Matcher::Is(values(node))) };
         let [only] = entries.as_slice() else {
             self.report.error(node.place, path, "found a map", "expected one of not, re and not_re in it");
             return None;
@@ -193,10 +194,10 @@ impl Reader<'_> {
             }
         };
         match only.key.as_str() {
-            "not" => Some(Want::Not(values(&only.value))),
-            "not_re" => expression(only).map(Want::NotRe),
+            "not" => Some(Matcher::Not(values(&only.value))),
+            "not_re" => expression(only).map(Matcher::NotRe),
             "re" => {
-                let want = expression(only).map(Want::Re);
+                let want = expression(only).map(Matcher::Re);
                 self.has_groups = true;
                 want
             }
@@ -213,12 +214,12 @@ impl Reader<'_> {
     }
 }
 
-fn counted(view: &View<'_>) -> Counted {
+fn counted(view: &MapView<'_>) -> UsageScope {
     match view.text("scope") {
-        Some("request") => Counted::Request,
-        Some("session") => Counted::Session,
-        Some("at_least") => Counted::AtLeast,
-        _ => Counted::Call,
+        Some("request") => UsageScope::Request,
+        Some("session") => UsageScope::Session,
+        Some("at_least") => UsageScope::AtLeast,
+        _ => UsageScope::Call,
     }
 }
 

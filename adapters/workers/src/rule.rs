@@ -1,8 +1,8 @@
 //! The language in which a description says how a line of output is read.
 //!
 //! A rule has conditions on the values of a line, and says what there is to be learnt from it. A value is named by a
-//! [`Pointer`] (`/message/content/0/text`; `line` is the line itself), and found by a [`Pick`]: the first of several
-//! [sources](Source) that is there. The language has no loops and no memory, so that reading is linear and no
+//! [`Pointer`] (`/message/content/0/text`; `line` is the line itself), and found by a [`FirstOf`]: the first of several
+//! [sources](Selector) that is there. The language has no loops and no memory, so that reading is linear and no
 //! description can hang.
 
 use regex::{Regex, RegexBuilder};
@@ -17,39 +17,39 @@ use unstuck_core::reading::Scope;
 #[serde(default)]
 pub struct Rule {
     /// What has to hold of the line.
-    pub when: Vec<Test>,
+    pub when: Vec<Condition>,
     /// The rule is followed for each item of this list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub each: Option<Pointer>,
     /// What has to hold of the item.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub item: Vec<Test>,
+    pub item: Vec<Condition>,
     /// What is learnt.
-    pub says: Says,
+    pub says: Extract,
 }
 
 /// What is learnt from a line or from an item of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Says {
+pub struct Extract {
     /// Work begins again: an end or an error before this was none.
     #[serde(skip_serializing_if = "is_not")]
     pub begin: bool,
     /// The name of the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<Pick>,
+    pub session: Option<FirstOf>,
     /// The model that answers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<Pick>,
+    pub model: Option<FirstOf>,
     /// Words of the worker.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<Pick>,
+    pub text: Option<FirstOf>,
     /// The words go on from those before.
     #[serde(skip_serializing_if = "is_not")]
     pub delta: bool,
     /// A value apart from the words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub structured: Option<Pick>,
+    pub structured: Option<FirstOf>,
     /// A tool is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<Tool>,
@@ -61,7 +61,7 @@ pub struct Says {
     pub denied: bool,
     /// A file was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<Pick>,
+    pub file: Option<FirstOf>,
     /// Tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageRule>,
@@ -89,17 +89,17 @@ fn is_not(flag: &bool) -> bool {
 
 /// A condition on one value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Test {
+pub struct Condition {
     /// Where the value is; what is not there is null.
     pub at: Pointer,
     /// What it has to be.
-    pub want: Want,
+    pub want: Matcher,
 }
 
 /// What a value has to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Want {
+pub enum Matcher {
     /// One of these.
     Is(Vec<Value>),
     /// None of these.
@@ -114,10 +114,10 @@ pub enum Want {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tool {
     /// Its name.
-    pub name: Pick,
+    pub name: FirstOf,
     /// What it does: a command, a path.
     #[serde(default)]
-    pub detail: Pick,
+    pub detail: FirstOf,
 }
 
 /// Where to find the tokens.
@@ -125,28 +125,28 @@ pub struct Tool {
 #[serde(default)]
 pub struct UsageRule {
     /// What is counted.
-    pub scope: Counted,
+    pub scope: UsageScope,
     /// The name of the request, of numbers that are told several times while it grows.
-    pub request: Pick,
+    pub request: FirstOf,
     /// Read.
-    pub input: Pick,
+    pub input: FirstOf,
     /// Read from a cache.
-    pub cached: Pick,
+    pub cached: FirstOf,
     /// Written to a cache.
-    pub cache_write: Pick,
+    pub cache_write: FirstOf,
     /// Written.
-    pub output: Pick,
+    pub output: FirstOf,
     /// Of that, reasoning.
-    pub reasoning: Pick,
+    pub reasoning: FirstOf,
     /// What was read from a cache is part of what was read.
     pub input_includes_cached: bool,
 }
 
 impl Default for UsageRule {
     fn default() -> Self {
-        let none = Pick::default;
+        let none = FirstOf::default;
         Self {
-            scope: Counted::Call,
+            scope: UsageScope::Call,
             request: none(),
             input: none(),
             cached: none(),
@@ -162,15 +162,15 @@ impl Default for UsageRule {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CostRule {
     /// What is counted.
-    pub scope: Counted,
+    pub scope: UsageScope,
     /// US dollars.
-    pub usd: Pick,
+    pub usd: FirstOf,
 }
 
 /// What a number that a client prints counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Counted {
+pub enum UsageScope {
     /// One request of the call: they are added up.
     Request,
     /// The call.
@@ -181,7 +181,7 @@ pub enum Counted {
     AtLeast,
 }
 
-impl Counted {
+impl UsageScope {
     /// Returns what the last number, or the sum of all, counts.
     pub fn scope(self) -> Scope {
         match self {
@@ -196,11 +196,11 @@ impl Counted {
 #[serde(default)]
 pub struct RetryRule {
     /// The try, from 1.
-    pub attempt: Pick,
+    pub attempt: FirstOf,
     /// How many there are at most.
-    pub most: Pick,
+    pub most: FirstOf,
     /// How long it waits, in milliseconds.
-    pub delay_ms: Pick,
+    pub delay_ms: FirstOf,
     /// Why.
     pub problem: ProblemRule,
 }
@@ -210,15 +210,15 @@ pub struct RetryRule {
 #[serde(default)]
 pub struct ProblemRule {
     /// What it says.
-    pub message: Pick,
+    pub message: FirstOf,
     /// A word for the kind of it.
-    pub code: Pick,
+    pub code: FirstOf,
     /// The status of the service's answer.
-    pub status: Pick,
+    pub status: FirstOf,
     /// How long to wait, in seconds; or a moment, as in the header of the same name.
-    pub retry_after: Pick,
+    pub retry_after: FirstOf,
     /// When a limit ends.
-    pub resets: Pick,
+    pub resets: FirstOf,
 }
 
 /// What is known of an error.
@@ -239,7 +239,7 @@ pub struct Problem {
 /// One thing that a line told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as in `Says`")]
-pub enum Told {
+pub enum StreamEvent {
     Begin,
     Session(String),
     Model(String),
@@ -258,7 +258,7 @@ pub enum Told {
     Denied,
     File(String),
     Usage {
-        counted: Counted,
+        counted: UsageScope,
         /// The name of the request; empty where it has none.
         request: String,
         input: u64,
@@ -269,7 +269,7 @@ pub enum Told {
     },
     /// In thousand-millionths of a US dollar: requests cost less than a millionth.
     Cost {
-        counted: Counted,
+        counted: UsageScope,
         nano_usd: u64,
     },
     Retry {
@@ -292,7 +292,7 @@ pub struct Pointer {
 
 /// What a text of the language should have been.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
+pub enum SyntaxError {
     /// Not a pointer.
     #[error("not a place in a line")]
     Pointer,
@@ -305,9 +305,9 @@ pub enum Malformed {
 }
 
 impl TryFrom<String> for Pointer {
-    type Error = Malformed;
+    type Error = SyntaxError;
 
-    fn try_from(text: String) -> Result<Self, Malformed> {
+    fn try_from(text: String) -> Result<Self, SyntaxError> {
         Self::parse(&text)
     }
 }
@@ -329,15 +329,15 @@ impl std::fmt::Display for Pointer {
 
 impl Pointer {
     /// Reads a pointer.
-    pub fn parse(text: &str) -> Result<Self, Malformed> {
+    pub fn parse(text: &str) -> Result<Self, SyntaxError> {
         if text == "line" {
             return Ok(Self { keys: Vec::new() });
         }
-        let rest = text.strip_prefix('/').ok_or(Malformed::Pointer)?;
+        let rest = text.strip_prefix('/').ok_or(SyntaxError::Pointer)?;
         let tilde_is_escape = |key: &str| key.replace("~0", "").replace("~1", "").contains('~');
         let keys: Vec<&str> = rest.split('/').collect();
         if keys.len() > 32 || keys.iter().any(|key| tilde_is_escape(key)) {
-            return Err(Malformed::Pointer);
+            return Err(SyntaxError::Pointer);
         }
         Ok(Self { keys: keys.iter().map(|key| key.replace("~1", "/").replace("~0", "~")).collect() })
     }
@@ -379,12 +379,12 @@ pub struct Pattern(Regex);
 
 impl Pattern {
     /// Reads a regular expression.
-    pub fn parse(text: &str) -> Result<Self, Malformed> {
+    pub fn parse(text: &str) -> Result<Self, SyntaxError> {
         const COMPILED_BYTES_MAX: usize = 256 * 1024;
         let built = RegexBuilder::new(text).size_limit(COMPILED_BYTES_MAX).build();
         built.map(Self).map_err(|error| {
             let last = error.to_string().lines().last().unwrap_or_default().to_owned();
-            Malformed::Pattern(last.trim_start_matches("error: ").to_owned())
+            SyntaxError::Pattern(last.trim_start_matches("error: ").to_owned())
         })
     }
 
@@ -408,9 +408,9 @@ impl PartialEq for Pattern {
 impl Eq for Pattern {}
 
 impl TryFrom<String> for Pattern {
-    type Error = Malformed;
+    type Error = SyntaxError;
 
-    fn try_from(text: String) -> Result<Self, Malformed> {
+    fn try_from(text: String) -> Result<Self, SyntaxError> {
         Self::parse(&text)
     }
 }
@@ -424,7 +424,7 @@ impl From<Pattern> for String {
 /// A way to a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Source {
+pub enum Selector {
     /// `/usage/input_tokens`: a place in the item, or in the line if the rule has no `each`.
     At(Pointer),
     /// `line:/session`: a place in the line.
@@ -437,9 +437,9 @@ pub enum Source {
     Text(String),
 }
 
-impl Source {
+impl Selector {
     /// Reads a source.
-    pub fn parse(text: &str) -> Result<Self, Malformed> {
+    pub fn parse(text: &str) -> Result<Self, SyntaxError> {
         if let Some(rest) = text.strip_prefix('=') {
             return Ok(Self::Text(rest.to_owned()));
         }
@@ -450,12 +450,12 @@ impl Source {
             return Pointer::parse(rest).map(Self::Line);
         }
         if let Some(rest) = text.strip_prefix('$') {
-            return rest.parse().ok().filter(|group| *group <= 9).map(Self::Group).ok_or(Malformed::Source);
+            return rest.parse().ok().filter(|group| *group <= 9).map(Self::Group).ok_or(SyntaxError::Source);
         }
-        Pointer::parse(text).map(Self::At).map_err(|_| Malformed::Source)
+        Pointer::parse(text).map(Self::At).map_err(|_| SyntaxError::Source)
     }
 
-    fn value(&self, place: &Place<'_>) -> Option<Value> {
+    fn value(&self, place: &RuleInput<'_>) -> Option<Value> {
         match self {
             Self::At(pointer) => pointer.get(place.item).cloned(),
             Self::Line(pointer) => pointer.get(place.line).cloned(),
@@ -470,22 +470,22 @@ impl Source {
     }
 }
 
-impl TryFrom<String> for Source {
-    type Error = Malformed;
+impl TryFrom<String> for Selector {
+    type Error = SyntaxError;
 
-    fn try_from(text: String) -> Result<Self, Malformed> {
+    fn try_from(text: String) -> Result<Self, SyntaxError> {
         Self::parse(&text)
     }
 }
 
-impl From<Source> for String {
-    fn from(source: Source) -> Self {
+impl From<Selector> for String {
+    fn from(source: Selector) -> Self {
         match source {
-            Source::At(pointer) => pointer.to_string(),
-            Source::Line(pointer) => format!("line:{pointer}"),
-            Source::Sum(pointer) => format!("sum:{pointer}"),
-            Source::Group(group) => format!("${group}"),
-            Source::Text(text) => format!("={text}"),
+            Selector::At(pointer) => pointer.to_string(),
+            Selector::Line(pointer) => format!("line:{pointer}"),
+            Selector::Sum(pointer) => format!("sum:{pointer}"),
+            Selector::Group(group) => format!("${group}"),
+            Selector::Text(text) => format!("={text}"),
         }
     }
 }
@@ -493,26 +493,26 @@ impl From<Source> for String {
 /// Several ways to a value; the first that leads to one is taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Pick(pub Vec<Source>);
+pub struct FirstOf(pub Vec<Selector>);
 
-impl Pick {
-    fn value(&self, place: &Place<'_>) -> Option<Value> {
+impl FirstOf {
+    fn value(&self, place: &RuleInput<'_>) -> Option<Value> {
         self.0.iter().find_map(|source| source.value(place))
     }
 
-    fn text(&self, place: &Place<'_>) -> Option<String> {
+    fn text(&self, place: &RuleInput<'_>) -> Option<String> {
         Some(match self.value(place)? {
             Value::String(text) => text,
             other => other.to_string(),
         })
     }
 
-    fn number(&self, place: &Place<'_>) -> Option<f64> {
+    fn number(&self, place: &RuleInput<'_>) -> Option<f64> {
         number(&self.value(place)?)
     }
 
     /// Returns a number without its fraction; what is negative or no number is nothing.
-    fn count(&self, place: &Place<'_>) -> Option<u64> {
+    fn count(&self, place: &RuleInput<'_>) -> Option<u64> {
         self.number(place).map(whole)
     }
 }
@@ -547,7 +547,7 @@ fn whole(number: f64) -> u64 {
 }
 
 /// What a rule looks at.
-struct Place<'a> {
+struct RuleInput<'a> {
     line: &'a Value,
     item: &'a Value,
     groups: Vec<String>,
@@ -555,13 +555,13 @@ struct Place<'a> {
 
 impl Rule {
     /// Follows the rule for a line; says whether it matched.
-    pub fn follow(&self, line: &Value, tell: &mut impl FnMut(Told)) -> bool {
+    pub fn follow(&self, line: &Value, tell: &mut impl FnMut(StreamEvent)) -> bool {
         let mut groups = Vec::new();
         if !self.when.iter().all(|test| test.holds(line, &mut groups)) {
             return false;
         }
         let Some(each) = &self.each else {
-            self.says.tell(&Place { line, item: line, groups }, tell);
+            self.says.tell(&RuleInput { line, item: line, groups }, tell);
             return true;
         };
         let items = each.get(line).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -569,11 +569,11 @@ impl Rule {
         for item in items {
             let mut groups = groups.clone();
             if self.item.iter().all(|test| test.holds(item, &mut groups)) {
-                self.says.tell(&Place { line, item, groups }, &mut |told| match told {
+                self.says.tell(&RuleInput { line, item, groups }, &mut |told| match told {
                     // The blocks of one message are one text.
-                    Told::Text { text, delta: false } if has_spoken => tell(Told::More(text)),
+                    StreamEvent::Text { text, delta: false } if has_spoken => tell(StreamEvent::More(text)),
                     told => {
-                        has_spoken |= matches!(told, Told::Text { .. });
+                        has_spoken |= matches!(told, StreamEvent::Text { .. });
                         tell(told);
                     }
                 });
@@ -583,15 +583,15 @@ impl Rule {
     }
 }
 
-impl Test {
+impl Condition {
     fn holds(&self, value: &Value, groups: &mut Vec<String>) -> bool {
         let found = self.at.get(value).unwrap_or(&Value::Null);
         let text = found.as_str().unwrap_or_default();
         match &self.want {
-            Want::Is(values) => values.contains(found),
-            Want::Not(values) => !values.contains(found),
-            Want::NotRe(pattern) => !pattern.is_in(text),
-            Want::Re(pattern) => match pattern.groups(text).filter(|_| found.is_string()) {
+            Matcher::Is(values) => values.contains(found),
+            Matcher::Not(values) => !values.contains(found),
+            Matcher::NotRe(pattern) => !pattern.is_in(text),
+            Matcher::Re(pattern) => match pattern.groups(text).filter(|_| found.is_string()) {
                 Some(found) => {
                     *groups = found;
                     true
@@ -602,44 +602,46 @@ impl Test {
     }
 }
 
-impl Says {
-    fn tell(&self, place: &Place<'_>, tell: &mut impl FnMut(Told)) {
-        let text = |pick: &Option<Pick>| pick.as_ref().and_then(|pick| pick.text(place));
-        let mut when = |holds: bool, told: Told| {
+impl Extract {
+    fn tell(&self, place: &RuleInput<'_>, tell: &mut impl FnMut(StreamEvent)) {
+        let text = |pick: &Option<FirstOf>| pick.as_ref().and_then(|pick| pick.text(place));
+        let mut when = |holds: bool, told: StreamEvent| {
             if holds {
                 tell(told);
             }
         };
-        when(self.begin, Told::Begin);
-        text(&self.session).into_iter().for_each(|id| when(true, Told::Session(id)));
-        text(&self.model).into_iter().for_each(|model| when(true, Told::Model(model)));
-        text(&self.text).into_iter().for_each(|text| when(true, Told::Text { text, delta: self.delta }));
+        when(self.begin, StreamEvent::Begin);
+        text(&self.session).into_iter().for_each(|id| when(true, StreamEvent::Session(id)));
+        text(&self.model).into_iter().for_each(|model| when(true, StreamEvent::Model(model)));
+        text(&self.text)
+            .into_iter()
+            .for_each(|text| when(true, StreamEvent::Text { text, delta: self.delta }));
         if let Some(tool) = &self.tool {
             let [name, detail] = [&tool.name, &tool.detail].map(|pick| pick.text(place).unwrap_or_default());
-            when(true, Told::Tool { name, detail });
+            when(true, StreamEvent::Tool { name, detail });
         }
-        when(self.tool_failed, Told::ToolFailed);
-        when(self.denied, Told::Denied);
-        text(&self.file).into_iter().for_each(|path| when(true, Told::File(path)));
+        when(self.tool_failed, StreamEvent::ToolFailed);
+        when(self.denied, StreamEvent::Denied);
+        text(&self.file).into_iter().for_each(|path| when(true, StreamEvent::File(path)));
         // Behind all work that the same line tells of: a value from before that is none.
         let structured = self.structured.as_ref().and_then(|pick| pick.value(place));
-        structured.into_iter().for_each(|value| when(true, Told::Structured(value)));
+        structured.into_iter().for_each(|value| when(true, StreamEvent::Structured(value)));
         self.usage.iter().filter_map(|rule| rule.told(place)).for_each(|told| when(true, told));
         self.cost.iter().filter_map(|rule| rule.told(place)).for_each(|told| when(true, told));
         self.retry.iter().for_each(|rule| when(true, rule.told(place)));
-        self.error.iter().for_each(|rule| when(true, Told::Error(rule.problem(place))));
-        when(self.done, Told::Done);
-        self.failed.iter().for_each(|rule| when(true, Told::Failed(rule.problem(place))));
+        self.error.iter().for_each(|rule| when(true, StreamEvent::Error(rule.problem(place))));
+        when(self.done, StreamEvent::Done);
+        self.failed.iter().for_each(|rule| when(true, StreamEvent::Failed(rule.problem(place))));
     }
 }
 
 impl UsageRule {
     /// Returns nothing if no number is there, or one of the two lacks that are priced: half of a count is none.
-    fn told(&self, place: &Place<'_>) -> Option<Told> {
+    fn told(&self, place: &RuleInput<'_>) -> Option<StreamEvent> {
         let picks = [&self.input, &self.cached, &self.cache_write, &self.output, &self.reasoning];
         let numbers = picks.map(|pick| pick.count(place));
         let [input, .., output, _] = numbers;
-        let lacks = |pick: &Pick, number: Option<u64>| !pick.0.is_empty() && number.is_none();
+        let lacks = |pick: &FirstOf, number: Option<u64>| !pick.0.is_empty() && number.is_none();
         let is_half = lacks(&self.input, input) || lacks(&self.output, output);
         if is_half || numbers.iter().all(Option::is_none) {
             return None;
@@ -648,21 +650,29 @@ impl UsageRule {
         let within = if self.input_includes_cached { cached } else { 0 };
         let input = input.saturating_sub(within);
         let request = self.request.text(place).unwrap_or_default();
-        Some(Told::Usage { counted: self.scope, request, input, cached, cache_write, output, reasoning })
+        Some(StreamEvent::Usage {
+            counted: self.scope,
+            request,
+            input,
+            cached,
+            cache_write,
+            output,
+            reasoning,
+        })
     }
 }
 
 impl CostRule {
-    fn told(&self, place: &Place<'_>) -> Option<Told> {
+    fn told(&self, place: &RuleInput<'_>) -> Option<StreamEvent> {
         let nano_usd = whole(self.usd.number(place)? * 1e9);
-        Some(Told::Cost { counted: self.scope, nano_usd })
+        Some(StreamEvent::Cost { counted: self.scope, nano_usd })
     }
 }
 
 impl RetryRule {
-    fn told(&self, place: &Place<'_>) -> Told {
-        let number = |pick: &Pick| pick.count(place).and_then(|number| u32::try_from(number).ok());
-        Told::Retry {
+    fn told(&self, place: &RuleInput<'_>) -> StreamEvent {
+        let number = |pick: &FirstOf| pick.count(place).and_then(|number| u32::try_from(number).ok());
+        StreamEvent::Retry {
             attempt: number(&self.attempt).unwrap_or(1),
             most: number(&self.most),
             delay: self.delay_ms.count(place).map(Millis),
@@ -672,8 +682,8 @@ impl RetryRule {
 }
 
 impl ProblemRule {
-    fn problem(&self, place: &Place<'_>) -> Problem {
-        let text = |pick: &Pick| pick.text(place).unwrap_or_default();
+    fn problem(&self, place: &RuleInput<'_>) -> Problem {
+        let text = |pick: &FirstOf| pick.text(place).unwrap_or_default();
         let retry_after = self.retry_after.number(place).map(|seconds| Millis(whole(seconds * 1000.0)));
         // A service may also name the moment.
         let moment = || self.retry_after.text(place).filter(|_| retry_after.is_none());

@@ -13,8 +13,10 @@ use unstuck_core::completion::{Completion, Form, OnFailed, Phase, Run, SuccessWh
 use unstuck_core::workflow::{Capability, Worker, WorkerKind};
 use unstuck_document::Rejected;
 use unstuck_workflow::prompt_template::{Variables, plain};
-use unstuck_workflow::registry::retry_prompt::{Declared, Failed, Request, RetryPrompt, retry_prompt};
-use unstuck_workflow::registry::{Registry, StepRef, Wanted, builtin, front_matter};
+use unstuck_workflow::registry::retry_prompt::{
+    ClaimVsEvidence, FailedValidator, Request, RetryPrompt, retry_prompt,
+};
+use unstuck_workflow::registry::{Registry, RequestedCondition, StepRef, builtin, front_matter};
 use unstuck_workflow::workflow_file::{self, Loaded, Options};
 
 #[path = "registry/commands.rs"]
@@ -581,8 +583,10 @@ fn files_are_named_by_the_validator_or_by_its_conditions() {
     }
     let registry = loaded(&asking(file, json!({"paths": ["a.md"]}), &[]), PROMPTS);
     let wanted = |params: &Value| {
-        let wanted =
-            Wanted { validator: "own".to_owned(), params: params.as_object().cloned().unwrap_or_default() };
+        let wanted = RequestedCondition {
+            validator: "own".to_owned(),
+            params: params.as_object().cloned().unwrap_or_default(),
+        };
         registry.condition(&wanted, None, Path::new("/"))
     };
     let named = wanted(&json!({"paths": "c.md"})).expect("it is known").expect("it is run");
@@ -712,12 +716,14 @@ fn a_name_that_is_not_defined_is_refused_with_those_that_are() {
 fn conditions_can_be_named_without_a_step() {
     let project = folder(&[("Cargo.toml", "")]);
     let registry = loaded(&example(), PROMPTS);
-    let wanted = |name: &str| Wanted { validator: name.to_owned(), ..Wanted::default() };
-    let files = Wanted {
+    let wanted =
+        |name: &str| RequestedCondition { validator: name.to_owned(), ..RequestedCondition::default() };
+    let files = RequestedCondition {
         params: json!({"paths": ["a b", "c/"]}).as_object().cloned().expect("a map"),
         ..wanted("note")
     };
-    let condition = |wanted: &Wanted, step: Option<&str>| registry.condition(wanted, step, project.path());
+    let condition =
+        |wanted: &RequestedCondition, step: Option<&str>| registry.condition(wanted, step, project.path());
     let [tests, files, lint] = [wanted("tests-pass"), files, wanted("lint-check")]
         .map(|it| condition(&it, Some("issue")).expect("it is known").expect("it is run"));
     assert_eq!(tests.validator.pattern.templates[0].file, "steps/retry/issue/f_failed_red.md");
@@ -989,7 +995,11 @@ fn a_closer_that_nobody_knows_how_to_start_is_refused() {
 }
 
 /// Writes the prompt of one check of the example.
-fn prompt(failed: &[Failed<'_>], completion: &Completion, declared: Option<Declared<'_>>) -> RetryPrompt {
+fn prompt(
+    failed: &[FailedValidator<'_>],
+    completion: &Completion,
+    declared: Option<ClaimVsEvidence<'_>>,
+) -> RetryPrompt {
     let uv = BTreeMap::from([("issue".to_owned(), "214".to_owned())]);
     let allowed = [("status".to_owned(), vec!["completed".to_owned(), "in_progress".to_owned()])];
     retry_prompt(&Request {
@@ -1054,13 +1064,13 @@ fn recorded_retry_prompts_are_written_as_wanted() {
             assert!(row["expected"].to_string().contains("config"), "{id}: refused");
             continue;
         };
-        let failed = Failed {
+        let failed = FailedValidator {
             validator: "v",
             pattern: found.as_ref(),
             params: params(&result["params"]),
             error: result["error"].as_str().unwrap_or_default(),
             occurrence: 1,
-            ..Failed::default()
+            ..FailedValidator::default()
         };
         let text = prompt(&[failed], &completion, None).text;
         match id.rsplit('-').next() {
@@ -1082,31 +1092,31 @@ fn a_retry_prompt_has_its_parts_in_order() {
     let pattern = |at: usize| Some(&completion.conditions[at].validator.pattern);
     let files = ["CHANGELOG.md".to_owned()];
     let failed = [
-        Failed {
+        FailedValidator {
             validator: "git-clean",
             pattern: pattern(0),
             params: params(&json!({"changedFiles": ["a.rs"], "untrackedFiles": []})),
             error: " M a.rs",
             occurrence: 2,
-            ..Failed::default()
+            ..FailedValidator::default()
         },
-        Failed {
+        FailedValidator {
             validator: "tests-pass",
             pattern: pattern(1),
             params: params(&json!({"failedTests": [{"name": "one", "error": "e"}]})),
             error: "one failed\n```",
             occurrence: 1,
-            ..Failed::default()
+            ..FailedValidator::default()
         },
-        Failed {
+        FailedValidator {
             validator: "unit-tests",
             pattern: pattern(1),
             params: params(&json!({"failedTests": [{"name": "two"}]})),
             occurrence: 1,
-            ..Failed::default()
+            ..FailedValidator::default()
         },
     ];
-    let declared = Declared { declaration: "tests_passed: true", evidence: "tests-pass failed" };
+    let declared = ClaimVsEvidence { declaration: "tests_passed: true", evidence: "tests-pass failed" };
     let found = prompt(&failed, &completion, Some(declared));
     assert_eq!(found.files, ["steps/retry/issue/f_failed_dirty.md", "steps/retry/issue/f_failed_red.md"]);
     expect![[r#"
@@ -1154,18 +1164,18 @@ fn a_retry_prompt_has_its_parts_in_order() {
     .assert_eq(&found.text);
 
     let bare = Completion { max_attempts: 3, ..Completion::default() };
-    let note = Failed {
+    let note = FailedValidator {
         validator: "note",
         pattern: pattern(2),
         summary: "CHANGELOG.md is missing",
         suggested_action: Some("Write it."),
         related_files: &files,
         occurrence: 1,
-        ..Failed::default()
+        ..FailedValidator::default()
     };
     let mut stripped = pattern(2).cloned().expect("it is there");
     stripped.templates.clear();
-    let found = prompt(&[Failed { pattern: Some(&stripped), ..note }], &bare, None);
+    let found = prompt(&[FailedValidator { pattern: Some(&stripped), ..note }], &bare, None);
     assert_eq!(found.files, Vec::<String>::new());
     expect![[r#"
         ## No note
@@ -1186,12 +1196,12 @@ fn a_retry_prompt_has_its_parts_in_order() {
 #[test]
 fn long_evidence_is_cut_to_its_end() {
     let error = format!("first\n{}last", "é\n".repeat(10_000));
-    let failed = Failed {
+    let failed = FailedValidator {
         validator: "v",
         error: &error,
         whole: Some("out.txt".to_owned()),
         occurrence: 1,
-        ..Failed::default()
+        ..FailedValidator::default()
     };
     let text = prompt(&[failed], &Completion::default(), None).text;
     assert!(
@@ -1211,7 +1221,12 @@ fn the_nth_occurrence_is_answered_by_the_nth_template() {
     let completion = completion.completion(&step_ref("issue")).expect("it is defined");
     let pattern = &completion.conditions[1].validator.pattern;
     for (occurrence, file) in [(1, "red"), (2, "note"), (3, "note"), (9, "note")] {
-        let failed = Failed { validator: "v", pattern: Some(pattern), occurrence, ..Failed::default() };
+        let failed = FailedValidator {
+            validator: "v",
+            pattern: Some(pattern),
+            occurrence,
+            ..FailedValidator::default()
+        };
         let files = prompt(&[failed], &completion, None).files;
         assert_eq!(files, [format!("steps/retry/issue/f_failed_{file}.md")], "{occurrence}");
     }

@@ -11,8 +11,8 @@ use tempfile::TempDir;
 use unstuck_core::completion::Form;
 use unstuck_core::evidence::Origin;
 use unstuck_workflow::answer;
-use unstuck_workflow::answer::Sources;
-use unstuck_workflow::schema::{self, Complaint, Resolved, Schemas, check};
+use unstuck_workflow::answer::AnswerSources;
+use unstuck_workflow::schema::{self, Diagnostic, ResolvedSchema, Schemas, check};
 
 fn folder(files: &BTreeMap<String, Value>) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -31,7 +31,7 @@ fn one_file(content: Value) -> TempDir {
     folder(&BTreeMap::from([("a.json".to_owned(), content)]))
 }
 
-fn resolve(content: Value, name: &str) -> Result<Resolved, Vec<Complaint>> {
+fn resolve(content: Value, name: &str) -> Result<ResolvedSchema, Vec<Diagnostic>> {
     schema::resolve(one_file(content).path(), "a.json", name)
 }
 
@@ -75,7 +75,7 @@ fn schemas_of_registries_are_resolved() {
                 assert!(case.closed.is_none_or(|closed| closed == resolved.closed), "{}", case.id);
             }
             Err(problems) => {
-                let told: Vec<String> = problems.iter().map(Complaint::to_string).collect();
+                let told: Vec<String> = problems.iter().map(Diagnostic::to_string).collect();
                 let expected = case.error.unwrap_or_else(|| panic!("{}: {told:?}", case.id));
                 assert!(told.join("\n").contains(&expected), "{}: {told:?}", case.id);
             }
@@ -133,7 +133,8 @@ fn answers_are_read_as_registries_ask_for_them() {
             }
             _ => Form::TextPattern(case.format.pattern.unwrap()),
         };
-        let seen = answer::read(&form, &Sources { messages: &case.messages, ..Sources::default() });
+        let seen =
+            answer::read(&form, &AnswerSources { messages: &case.messages, ..AnswerSources::default() });
         assert_eq!(seen.parsed(), case.value, "{}: {seen:?}", case.id);
         assert_eq!(seen.value.is_none(), !seen.violations.is_empty(), "{}", case.id);
     }
@@ -152,7 +153,7 @@ fn an_answer_that_fails_names_what_is_allowed() {
     });
     let form = Form::Json { schema: Some(schema), source: String::new(), digests: BTreeMap::new() };
     let value = json!({"status": "done", "next": {"action": 7}, "touched": ["a", "", 3], "x y": 1});
-    let seen = answer::read(&form, &Sources { structured: Some(&value), ..Sources::default() });
+    let seen = answer::read(&form, &AnswerSources { structured: Some(&value), ..AnswerSources::default() });
     let mut told: Vec<String> = seen.violations.iter().map(ToString::to_string).collect();
     told.sort();
     assert_eq!(

@@ -14,8 +14,8 @@ use std::path::{Component, Path, PathBuf};
 use unstuck_core::id::StepId;
 use unstuck_core::workflow::{Export, Input, Output};
 
-use unstuck_files::folder::{self, FILE, FOLDER, Folder, LEADS_OUT, LINK, Seen, TYPE};
-use unstuck_files::own_folder::{self, OwnFolder};
+use unstuck_files::private_dir::{self, PrivateDir};
+use unstuck_files::safe_dir::{self, FILE, FOLDER, FileMeta, LEADS_OUT, LINK, SafeDir, TYPE};
 
 /// An artifact holds no more bytes than that; holes in files are none.
 pub const BYTES_MAX: u64 = 2 << 30;
@@ -60,7 +60,7 @@ pub type IsStopped<'a> = &'a dyn Fn() -> bool;
 /// The first artifact that cannot be copied; those before it are.
 pub fn collect_outputs(
     workspace: &Path,
-    context: &OwnFolder,
+    context: &PrivateDir,
     step: &StepId,
     outputs: &[Output],
     is_stopped: IsStopped<'_>,
@@ -79,7 +79,7 @@ pub fn collect_outputs(
         };
         let copied = own_folder_of(context, step, is_stopped).and_then(|(own, here)| {
             copy.skipped = [context.open(), own.try_clone()].into_iter().flatten().collect();
-            let entry = |copy: &mut Copy<'_>, staging: &Folder, at: &Path| copy.output(&found, staging, at);
+            let entry = |copy: &mut Copy<'_>, staging: &SafeDir, at: &Path| copy.output(&found, staging, at);
             copy.replace(&own, &here, &output.name, entry)
         });
         copy.end(copied, &mut warnings)?;
@@ -94,7 +94,7 @@ pub fn collect_outputs(
 /// The first artifact that cannot be copied; those before it are.
 pub fn copy_inputs(
     workspace: &Path,
-    context: &OwnFolder,
+    context: &PrivateDir,
     inputs: &[Input],
     is_stopped: IsStopped<'_>,
 ) -> Result<Vec<String>, ArtifactError> {
@@ -128,8 +128,8 @@ pub fn copy_inputs(
 ///
 /// The first artifact that cannot be copied; those before it are.
 pub fn copy_exports(
-    child_context: &OwnFolder,
-    context: &OwnFolder,
+    child_context: &PrivateDir,
+    context: &PrivateDir,
     step: &StepId,
     exports: &[Export],
     overlap: Overlap,
@@ -148,7 +148,7 @@ pub fn copy_exports(
             }
             Ok(Some(source)) => own_folder_of(context, step, is_stopped).and_then(|(own, here)| {
                 let all =
-                    |copy: &mut Copy<'_>, to: &Folder, at: &Path| copy.content(&source, &from, to, at, 0);
+                    |copy: &mut Copy<'_>, to: &SafeDir, at: &Path| copy.content(&source, &from, to, at, 0);
                 match overlap {
                     Overlap::Replace => copy.replace(&own, &here, &export.r#as, all),
                     Overlap::Merge => {
@@ -193,7 +193,7 @@ fn wrong<T>(path: &Path, what: &str) -> Result<T, Problem> {
 /// What a declared path leads to.
 struct Found {
     /// The folder that it is in.
-    folder: Folder,
+    folder: SafeDir,
     /// Its name in there; `None` for the folder itself.
     name: Option<Vec<u8>>,
     /// The name that it is declared with.
@@ -206,7 +206,7 @@ struct Copy<'a> {
     artifact: &'a str,
     is_stopped: IsStopped<'a>,
     /// Folders that are left out where they are met: the context folder is no part of an artifact.
-    skipped: Vec<Folder>,
+    skipped: Vec<SafeDir>,
     bytes_left: u64,
     files_left: u64,
     warnings: Vec<String>,
@@ -244,14 +244,14 @@ impl<'a> Copy<'a> {
         if (self.is_stopped)() { Err(Problem::Stopped) } else { Ok(()) }
     }
 
-    fn output(&mut self, found: &Found, staging: &Folder, at: &Path) -> Result<(), Problem> {
+    fn output(&mut self, found: &Found, staging: &SafeDir, at: &Path) -> Result<(), Problem> {
         let Some(name) = &found.name else {
             return self.content(&found.folder, &found.path, staging, at, 0);
         };
         match found.folder.open(name) {
             Ok(folder) => self.content(&folder, &found.path, staging, at, 0),
             Err(_) => {
-                let to = at.join(&*folder::as_path(&found.declared));
+                let to = at.join(&*safe_dir::as_path(&found.declared));
                 self.entry((&found.folder, name, &found.path), (staging, &found.declared, &to), 0)
             }
         }
@@ -260,9 +260,9 @@ impl<'a> Copy<'a> {
     /// Copies the content of one folder over another.
     fn content(
         &mut self,
-        source: &Folder,
+        source: &SafeDir,
         from: &Path,
-        target: &Folder,
+        target: &SafeDir,
         to: &Path,
         depth: usize,
     ) -> Result<(), Problem> {
@@ -270,7 +270,7 @@ impl<'a> Copy<'a> {
         let mut names = at(from, source.names())?;
         names.sort_unstable();
         for name in names {
-            let (from, to) = (from.join(&*folder::as_path(&name)), to.join(&*folder::as_path(&name)));
+            let (from, to) = (from.join(&*safe_dir::as_path(&name)), to.join(&*safe_dir::as_path(&name)));
             self.entry((source, &name, &from), (target, &name, &to), depth)?;
         }
         at(to, target.set_permissions(seen.mode & 0o777 | 0o700))
@@ -278,8 +278,8 @@ impl<'a> Copy<'a> {
 
     fn entry(
         &mut self,
-        source: (&Folder, &[u8], &Path),
-        target: (&Folder, &[u8], &Path),
+        source: (&SafeDir, &[u8], &Path),
+        target: (&SafeDir, &[u8], &Path),
         depth: usize,
     ) -> Result<(), Problem> {
         let (folder, name, from) = source;
@@ -308,8 +308,8 @@ impl<'a> Copy<'a> {
         }
     }
 
-    fn is_skipped(&self, seen: &Seen) -> bool {
-        let of = |seen: &Seen| (seen.stamp.device, seen.stamp.node);
+    fn is_skipped(&self, seen: &FileMeta) -> bool {
+        let of = |seen: &FileMeta| (seen.stamp.device, seen.stamp.node);
         self.skipped.iter().any(|it| it.seen().is_ok_and(|it| of(&it) == of(seen)))
     }
 
@@ -321,26 +321,26 @@ impl<'a> Copy<'a> {
     /// Copies a file or a link, in place of what has the name, unless that is a folder.
     fn leaf(
         &mut self,
-        (source, name, from): (&Folder, &[u8], &Path),
-        (target, new_name, to): (&Folder, &[u8], &Path),
-        seen: Seen,
+        (source, name, from): (&SafeDir, &[u8], &Path),
+        (target, new_name, to): (&SafeDir, &[u8], &Path),
+        seen: FileMeta,
     ) -> Result<(), Problem> {
         if target.look(new_name).is_ok_and(|there| there.is(FOLDER)) {
             return wrong(to, "a folder is where a file must go");
         }
         let (temporary, made) = if seen.is(LINK) {
             let leads_to = at(from, source.read_link(name))?;
-            let made = own_folder::make_beside(|temporary| target.make_link(temporary, &leads_to));
+            let made = private_dir::make_beside(|temporary| target.make_link(temporary, &leads_to));
             (at(to, made)?.0, Ok(()))
         } else {
             let file = at(from, source.open_file(name))?;
-            let now = at(from, folder::look_at(&file))?;
+            let now = at(from, safe_dir::look_at(&file))?;
             // Something else may have taken its place meanwhile.
             if !now.is(FILE) {
                 self.left_out(from);
                 return Ok(());
             }
-            let (temporary, copy) = at(to, own_folder::create_beside(target))?;
+            let (temporary, copy) = at(to, private_dir::create_beside(target))?;
             (temporary, self.bytes((file, from, now), (copy, to)))
         };
         let problem = made.err();
@@ -348,20 +348,20 @@ impl<'a> Copy<'a> {
             Some(_) => Err(io::ErrorKind::Interrupted.into()),
             None => target.own_like(target, &temporary),
         };
-        let placed = own_folder::place(target, &temporary, new_name, ready);
+        let placed = private_dir::place(target, &temporary, new_name, ready);
         problem.map_or_else(|| at(to, placed), Err)
     }
 
     /// Copies what is in a file, and leaves its holes holes.
     fn bytes(
         &mut self,
-        (mut file, from, seen): (File, &Path, Seen),
+        (mut file, from, seen): (File, &Path, FileMeta),
         (mut copy, to): (File, &Path),
     ) -> Result<(), Problem> {
-        if folder::share_content(&file, &copy).is_err() {
+        if safe_dir::share_content(&file, &copy).is_err() {
             // What is added to it meanwhile is not waited for.
             let (mut done, size) = (0, seen.stamp.size);
-            while let Some((begin, end)) = at(from, folder::next_content(&file, done, size))? {
+            while let Some((begin, end)) = at(from, safe_dir::next_content(&file, done, size))? {
                 let end = end.min(size);
                 if begin >= end {
                     break;
@@ -375,7 +375,7 @@ impl<'a> Copy<'a> {
             let size_now = at(from, file.metadata())?.len();
             at(to, copy.set_len(size.min(size_now)))?;
         }
-        at(to, folder::set_permissions(&copy, seen.mode & 0o777))
+        at(to, safe_dir::set_permissions(&copy, seen.mode & 0o777))
     }
 
     /// Copies so many bytes, or those that there are, and returns how many that were.
@@ -407,13 +407,13 @@ impl<'a> Copy<'a> {
     /// Builds a folder out of sight and puts it in place of what is there.
     fn replace(
         &mut self,
-        own: &Folder,
+        own: &SafeDir,
         here: &Path,
         name: &str,
-        build: impl FnOnce(&mut Self, &Folder, &Path) -> Result<(), Problem>,
+        build: impl FnOnce(&mut Self, &SafeDir, &Path) -> Result<(), Problem>,
     ) -> Result<(), Problem> {
         let (name, to) = (name.as_bytes(), here.join(name));
-        let made = own_folder::make_beside(|temporary| {
+        let made = private_dir::make_beside(|temporary| {
             own.make_new(temporary)?;
             own.own_like(own, temporary)?;
             own.open(temporary)
@@ -421,7 +421,7 @@ impl<'a> Copy<'a> {
         let (temporary, staging) = at(&to, made)?;
         let placed = build(self, &staging, &to).and_then(|()| at(&to, swap(own, &temporary, name)));
         // By now it holds what was there before, or what could not be placed.
-        let removed = own_folder::remove(own, &temporary);
+        let removed = private_dir::remove(own, &temporary);
         placed.and(at(&to, removed))
     }
 }
@@ -441,10 +441,10 @@ fn source_of(workspace: &Path, path: &Path) -> Result<Option<Found>, Problem> {
     let Ok(below) = source.strip_prefix(&root) else {
         return wrong(path, "leads out of the workspace through a link");
     };
-    let below = folder::as_bytes(below).into_owned();
-    let (above, name) = folder::split(&below);
+    let below = safe_dir::as_bytes(below).into_owned();
+    let (above, name) = safe_dir::split(&below);
     // The links on the way were followed just now; from here on none is.
-    let folder = match Folder::root(&root).and_then(|root| root.open_below(above)) {
+    let folder = match SafeDir::root(&root).and_then(|root| root.open_below(above)) {
         Err(error) if error.kind() == LEADS_OUT => {
             return wrong(path, "leads out of the workspace through a link");
         }
@@ -452,16 +452,16 @@ fn source_of(workspace: &Path, path: &Path) -> Result<Option<Found>, Problem> {
     };
     let name = (!name.is_empty()).then(|| name.to_vec());
     let declared =
-        path.file_name().map_or(b"artifact".to_vec(), |it| folder::as_bytes(it.as_ref()).into_owned());
+        path.file_name().map_or(b"artifact".to_vec(), |it| safe_dir::as_bytes(it.as_ref()).into_owned());
     Ok(Some(Found { folder, name, declared, path: source }))
 }
 
-fn root_of(workspace: &Path) -> Result<Folder, Problem> {
-    at(workspace, workspace.canonicalize().and_then(|root| Folder::root(&root)))
+fn root_of(workspace: &Path) -> Result<SafeDir, Problem> {
+    at(workspace, workspace.canonicalize().and_then(|root| SafeDir::root(&root)))
 }
 
 /// Opens an artifact that is kept; `None` if there is none.
-fn kept_in(folder: &OwnFolder, name: &str) -> Result<Option<Folder>, Problem> {
+fn kept_in(folder: &PrivateDir, name: &str) -> Result<Option<SafeDir>, Problem> {
     let path = folder.path();
     let folder = match folder.open() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -476,30 +476,33 @@ fn kept_in(folder: &OwnFolder, name: &str) -> Result<Option<Folder>, Problem> {
 
 /// Returns the folder of the step with its path, without what a crash left unfinished in there.
 fn own_folder_of(
-    context: &OwnFolder,
+    context: &PrivateDir,
     step: &StepId,
     is_stopped: IsStopped<'_>,
-) -> Result<(Folder, PathBuf), Problem> {
+) -> Result<(SafeDir, PathBuf), Problem> {
     let path = context.path().join(step.as_str());
     let own = at(&context.path(), context.make())?;
     let own = make_folder(&own, step.as_str().as_bytes(), &path)?;
     for name in at(&path, own.names())? {
-        if own_folder::is_temporary(&name) {
-            at(&path.join(&*folder::as_path(&name)), own_folder::remove_unless(&own, &name, is_stopped, 0))?;
+        if private_dir::is_temporary(&name) {
+            at(
+                &path.join(&*safe_dir::as_path(&name)),
+                private_dir::remove_unless(&own, &name, is_stopped, 0),
+            )?;
         }
     }
     Ok((own, path))
 }
 
 /// Puts `new` where `place` is, and what was there, if anything, where `new` was.
-fn swap(own: &Folder, new: &[u8], place: &[u8]) -> io::Result<()> {
+fn swap(own: &SafeDir, new: &[u8], place: &[u8]) -> io::Result<()> {
     if own.look(place).is_err() {
         return own.rename(new, place);
     }
     if own.exchange(new, place).is_ok() {
         return Ok(());
     }
-    let (old, ()) = own_folder::make_beside(|old| match own.look(old) {
+    let (old, ()) = private_dir::make_beside(|old| match own.look(old) {
         Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
         Err(_) => own.rename(place, old),
     })?;
@@ -508,7 +511,7 @@ fn swap(own: &Folder, new: &[u8], place: &[u8]) -> io::Result<()> {
 }
 
 /// Opens the folder, and creates it if nothing is there. A link to a folder is none.
-fn make_folder(folder: &Folder, name: &[u8], path: &Path) -> Result<Folder, Problem> {
+fn make_folder(folder: &SafeDir, name: &[u8], path: &Path) -> Result<SafeDir, Problem> {
     match folder.look(name).map(|seen| seen.mode & TYPE) {
         Ok(LINK) => return wrong(path, "a link is where a folder must go"),
         Ok(FOLDER) | Err(_) => {}

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use unstuck_files::folder::as_path;
+use unstuck_files::safe_dir::as_path;
 
 use crate::git::git;
 

@@ -11,7 +11,7 @@ use unstuck_core::workflow::VARIABLE_PREFIXES;
 
 /// What is known when a process is about to be started. All paths are absolute.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct EnvContext {
     /// The run.
     pub run: RunId,
     /// The step.
@@ -83,7 +83,7 @@ pub struct ParentFacts {
 }
 
 /// Returns the variables, each name once.
-pub fn variables(facts: &Facts) -> Vec<(String, String)> {
+pub fn variables(facts: &EnvContext) -> Vec<(String, String)> {
     let mut list = List(Vec::new());
     list.ours("UNSTUCK_RUN_ID", Some(&facts.run));
     list.ours("UNSTUCK_STEP", Some(&facts.step));
@@ -115,7 +115,7 @@ pub fn variables(facts: &Facts) -> Vec<(String, String)> {
 }
 
 /// Returns the [`variables`] as changes to the inherited environment.
-pub fn changes(facts: &Facts) -> Vec<(OsString, Option<OsString>)> {
+pub fn changes(facts: &EnvContext) -> Vec<(OsString, Option<OsString>)> {
     variables(facts).into_iter().map(|(name, value)| (name.into(), Some(value.into()))).collect()
 }
 
@@ -150,8 +150,8 @@ impl List {
 mod tests {
     use super::*;
 
-    fn facts() -> Facts {
-        Facts {
+    fn facts() -> EnvContext {
+        EnvContext {
             run: "0123456789ab".into(),
             step: "fix".into(),
             iteration: Iteration(2),
@@ -173,7 +173,7 @@ mod tests {
     }
 
     /// One line per name: suffixes that exist under all prefixes are shown once, with a `*`.
-    fn table(facts: &Facts) -> String {
+    fn table(facts: &EnvContext) -> String {
         let variables = variables(facts);
         let mut names: Vec<_> = variables.iter().map(|(name, _)| name).collect();
         names.sort();
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn everything_has_its_name() {
         let common = table(&facts());
-        let check = |more: fn(&mut Facts), expected: &str| {
+        let check = |more: fn(&mut EnvContext), expected: &str| {
             let mut all = facts();
             more(&mut all);
             let added: String = table(&all)

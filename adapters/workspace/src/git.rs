@@ -16,8 +16,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use unstuck_files::awaited;
-use unstuck_files::folder::as_path;
+use unstuck_files::blocking_fifo;
+use unstuck_files::safe_dir::as_path;
 
 /// How long git may take where it reads or writes a few files.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -265,14 +265,14 @@ pub fn answer(folder: &Path, arguments: &[&str]) -> io::Result<Option<Vec<u8>>> 
 
 /// A repository that git is asked in, and no other: of one that is broken git would go on to that of a folder above.
 #[derive(Clone, Debug)]
-pub struct Bound {
+pub struct PinnedRepo {
     /// The folder that holds HEAD.
     pub own: PathBuf,
     /// The folder that holds refs and objects.
     pub common: PathBuf,
 }
 
-impl Bound {
+impl PinnedRepo {
     /// As [`plain_with`]. What git notes of it bears our name, since a worker may have configured any.
     pub fn ask(&self, arguments: &[&str], input: Vec<u8>) -> io::Result<Vec<u8>> {
         let mut command = of_nobody(&self.own);
@@ -466,7 +466,7 @@ impl Wait<'_> {
     /// Looks whether git waits at a pipe, in vain.
     fn look(&mut self) -> io::Result<()> {
         self.next_look *= 2;
-        let Some(pipe) = awaited::pipe(self.folder) else { return Ok(()) };
+        let Some(pipe) = blocking_fifo::pipe(self.folder) else { return Ok(()) };
         let mut waited = WAITED.lock().unwrap_or_else(PoisonError::into_inner);
         waited.push((self.question.clone(), pipe.clone()));
         Err(waits_at(&pipe))

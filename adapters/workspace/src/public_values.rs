@@ -10,7 +10,7 @@ use std::path::Path;
 
 use aho_corasick::AhoCorasick;
 use unstuck_files::Read;
-use unstuck_files::folder::{self, as_path};
+use unstuck_files::safe_dir::{self, as_path};
 
 use crate::git;
 
@@ -71,8 +71,8 @@ pub fn find(workspace: &Path, goal: &[&str], secrets: &BTreeMap<String, Vec<u8>>
     }
     let mut left = ALL_MAX;
     for path in paths() {
-        let file = folder::open_file(&workspace.join(as_path(path)));
-        let text = Read::from_io(file).and_then(|file| folder::read_small(file, FILE_MAX));
+        let file = safe_dir::open_file(&workspace.join(as_path(path)));
+        let text = Read::from_io(file).and_then(|file| safe_dir::read_small(file, FILE_MAX));
         // A value in a file that cannot be read stays protected.
         let Some(text) = text.found() else { continue };
         left = left.saturating_sub(text.len());

@@ -9,9 +9,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use unstuck_files::folder;
-use unstuck_files::folder::{Folder, as_path};
-use unstuck_files::own_output;
+use unstuck_files::own_stdout;
+use unstuck_files::safe_dir;
+use unstuck_files::safe_dir::{SafeDir, as_path};
 
 use crate::branch;
 use crate::git::{
@@ -306,7 +306,7 @@ fn within_submodules(workspace: &Path, paths: &[&str]) -> io::Result<BTreeMap<St
         return Ok(BTreeMap::new());
     }
     let Some(facts) = branch::facts(workspace)? else { return Ok(BTreeMap::new()) };
-    let root = Folder::root(&facts.toplevel)?;
+    let root = SafeDir::root(&facts.toplevel)?;
     let mut changed = BTreeMap::new();
     for path in listed {
         if is_changed(&root, &facts.toplevel, &path, SUBMODULES_DEEP)? {
@@ -320,7 +320,7 @@ fn within_submodules(workspace: &Path, paths: &[&str]) -> io::Result<BTreeMap<St
 const SUBMODULES_DEEP: usize = 8;
 
 /// Says whether something is changed in a submodule, or in one in it.
-fn is_changed(root: &Folder, toplevel: &Path, path: &[u8], depth: usize) -> io::Result<bool> {
+fn is_changed(root: &SafeDir, toplevel: &Path, path: &[u8], depth: usize) -> io::Result<bool> {
     // One that is not checked out has no such name in it; and none is looked for behind a link.
     let is_there = root.open_below(path).is_ok_and(|folder| folder.look(b".git").is_ok());
     if !is_there {
@@ -335,7 +335,7 @@ fn is_changed(root: &Folder, toplevel: &Path, path: &[u8], depth: usize) -> io::
     }
     let Some(depth) = depth.checked_sub(1) else { return Ok(false) };
     for inner in submodules(git_within_unfiltered, &folder, &["."])? {
-        if is_changed(root, toplevel, &folder::join(path, &inner), depth)? {
+        if is_changed(root, toplevel, &safe_dir::join(path, &inner), depth)? {
             return Ok(true);
         }
     }
@@ -361,11 +361,11 @@ fn gitlinks(ask: Ask, folder: &Path, paths: &[&str]) -> io::Result<Vec<(Vec<u8>,
 }
 
 fn leave_out_own_output(workspace: &Path, files: &mut BTreeMap<String, String>) -> io::Result<()> {
-    let own = own_output::files();
+    let own = own_stdout::files();
     if !own.is_empty() && !files.is_empty() {
         let root = branch::facts(workspace)?.map_or_else(|| workspace.to_owned(), |facts| facts.toplevel);
         let is_own = |path: &str| {
-            let seen = folder::open_file(&root.join(path)).and_then(|file| folder::look_at(&file));
+            let seen = safe_dir::open_file(&root.join(path)).and_then(|file| safe_dir::look_at(&file));
             seen.is_ok_and(|seen| own.contains(&(seen.stamp.device, seen.stamp.node)))
         };
         files.retain(|path, _| !is_own(path));
@@ -419,7 +419,7 @@ pub fn remove(root: &Path) -> Result<(), Error> {
     if !changed(git_on_files, root, Part::Whole.paths())?.is_empty() {
         return Err(Error::Git("it holds modified or untracked files, which are in no commit".to_owned()));
     }
-    let checkout = Folder::root(root)?;
+    let checkout = SafeDir::root(root)?;
     for path in submodules(git_on_files_unfiltered, root, Part::Whole.paths())? {
         if checkout.open_below(&path).is_ok_and(|folder| folder.look(b".git").is_ok()) {
             let other = first.parent().map(|first| first.join(as_path(&path)));

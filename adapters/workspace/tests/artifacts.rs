@@ -9,7 +9,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 use unstuck_core::workflow::{Export, Input, Output};
-use unstuck_files::own_folder::OwnFolder;
+use unstuck_files::private_dir::PrivateDir;
 use unstuck_workspace::artifacts::{ArtifactError, Overlap, collect_outputs, copy_exports, copy_inputs};
 
 struct Bench {
@@ -38,8 +38,8 @@ impl Bench {
         assert!(status.success(), "{script}");
     }
 
-    fn context(&self) -> OwnFolder {
-        OwnFolder::of(&self.path("w"), &self.path("w/context"))
+    fn context(&self) -> PrivateDir {
+        PrivateDir::of(&self.path("w"), &self.path("w/context"))
     }
 
     fn collect(&self, path: &str) -> Result<Vec<String>, String> {
@@ -56,7 +56,7 @@ impl Bench {
     }
 
     fn export(&self, overlap: Overlap) -> Result<Vec<String>, String> {
-        let child = OwnFolder::at(&self.path("child"));
+        let child = PrivateDir::at(&self.path("child"));
         let export = Export { from: "c".into(), artifact: "art".to_owned(), r#as: "out".to_owned() };
         told(
             copy_exports(&child, &self.context(), &"s".into(), &[export], overlap, &|| false),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap_complete::engine::ArgValueCompleter;
 use unstuck_core::Event;
 use unstuck_core::id::StepId;
-use unstuck_files::own_folder::OwnFolder;
+use unstuck_files::private_dir::PrivateDir;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
@@ -55,7 +55,7 @@ pub fn artifacts(global: &Global, args: &Args) -> Result {
     for step in steps {
         match &args.to {
             Some(folder) => {
-                let folder = OwnFolder::at(folder).join(step.as_str());
+                let folder = PrivateDir::at(folder).join(step.as_str());
                 write(&events, step, found.short(), &folder, true)
                     .map_err(|error| Error::usage(format!("cannot write {error}")))?;
                 println!("{}", folder.path().display());
@@ -89,7 +89,7 @@ pub fn write(
     events: &[Event],
     step: &StepId,
     short: &str,
-    folder: &OwnFolder,
+    folder: &PrivateDir,
     with_page: bool,
 ) -> io::Result<()> {
     let files = unstuck_replay::diagnosis(events, step, short).unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use unstuck_document::Complaint;
+use unstuck_document::Diagnostic;
 use unstuck_workflow::workflow_file::{self, Options};
 
 use crate::args::Global;
@@ -38,7 +38,7 @@ pub struct Args {
 /// What is wrong with a file, in place of its plan.
 #[derive(Serialize)]
 struct Problems<'a> {
-    problems: &'a [Complaint],
+    problems: &'a [Diagnostic],
 }
 
 /// Prints what is wrong with the file, or its plan.

@@ -11,8 +11,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
-use unstuck_files::own_output;
-use unstuck_files::regular;
+use unstuck_files::own_stdout;
+use unstuck_files::safe_open;
 use unstuck_store::state_dir::Project as Runs;
 
 use crate::error::{Error, Result};
@@ -48,7 +48,7 @@ pub fn start(runs: Option<&Runs>, started: &RunStarted, short: &str) -> Result {
     let (ended, output) = begun.map_err(|error| Error::store(&error))?;
     match ended {
         Some(status) => {
-            let said = regular::read_text(&output).unwrap_or_default();
+            let said = safe_open::read_text(&output).unwrap_or_default();
             let _nothing_is_in_it = std::fs::remove_dir_all(folder.path());
             let _nobody_may_listen = io::stderr().write_all(said.as_bytes());
             Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::STORE))
@@ -65,13 +65,13 @@ pub fn start(runs: Option<&Runs>, started: &RunStarted, short: &str) -> Result {
 
 /// Starts the program again; returns how it ended if it did so without beginning the run.
 fn begin(output: &Path, started: &RunStarted, runs: &Runs) -> io::Result<Option<ExitStatus>> {
-    let file = regular::create(output)?;
+    let file = safe_open::create(output)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(FLAG).args(std::env::args_os().skip(1));
     command.stdin(Stdio::piped()).stdout(file.try_clone()?).stderr(file);
     let mut child = command.spawn()?;
     let own_output =
-        own_output::paths().into_iter().filter_map(|path| path.into_os_string().into_string().ok());
+        own_stdout::paths().into_iter().filter_map(|path| path.into_os_string().into_string().ok());
     let order = Order { started: started.clone(), own_output: own_output.collect() };
     let order = serde_json::to_vec(&order).expect("an event is plain data");
     // Who ends before it has read this says why.
@@ -98,6 +98,6 @@ pub fn taken_over() -> Result<RunStarted> {
     system::own_session();
     let order: Order = serde_json::from_reader(io::stdin().lock())
         .map_err(|error| Error::usage(format!("nobody says how the run begins: {error}")))?;
-    own_output::hold(&order.own_output);
+    own_stdout::hold(&order.own_output);
     Ok(order.started)
 }

@@ -13,7 +13,8 @@ use unstuck_replay::{gaps, seen};
 use unstuck_runner::snapshots;
 use unstuck_store::state_dir::Project as Runs;
 use unstuck_workspace::snapshot::{
-    Change, ChangeKind, DiffOptions, Loss, Lost, Reason, Snapshot, Snapshots, Unseen,
+    Change, ChangeKind, ChangedExcluded, DiffOptions, ExcludedChange, ExcludedReason, OneSidedPath, Snapshot,
+    Snapshots,
 };
 
 use crate::args::Global;
@@ -121,7 +122,7 @@ pub fn diff(global: &Global, args: &Args) -> Result {
         );
     }
     let lost = snapshots.lost(before, after).map_err(failed)?;
-    for Lost { path, how, comes_back, .. } in lost.iter().filter(|it| is_named(&it.path, args)) {
+    for ChangedExcluded { path, how, comes_back, .. } in lost.iter().filter(|it| is_named(&it.path, args)) {
         let path = undo::shown(path);
         match comes_back {
             true => eprintln!(
@@ -165,9 +166,10 @@ pub fn diff(global: &Global, args: &Args) -> Result {
 }
 
 /// Says of what it is not known how it differs, and why.
-fn tell(unseen: &[Unseen]) {
-    let is_unreadable = |it: &&Unseen| it.is_now && it.reason == Reason::Unreadable;
-    let (unreadable, others): (Vec<&Unseen>, Vec<&Unseen>) = unseen.iter().partition(is_unreadable);
+fn tell(unseen: &[OneSidedPath]) {
+    let is_unreadable = |it: &&OneSidedPath| it.is_now && it.reason == ExcludedReason::Unreadable;
+    let (unreadable, others): (Vec<&OneSidedPath>, Vec<&OneSidedPath>) =
+        unseen.iter().partition(is_unreadable);
     if !unreadable.is_empty() {
         let names: Vec<PathBuf> = unreadable.iter().map(|it| it.path.clone()).collect();
         let paths: Vec<String> =
@@ -178,7 +180,7 @@ fn tell(unseen: &[Unseen]) {
             paths.join(" ")
         );
     }
-    for Unseen { path, reason, is_now } in others {
+    for OneSidedPath { path, reason, is_now } in others {
         let (path, when) = (undo::shown(path), if *is_now { "is" } else { "was" });
         eprintln!("note: {path} {when} {reason}, so how it differs is not known");
     }
@@ -241,8 +243,8 @@ fn is_named(path: &Path, args: &Args) -> bool {
     args.path.is_empty() || args.path.iter().any(|named| path.starts_with(named))
 }
 
-fn change_of(lost: &Lost) -> Change {
-    let kind = if lost.how == Loss::Removed { ChangeKind::Deleted } else { ChangeKind::NotCovered };
+fn change_of(lost: &ChangedExcluded) -> Change {
+    let kind = if lost.how == ExcludedChange::Removed { ChangeKind::Deleted } else { ChangeKind::NotCovered };
     Change { path: lost.path.clone(), kind, ignored: !lost.is_work }
 }
 

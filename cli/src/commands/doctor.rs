@@ -300,7 +300,7 @@ fn state_folder(folder: &Path) -> Finding {
         let mend = "make it writable, or name another one: export XDG_STATE_HOME=DIR";
         return Finding::bad("state", format!("{place} cannot be written to"), mend);
     }
-    match unstuck_files::system::free_bytes(there) {
+    match unstuck_files::platform::free_bytes(there) {
         Ok(free) if free < FREE_MIN => Finding::weak(
             "state",
             format!("{place} is on a disk with {} left", gc::bytes(free)),

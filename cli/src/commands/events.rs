@@ -89,7 +89,7 @@ fn whole(found: &Found) -> Result {
 
 fn open(found: &Found) -> Result<std::fs::File> {
     let path = found.folder.mirror();
-    unstuck_files::regular::open(&path)
+    unstuck_files::safe_open::open(&path)
         .map_err(|error| Error::usage(format!("cannot read {}: {error}", path.display())))
 }
 

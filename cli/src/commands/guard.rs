@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use unstuck_core::id::RunId;
-use unstuck_process::guard::{self, Guard};
+use unstuck_process::reaper::{self, Reaper};
 use unstuck_runner::{abandoned, machine};
 use unstuck_store::state_dir::Project as Runs;
 
@@ -30,7 +30,7 @@ pub fn guard(args: &Args) -> Result {
     let folder = project.as_ref().map(|project| project.run(&run));
     let is_taken_over =
         || folder.as_ref().is_some_and(|folder| abandoned::is_taken_over(folder, args.supervisor));
-    let gone = guard::serve(&machine::mark_of(&run), is_taken_over);
+    let gone = reaper::serve(&machine::mark_of(&run), is_taken_over);
     if let Some((gone_at, project)) = gone.zip(project.as_ref()) {
         abandoned::note(project, &run, args.supervisor, gone_at);
     }
@@ -38,10 +38,10 @@ pub fn guard(args: &Args) -> Result {
 }
 
 /// Starts the guard of a run; without one the run goes on, and a resume finds what was left.
-pub fn start(run: &RunId, runs: Option<&Runs>) -> Option<Guard> {
+pub fn start(run: &RunId, runs: Option<&Runs>) -> Option<Reaper> {
     let (run, supervisor) = (run.to_string(), std::process::id().to_string());
     let project = runs.map(|runs| runs.path().to_owned());
-    let started = Guard::start(move || {
+    let started = Reaper::start(move || {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["guard", &run, &supervisor]).args(&project);
         Ok(command)

@@ -14,7 +14,7 @@ use unstuck_replay::gaps;
 use unstuck_runner::launch::Asked;
 use unstuck_runner::undoing::{Order, Planned};
 use unstuck_runner::workspace::make_again;
-use unstuck_workspace::snapshot::{Git, LeftOut, Loss, Lost, Plan, Restored, Snapshot};
+use unstuck_workspace::snapshot::{ChangedExcluded, ExcludedChange, Git, LeftOut, Plan, Restored, Snapshot};
 
 use crate::args::Global;
 use crate::error::{Error, Result};
@@ -157,7 +157,7 @@ pub fn undo(global: &Global, args: &Args) -> Result {
         println!("  {}", text::wrap(&lacks, text::width(), 11));
     }
     let (repositories, lost): (Vec<_>, Vec<_>) = lost?.into_iter().partition(|it| it.comes_back);
-    for how in [Loss::Removed, Loss::Replaced] {
+    for how in [ExcludedChange::Removed, ExcludedChange::Replaced] {
         let paths = repositories.iter().filter(|it| it.how == how).map(|it| it.path.clone());
         match &paths.collect::<Vec<_>>()[..] {
             [] => {}
@@ -165,11 +165,11 @@ pub fn undo(global: &Global, args: &Args) -> Result {
             many => println!("  left     repositories {how}, which come back with --git: {}", listed(many)),
         }
     }
-    let (gone, other): (Vec<_>, Vec<_>) = lost.into_iter().partition(|it| it.how == Loss::Removed);
+    let (gone, other): (Vec<_>, Vec<_>) = lost.into_iter().partition(|it| it.how == ExcludedChange::Removed);
     if !gone.is_empty() {
         println!("  lost     {}", listed(&gone.into_iter().map(|it| it.path).collect::<Vec<_>>()));
     }
-    for Lost { path, how, .. } in other {
+    for ChangedExcluded { path, how, .. } in other {
         println!("  lost     {}: {how}, and no snapshot holds what it was", shown(&path));
     }
     println!("\nto undo this: {UNSTUCK} undo {}@{}", found.short(), undone.before);

@@ -12,7 +12,7 @@ use unstuck_core::workflow::Capability;
 use unstuck_store::state_dir;
 use unstuck_workers::Clients;
 use unstuck_workers::Description;
-use unstuck_workers::launch::{self, Request, Session};
+use unstuck_workers::launch::{self, CallRequest, Session};
 
 use crate::args::Global;
 use crate::crew::{self, installed};
@@ -199,7 +199,7 @@ fn supports(client: &Description) -> Supports {
 
 /// Returns the words of a call that may do everything.
 fn call(client: &Description) -> Vec<String> {
-    let request = Request {
+    let request = CallRequest {
         prompt: "…",
         folder: "…",
         model: None,

@@ -6,8 +6,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::regular;
-use crate::system::{owner_only, sync_folder};
+use crate::platform::{owner_only, sync_folder};
+use crate::safe_open;
 
 /// Creates `folder` and what is missing above it, and makes the new names durable. Only the owner may look in:
 /// what workers print and what their workspaces hold is nobody else's business.
@@ -27,7 +27,7 @@ pub fn create_last_folder(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
         // What is in the way is the trouble, not that it is there.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            regular::check_folder(folder).and(Err(error))
+            safe_open::check_folder(folder).and(Err(error))
         }
         Err(error) => Err(error),
         Ok(()) => parent(folder).map_or(Ok(()), sync_folder),

@@ -2,21 +2,21 @@
 
 use std::io::{Error, ErrorKind};
 
-use crate::regular::InTheWay;
-use crate::system::{Scarce, scarcity};
+use crate::platform::{ExhaustedResource, scarcity};
+use crate::safe_open::UnexpectedFileType;
 
 /// Returns what to do about `error` before the work is taken up again.
 pub fn for_io(error: &Error) -> &'static str {
     match error.get_ref().and_then(|inner| inner.downcast_ref()) {
-        Some(InTheWay::OfFile { .. }) => return "move away what is there",
-        Some(InTheWay::OfFolder { .. }) => {
+        Some(UnexpectedFileType::OfFile { .. }) => return "move away what is there",
+        Some(UnexpectedFileType::OfFolder { .. }) => {
             return "move away what is there, or name another folder with --store sled:PATH";
         }
         None => {}
     }
     match scarcity(error) {
-        Some(Scarce::OpenFiles) => return "allow more open files (ulimit -n)",
-        Some(Scarce::Processes) => return "allow more processes and threads (ulimit -u)",
+        Some(ExhaustedResource::OpenFiles) => return "allow more open files (ulimit -n)",
+        Some(ExhaustedResource::Processes) => return "allow more processes and threads (ulimit -u)",
         None => {}
     }
     match error.kind() {

@@ -9,8 +9,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
-use crate::folder::{self, FILE, FOLDER, Folder, LINK, TYPE, as_bytes};
-use crate::own_folder::{OwnFolder, create_beside, place};
+use crate::private_dir::{PrivateDir, create_beside, place};
+use crate::safe_dir::{self, FILE, FOLDER, LINK, SafeDir, TYPE, as_bytes};
 
 /// Whether a file that exists is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Existing {
 pub struct OutputFile {
     file: File,
     /// The directory, the name meanwhile, and the name at the end; a device or a descriptor has none.
-    place: Option<(Folder, Vec<u8>, Vec<u8>)>,
+    place: Option<(SafeDir, Vec<u8>, Vec<u8>)>,
 }
 
 impl OutputFile {
@@ -41,7 +41,7 @@ impl OutputFile {
             return Ok(Self { file: File::options().append(true).open(path)?, place: None });
         }
         let (directory, name) = split(&path)?;
-        let folder = OwnFolder::of(&top(&path), directory).open()?;
+        let folder = PrivateDir::of(&top(&path), directory).open()?;
         Self::create_in(folder, &path, name, existing)
     }
 
@@ -49,17 +49,17 @@ impl OutputFile {
     fn create_below(root: &Path, below: &Path, existing: Existing) -> io::Result<Self> {
         let path = root.join(below);
         let (directory, name) = split(&path)?;
-        let folder = OwnFolder::of(root, directory).make()?;
+        let folder = PrivateDir::of(root, directory).make()?;
         Self::create_in(folder, &path, name, existing)
     }
 
-    fn create_in(folder: Folder, path: &Path, name: &Path, existing: Existing) -> io::Result<Self> {
+    fn create_in(folder: SafeDir, path: &Path, name: &Path, existing: Existing) -> io::Result<Self> {
         let name = as_bytes(name).into_owned();
         let permissions = free(&folder, path, &name, existing)?;
         let (temporary, file) = create_beside(&folder)?;
         let output = Self { file, place: Some((folder, temporary, name)) };
         if let Some(permissions) = permissions {
-            folder::set_permissions(&output.file, permissions)?;
+            safe_dir::set_permissions(&output.file, permissions)?;
         }
         Ok(output)
     }
@@ -130,7 +130,7 @@ pub fn write_below(root: &Path, files: &[(PathBuf, Vec<u8>)], existing: Existing
     for (below, _) in files {
         let path = root.join(below);
         let (directory, name) = split(&path)?;
-        match OwnFolder::of(root, directory).open() {
+        match PrivateDir::of(root, directory).open() {
             Ok(folder) => drop(free(&folder, &path, &as_bytes(name), existing)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
@@ -147,7 +147,7 @@ fn written(mut file: OutputFile, content: &[u8]) -> io::Result<()> {
 }
 
 /// Returns the permissions of a file that is to be replaced, `None` if nothing has the name.
-fn free(folder: &Folder, path: &Path, name: &[u8], existing: Existing) -> io::Result<Option<u32>> {
+fn free(folder: &SafeDir, path: &Path, name: &[u8], existing: Existing) -> io::Result<Option<u32>> {
     let seen = match folder.look(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         seen => seen?,
@@ -156,11 +156,11 @@ fn free(folder: &Folder, path: &Path, name: &[u8], existing: Existing) -> io::Re
     match (seen.mode & TYPE, existing) {
         (LINK, _) => {
             let target = folder.read_link(name).unwrap_or_default();
-            let target = folder::as_path(&target).display().to_string();
+            let target = safe_dir::as_path(&target).display().to_string();
             let why = format!(
                 "{path} is a link to {target}, and Unstuck does not write through links; remove the link"
             );
-            Err(io::Error::new(folder::LEADS_OUT, why))
+            Err(io::Error::new(safe_dir::LEADS_OUT, why))
         }
         (FOLDER, _) => Err(io::Error::new(io::ErrorKind::IsADirectory, format!("{path} is a directory"))),
         (FILE, Existing::Replace) => Ok(Some(seen.mode & 0o777)),

@@ -15,7 +15,7 @@ pub use unstuck_core::text::check_boxes::{Item, boxes};
 
 /// What a checklist says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct ChecklistState {
     /// Pass if there are items and all of them are done.
     pub outcome: ValidatorOutcome,
     /// The items that are not done, in their order.
@@ -28,9 +28,9 @@ pub struct Reading {
 ///
 /// A file that is not there, is empty of items or is no JSON is a failure that a worker can mend. `began` is the file as the
 /// step found it, if that is known: what was open then and is not there any more is not done by that.
-pub fn read(checklist: &Checklist, bytes: Option<&[u8]>, began: Option<&[u8]>) -> Reading {
+pub fn read(checklist: &Checklist, bytes: Option<&[u8]>, began: Option<&[u8]>) -> ChecklistState {
     let path = &checklist.path;
-    let failed = |error: String| Reading { outcome: ValidatorOutcome::Fail, open: Vec::new(), error };
+    let failed = |error: String| ChecklistState { outcome: ValidatorOutcome::Fail, open: Vec::new(), error };
     let Some(bytes) = bytes else { return failed(format!("the checklist {path} is not there")) };
     let items = match &checklist.pointer {
         None => Ok(boxes(&String::from_utf8_lossy(without_mark(bytes)))),
@@ -47,11 +47,11 @@ pub fn read(checklist: &Checklist, bytes: Option<&[u8]>, began: Option<&[u8]>) -
     let all = items.len();
     let open: Vec<Item> = items.into_iter().filter(|(_, done)| !done).map(|(item, _)| item).collect();
     if open.is_empty() {
-        return Reading { outcome: ValidatorOutcome::Pass, open, error: String::new() };
+        return ChecklistState { outcome: ValidatorOutcome::Pass, open, error: String::new() };
     }
     let are = if open.len() == 1 { "is" } else { "are" };
     let error = format!("{} of {} {are} not done in {path}", open.len(), count(all, "item"));
-    Reading { outcome: ValidatorOutcome::Fail, open, error }
+    ChecklistState { outcome: ValidatorOutcome::Fail, open, error }
 }
 
 /// Returns what was open and is not there any more; each item stands for one of its name. Only in JSON: in a plan people
@@ -96,7 +96,7 @@ fn walk(
     value: &Value,
     steps: &[String],
     place: String,
-    owner: Option<Owner<'_>>,
+    owner: Option<ItemOwner<'_>>,
     items: &mut Vec<(Item, bool)>,
 ) -> Result<(), String> {
     let Some((step, rest)) = steps.split_first() else {
@@ -128,10 +128,10 @@ fn walk(
 }
 
 /// An item that a `*` stood for, with the name that it has in its object.
-type Owner<'a> = (&'a str, &'a Value);
+type ItemOwner<'a> = (&'a str, &'a Value);
 
 /// Returns what names an item: its title, and its id before it; else its name.
-fn title((name, item): Owner<'_>) -> Option<String> {
+fn title((name, item): ItemOwner<'_>) -> Option<String> {
     let field = |names: &[&str]| {
         names.iter().find_map(|name| match &item[*name] {
             Value::String(text) => Some(text.clone()),

@@ -17,8 +17,8 @@ use unstuck_core::evidence::ValidatorOutcome;
 /// What a program said of itself.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Said {
-    outcome: Word,
+pub struct CustomOutput {
+    outcome: OutcomeWord,
     /// Why it did not pass.
     #[serde(default)]
     pub error: String,
@@ -29,7 +29,7 @@ pub struct Said {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Word {
+enum OutcomeWord {
     Pass,
     Fail,
     CouldNotRun,
@@ -41,7 +41,7 @@ enum Word {
 /// # Errors
 ///
 /// There is such an object, but it breaks the contract or is not whole; the text says how.
-pub fn read(stdout: &[u8]) -> Option<Result<Said, String>> {
+pub fn read(stdout: &[u8]) -> Option<Result<CustomOutput, String>> {
     let text = unstuck_failures::plain(stdout);
     let (mut said, mut start, mut cut) = (None, 0, false);
     while let Some(begun) = begin(&text[start..]).map(|at| start + at) {
@@ -89,17 +89,17 @@ fn begin(text: &str) -> Option<usize> {
 ///
 /// A program that did not come to its end is not believed, and one that says `pass` and exits as if it had failed
 /// contradicts itself: nobody knows.
-pub fn judge(said: &Said, ended: ValidatorOutcome, ran: bool) -> ValidatorOutcome {
+pub fn judge(said: &CustomOutput, ended: ValidatorOutcome, ran: bool) -> ValidatorOutcome {
     match (said.outcome, ended) {
         (_, could_not @ ValidatorOutcome::CouldNotRun(_)) => could_not,
-        (Word::Pass, ValidatorOutcome::Fail) if !ran => ValidatorOutcome::CouldNotRun(
+        (OutcomeWord::Pass, ValidatorOutcome::Fail) if !ran => ValidatorOutcome::CouldNotRun(
             "it says that it passed, but its exit code says otherwise".to_owned(),
         ),
-        (Word::Pass, _) => ValidatorOutcome::Pass,
-        (Word::Fail, _) => ValidatorOutcome::Fail,
-        (Word::CouldNotRun, _) if said.error.is_empty() => {
+        (OutcomeWord::Pass, _) => ValidatorOutcome::Pass,
+        (OutcomeWord::Fail, _) => ValidatorOutcome::Fail,
+        (OutcomeWord::CouldNotRun, _) if said.error.is_empty() => {
             ValidatorOutcome::CouldNotRun("it says so, and not why".to_owned())
         }
-        (Word::CouldNotRun, _) => ValidatorOutcome::CouldNotRun(said.error.clone()),
+        (OutcomeWord::CouldNotRun, _) => ValidatorOutcome::CouldNotRun(said.error.clone()),
     }
 }

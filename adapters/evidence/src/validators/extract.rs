@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use unstuck_core::completion::Extractor;
 use unstuck_core::event::Exit;
 use unstuck_failures::git_status::{self, Entry};
-use unstuck_failures::{Class, Confidence, Output, Reading, Record};
+use unstuck_failures::{Confidence, FailureClass, Occurrence, OccurrenceReport, Output};
 
 /// So many lines at the end stand for an output that nothing recognised.
 const TAIL_LINES: usize = 40;
@@ -24,7 +24,7 @@ pub const UNRECOGNISED: &str = "unrecognised output";
 
 /// What a validator left behind.
 #[derive(Clone, Copy, Debug)]
-pub struct Raw<'a> {
+pub struct ValidatorOutput<'a> {
     /// The command line; empty for files and checklists.
     pub command: &'a str,
     /// The folder that it ran in, absolute; paths below it become relative.
@@ -42,7 +42,7 @@ pub struct Raw<'a> {
     /// Those of them that are not there.
     pub missing: &'a [String],
     /// The repository at that moment, where there is one.
-    pub repository: Option<&'a Repository>,
+    pub repository: Option<&'a RepositoryInfo>,
     /// The way from the root of the repository to the folder that it ran in, `pkg/app/`; empty at the root.
     pub below_root: &'a str,
 }
@@ -50,7 +50,7 @@ pub struct Raw<'a> {
 /// What a repository looked like when a validator ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Repository {
+pub struct RepositoryInfo {
     /// The branch; `None` where HEAD is detached.
     pub branch: Option<String>,
     /// The branch that it follows, as `origin/main`.
@@ -64,7 +64,7 @@ pub struct Repository {
 }
 
 /// Where the paths of `git status` begin, of a folder that is not the root of its repository.
-struct Place<'a> {
+struct PathBase<'a> {
     root: &'a str,
     below_root: &'a str,
     cwd: &'a str,
@@ -72,8 +72,8 @@ struct Place<'a> {
     begin_at_root: bool,
 }
 
-impl<'a> Place<'a> {
-    fn of(raw: &Raw<'a>) -> Self {
+impl<'a> PathBase<'a> {
+    fn of(raw: &ValidatorOutput<'a>) -> Self {
         let mut words = raw.command.split_whitespace();
         let at_root = |word: &str| {
             let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
@@ -103,22 +103,22 @@ impl<'a> Place<'a> {
 
 /// What was read from it, once for all extractors.
 #[derive(Debug)]
-pub struct Facts<'a> {
-    raw: Raw<'a>,
+pub struct ParsedOutput<'a> {
+    raw: ValidatorOutput<'a>,
     /// The failures, and each of their places.
-    pub reading: Reading,
+    pub reading: OccurrenceReport,
     /// What git said of paths.
     pub entries: Vec<Entry>,
 }
 
 /// Returns what an extractor reads.
-pub fn extract(extractor: Extractor, raw: Raw<'_>) -> Value {
-    Facts::new(raw).extract(extractor)
+pub fn extract(extractor: Extractor, raw: ValidatorOutput<'_>) -> Value {
+    ParsedOutput::new(raw).extract(extractor)
 }
 
-impl<'a> Facts<'a> {
+impl<'a> ParsedOutput<'a> {
     /// Reads everything once.
-    pub fn new(raw: Raw<'a>) -> Self {
+    pub fn new(raw: ValidatorOutput<'a>) -> Self {
         let output = Output {
             command: raw.command,
             cwd: raw.cwd,
@@ -129,7 +129,7 @@ impl<'a> Facts<'a> {
         };
         let mut entries = git_status::parse(raw.stdout);
         if !raw.below_root.is_empty() {
-            let place = Place::of(&raw);
+            let place = PathBase::of(&raw);
             for path in entries.iter_mut().flat_map(|it| [Some(&mut it.path), it.from.as_mut()]).flatten() {
                 *path = place.below_folder(path);
             }
@@ -140,11 +140,11 @@ impl<'a> Facts<'a> {
     /// Says whether the validator failed, which is known only when its output was read.
     #[must_use]
     pub fn of_failed(self, failed: bool) -> Self {
-        Self { raw: Raw { failed, ..self.raw }, ..self }
+        Self { raw: ValidatorOutput { failed, ..self.raw }, ..self }
     }
 
     /// Returns what it was read from.
-    pub fn raw(&self) -> &Raw<'a> {
+    pub fn raw(&self) -> &ValidatorOutput<'a> {
         &self.raw
     }
 
@@ -164,7 +164,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Returns the records of these classes; none of what stands for an output that was not recognised.
-    pub fn records(&self, classes: &[Class]) -> impl Iterator<Item = &Record> {
+    pub fn records(&self, classes: &[FailureClass]) -> impl Iterator<Item = &Occurrence> {
         let known = self.is_recognised();
         self.reading.records.iter().filter(move |record| known && classes.contains(&record.class))
     }
@@ -177,13 +177,13 @@ impl<'a> Facts<'a> {
             Extractor::StagedFiles => self.paths_where(Entry::is_staged),
             Extractor::UnstagedFiles => self.paths_where(Entry::is_unstaged),
             Extractor::UntrackedFiles => self.paths_where(|entry| !entry.is_tracked()),
-            Extractor::FailedTests => self.list(&[Class::Test, Class::Process], test),
-            Extractor::TypeErrors => self.list(&[Class::Diagnostic], type_error),
-            Extractor::LintErrors => self.list(&[Class::Diagnostic], lint_error),
+            Extractor::FailedTests => self.list(&[FailureClass::Test, FailureClass::Process], test),
+            Extractor::TypeErrors => self.list(&[FailureClass::Diagnostic], type_error),
+            Extractor::LintErrors => self.list(&[FailureClass::Diagnostic], lint_error),
             Extractor::ErrorOutput => self.error_output().into(),
             Extractor::Files => self.files(ALL, self.bare_places()),
-            Extractor::LintFiles => self.files(&[Class::Diagnostic], Vec::new()),
-            Extractor::FormatFiles => self.files(&[Class::Format], Vec::new()),
+            Extractor::LintFiles => self.files(&[FailureClass::Diagnostic], Vec::new()),
+            Extractor::FormatFiles => self.files(&[FailureClass::Format], Vec::new()),
             Extractor::Diff => self.diff().into(),
             Extractor::BranchName => self.branch().into(),
             Extractor::RemoteStatus => self.remote().into(),
@@ -201,13 +201,13 @@ impl<'a> Facts<'a> {
     }
 
     /// Returns the files of the records of these classes, and others; each once.
-    fn files(&self, classes: &[Class], others: Vec<String>) -> Value {
+    fn files(&self, classes: &[FailureClass], others: Vec<String>) -> Value {
         let files = self.records(classes).filter_map(|record| record.file.clone());
         distinct(files.chain(others)).into()
     }
 
     /// Returns records in a shape: those of the classes, else all, else the whole output as one.
-    fn list(&self, classes: &[Class], shape: fn(&Record) -> Value) -> Value {
+    fn list(&self, classes: &[FailureClass], shape: fn(&Occurrence) -> Value) -> Value {
         let wanted: Vec<Value> = self.records(classes).map(shape).collect();
         let list = if wanted.is_empty() { self.records(ALL).map(shape).collect() } else { wanted };
         if !list.is_empty() || !self.raw.failed {
@@ -293,7 +293,7 @@ impl<'a> Facts<'a> {
 
     /// Returns the difference that a formatter printed, else which files it named.
     fn diff(&self) -> String {
-        let formatted = || self.records(&[Class::Format]);
+        let formatted = || self.records(&[FailureClass::Format]);
         let streams = [self.raw.stdout, self.raw.stderr].map(unstuck_failures::plain);
         // Of rustfmt: a file is one record, and each of its differences begins so.
         let rustfmt = streams.iter().find_map(|text| Some((text, text.find("Diff in ")?)));
@@ -359,7 +359,8 @@ impl<'a> Facts<'a> {
 }
 
 /// All classes.
-pub(super) const ALL: &[Class] = &[Class::Test, Class::Diagnostic, Class::Format, Class::Process];
+pub(super) const ALL: &[FailureClass] =
+    &[FailureClass::Test, FailureClass::Diagnostic, FailureClass::Format, FailureClass::Process];
 
 /// Says in words which files are not formatted.
 pub fn unformatted(files: &[String]) -> String {
@@ -386,7 +387,7 @@ fn exit_code(exit: &Exit) -> Value {
 }
 
 /// `{name, error, message, file?, line?, column?, suite?}`.
-fn test(record: &Record) -> Value {
+fn test(record: &Occurrence) -> Value {
     let name = record.name.as_ref().or(record.file.as_ref()).unwrap_or(&record.message);
     let mut fields = Map::new();
     fields.insert("name".into(), name.as_str().into());
@@ -400,16 +401,16 @@ fn test(record: &Record) -> Value {
 }
 
 /// `{file?, line?, column?, code?, message, severity}`.
-fn type_error(record: &Record) -> Value {
+fn type_error(record: &Occurrence) -> Value {
     diagnostic(record, "code")
 }
 
 /// `{rule?, message, file?, line?, column?, severity}`.
-fn lint_error(record: &Record) -> Value {
+fn lint_error(record: &Occurrence) -> Value {
     diagnostic(record, "rule")
 }
 
-fn diagnostic(record: &Record, code: &str) -> Value {
+fn diagnostic(record: &Occurrence, code: &str) -> Value {
     let mut fields = Map::new();
     place(record, &mut fields);
     if !record.code.is_empty() {
@@ -420,7 +421,7 @@ fn diagnostic(record: &Record, code: &str) -> Value {
     fields.into()
 }
 
-fn place(record: &Record, fields: &mut Map<String, Value>) {
+fn place(record: &Occurrence, fields: &mut Map<String, Value>) {
     if let Some(file) = &record.file {
         fields.insert("file".into(), file.as_str().into());
     }

@@ -5,19 +5,19 @@
 //!
 //! # Map
 //!
-//! - Runs commands: this file, with `hiding` (what git is kept from), `repository` and `unlooked` (files that no git command sees).
-//! - Reads what they left, without a file or a clock: [`mod@judge`] (exit codes), [`told`] and [`mod@extract`] (outputs), [`report`],
+//! - Runs commands: this file, with `git_excludes` (what git is kept from), `repository` and `assume_unchanged` (files that no git command sees).
+//! - Reads what they left, without a file or a clock: [`success_condition`] (exit codes), [`outcome_details`] and [`mod@extract`] (outputs), [`failure_report`],
 //!   [`checklist`], [`custom`].
 
+mod assume_unchanged;
 pub mod checklist;
 pub mod custom;
 pub mod extract;
-mod hiding;
-pub mod judge;
-pub mod report;
+pub mod failure_report;
+mod git_excludes;
+pub mod outcome_details;
 mod repository;
-pub mod told;
-mod unlooked;
+pub mod success_condition;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -35,21 +35,21 @@ use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::Millis;
 use unstuck_failures::check_command;
 use unstuck_files::Read;
-use unstuck_files::folder;
+use unstuck_files::safe_dir;
 use unstuck_process as process;
-use unstuck_process::blocking::{Unfinished, within};
+use unstuck_process::blocking_task::{Unfinished, within};
 use unstuck_process::inherited;
 use unstuck_process::redact::Redactor;
-use unstuck_process::shell::wrapped;
-use unstuck_process::{Patience, Spec, Stop, StopSignal};
+use unstuck_process::shell_quote::wrapped;
+use unstuck_process::{IdlePolicy, ProcessSpec, StopRequest, StopSignal};
 use unstuck_store::blobs::BlobStore;
 use unstuck_workspace::git;
 
-use self::extract::{Facts, Raw, Repository};
-use self::hiding::Hiding;
-use self::judge::{Ended, judge};
-use self::told::Told;
-use self::unlooked::Looking;
+use self::assume_unchanged::CleanIndex;
+use self::extract::{ParsedOutput, RepositoryInfo, ValidatorOutput};
+use self::git_excludes::GitExcludes;
+use self::outcome_details::OutcomeDetails;
+use self::success_condition::{CommandEnd, judge};
 use crate::checks::{READING_MAX, whole};
 
 /// Most bytes that a validator may print: an endless one must not fill the disk.
@@ -60,7 +60,7 @@ const OF_SHELLS: [&str; 3] = ["ENV", "BASH_ENV", "CDPATH"];
 
 /// Where validators are run, and within which bounds.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ValidatorContext {
     /// The root of the workspace, absolute.
     pub workspace: PathBuf,
     /// Changes to the inherited environment.
@@ -92,7 +92,7 @@ pub struct Place {
 /// with `stop_at_first` at the first that does not hold.
 pub async fn run(
     conditions: &[Condition],
-    place: &Place,
+    place: &ValidatorContext,
     known: Vec<Option<ValidatorResult>>,
     blobs: &Arc<dyn BlobStore>,
     redactor: &Redactor,
@@ -100,7 +100,7 @@ pub async fn run(
     mut show: impl FnMut(&str) + Send,
 ) -> Vec<ValidatorResult> {
     let end = Instant::now() + place.limit;
-    let bench = Bench { place, blobs, redactor, hiding: Hiding::new(place) };
+    let bench = Bench { place, blobs, redactor, hiding: GitExcludes::new(place) };
     let mut results: Vec<ValidatorResult> = Vec::new();
     let mut known = known.into_iter();
     for condition in conditions {
@@ -120,7 +120,7 @@ pub async fn run(
         result.duration = Millis(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
         let ends = place.stop_at_first && !result.passed() || result.exit == Exit::Stopped;
         results.push(result);
-        if ends || *stop.borrow() != Stop::Run {
+        if ends || *stop.borrow() != StopRequest::Run {
             break;
         }
     }
@@ -164,10 +164,10 @@ pub fn absent(
 
 /// What all validators of a check share.
 struct Bench<'a> {
-    place: &'a Place,
+    place: &'a ValidatorContext,
     blobs: &'a Arc<dyn BlobStore>,
     redactor: &'a Redactor,
-    hiding: Result<Hiding, String>,
+    hiding: Result<GitExcludes, String>,
 }
 
 impl Bench<'_> {
@@ -186,7 +186,7 @@ impl Bench<'_> {
             Err(why) => return unrun(validator, why),
         };
         let first = self.once(condition, command, hiding, end, stop, show).await;
-        if !may_pass_next_time(&first) || *stop.borrow() != Stop::Run {
+        if !may_pass_next_time(&first) || *stop.borrow() != StopRequest::Run {
             return first;
         }
         self.once(condition, command, hiding, end, stop, show).await
@@ -196,14 +196,14 @@ impl Bench<'_> {
         &self,
         condition: &Condition,
         command: &str,
-        hiding: &Hiding,
+        hiding: &GitExcludes,
         end: Instant,
         stop: &StopSignal,
         show: &mut (impl FnMut(&str) + Send),
     ) -> ValidatorResult {
         let own = Duration::from_millis(condition.validator.timeout.0);
         let limit = own.min(end.saturating_duration_since(Instant::now()));
-        let looking = match Looking::of(command, &self.place.workspace, &self.place.scratch) {
+        let looking = match CleanIndex::of(command, &self.place.workspace, &self.place.scratch) {
             Ok(looking) => looking,
             Err(why) => return unrun(&condition.validator, &why),
         };
@@ -214,7 +214,7 @@ impl Bench<'_> {
                 Err(error) => return unrun(&condition.validator, &format!("git does not run: {error}")),
             };
         }
-        spec.env.extend(looking.as_ref().map(Looking::environment));
+        spec.env.extend(looking.as_ref().map(CleanIndex::environment));
         let outcome = process::run(spec, &**self.blobs, self.redactor, stop.clone(), show).await;
         let reading = Reading {
             condition: condition.clone(),
@@ -246,7 +246,13 @@ impl Bench<'_> {
         result
     }
 
-    fn spec(&self, condition: &Condition, command: &str, limit: Duration, hiding: &Hiding) -> Spec {
+    fn spec(
+        &self,
+        condition: &Condition,
+        command: &str,
+        limit: Duration,
+        hiding: &GitExcludes,
+    ) -> ProcessSpec {
         let mut env = self.place.environment.clone();
         env.extend(OF_SHELLS.iter().map(|name| ((*name).into(), None)));
         env.extend(hiding.environment().iter().cloned());
@@ -257,7 +263,7 @@ impl Bench<'_> {
             let params = condition.params.iter().map(|(name, value)| format!("{name}={value}").into());
             argv = std::iter::once("env".into()).chain(params).chain(argv).collect();
         }
-        Spec {
+        ProcessSpec {
             argv: wrapped(self.place.wrap.as_deref(), argv),
             cwd: self.place.workspace.clone(),
             env,
@@ -265,7 +271,7 @@ impl Bench<'_> {
             limit,
             output_max: self.place.output_max,
             // Its time limit ends it, and says so.
-            patience: Patience { idle: limit.saturating_mul(2), verdict: None, probe: None },
+            patience: IdlePolicy { idle: limit.saturating_mul(2), verdict: None, probe: None },
             asks: Vec::new(),
             grace: self.place.grace,
             mark: self.place.mark.clone(),
@@ -292,7 +298,7 @@ impl Bench<'_> {
             false => (ValidatorOutcome::Fail, Exit::Code(1)),
         };
         let cwd = self.place.workspace.to_string_lossy();
-        let facts = Facts::new(Raw {
+        let facts = ParsedOutput::new(ValidatorOutput {
             command: "",
             cwd: &cwd,
             exit: &exit,
@@ -304,7 +310,7 @@ impl Bench<'_> {
             repository: None,
             below_root: "",
         });
-        let told = Told::of(condition, &found, &facts);
+        let told = OutcomeDetails::of(condition, &found, &facts);
         ValidatorResult { exit: exit.clone(), ..result_of(validator, found, told) }
     }
 
@@ -313,8 +319,8 @@ impl Bench<'_> {
         const BYTES_MAX: u64 = 8 << 20;
         // A worker may have put anything there, a pipe that nobody writes to among it.
         let path = self.place.workspace.join(&list.path);
-        let bytes = match path.canonicalize().and_then(|path| folder::open_file(&path)) {
-            Ok(file) => match folder::read_small(file, BYTES_MAX) {
+        let bytes = match path.canonicalize().and_then(|path| safe_dir::open_file(&path)) {
+            Ok(file) => match safe_dir::read_small(file, BYTES_MAX) {
                 Read::Found(bytes) => Some(self.redactor.redact_bytes(&bytes).0.into_owned()),
                 Read::Absent => {
                     return unrun(validator, &format!("the checklist {} is not a file", list.path));
@@ -330,7 +336,7 @@ impl Bench<'_> {
         };
         let began = self.place.checklists.get(&list.path).map(|it| self.redactor.redact_bytes(it).0);
         let reading = checklist::read(list, bytes.as_deref(), began.as_deref());
-        let told = Told::of_checklist(validator, &list.path, &reading);
+        let told = OutcomeDetails::of_checklist(validator, &list.path, &reading);
         let exit = Exit::Code(i32::from(reading.outcome != ValidatorOutcome::Pass));
         ValidatorResult { exit, ..result_of(validator, reading.outcome, told) }
     }
@@ -360,7 +366,7 @@ impl Reading {
         let cwd = self.workspace.to_string_lossy();
         let repository = self.repository(validator);
         let below_root = repository::below_root(command, &self.workspace);
-        let raw = Raw {
+        let raw = ValidatorOutput {
             command,
             cwd: &cwd,
             exit: &outcome.exit,
@@ -372,8 +378,8 @@ impl Reading {
             repository: repository.as_ref(),
             below_root: &below_root,
         };
-        let facts = Facts::new(raw);
-        let ended = Ended {
+        let facts = ParsedOutput::new(raw);
+        let ended = CommandEnd {
             exit: raw.exit,
             stdout: &stdout,
             stderr: &stderr,
@@ -383,7 +389,7 @@ impl Reading {
         };
         let (found, said) = judged(validator, &ended);
         let facts = facts.of_failed(found != ValidatorOutcome::Pass);
-        let mut told = Told::of(condition, &found, &facts);
+        let mut told = OutcomeDetails::of(condition, &found, &facts);
         if let Some(said) = said {
             told = told.and_said(condition, &found, said);
         }
@@ -398,7 +404,7 @@ impl Reading {
     }
 
     /// Asks for the state of the repository, where something of it is extracted.
-    fn repository(&self, validator: &Validator) -> Option<Repository> {
+    fn repository(&self, validator: &Validator) -> Option<RepositoryInfo> {
         let asked = [Extractor::BranchName, Extractor::RemoteStatus, Extractor::MergeStatus];
         let wanted = validator.extract.values().any(|extractor| asked.contains(extractor));
         wanted.then(|| repository::of(&self.workspace, self.base.as_deref())).flatten()
@@ -415,7 +421,7 @@ fn may_pass_next_time(result: &ValidatorResult) -> bool {
 }
 
 /// Judges how a command ended, and what one with a contract said of itself.
-fn judged(validator: &Validator, how: &Ended<'_>) -> (ValidatorOutcome, Option<custom::Said>) {
+fn judged(validator: &Validator, how: &CommandEnd<'_>) -> (ValidatorOutcome, Option<custom::CustomOutput>) {
     let default = SuccessWhen::ExitCode(vec![0]);
     let success_when = validator.success_when.as_ref().unwrap_or(&default);
     let said = match validator.run {
@@ -443,7 +449,7 @@ fn judged(validator: &Validator, how: &Ended<'_>) -> (ValidatorOutcome, Option<c
 }
 
 /// Returns a result of something that has no output.
-fn result_of(validator: &Validator, outcome: ValidatorOutcome, told: Told) -> ValidatorResult {
+fn result_of(validator: &Validator, outcome: ValidatorOutcome, told: OutcomeDetails) -> ValidatorResult {
     ValidatorResult {
         validator: validator.name.clone(),
         outcome,
@@ -464,7 +470,7 @@ fn result_of(validator: &Validator, outcome: ValidatorOutcome, told: Told) -> Va
 
 /// Returns the result of a validator that was not begun.
 fn unrun(validator: &Validator, why: &str) -> ValidatorResult {
-    let told = Told::could_not_run(validator, why);
+    let told = OutcomeDetails::could_not_run(validator, why);
     let outcome = ValidatorOutcome::CouldNotRun(why.to_owned());
     ValidatorResult { exit: Exit::CouldNotStart(why.to_owned()), ..result_of(validator, outcome, told) }
 }

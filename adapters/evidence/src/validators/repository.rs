@@ -6,7 +6,7 @@ use std::process::Output;
 
 use unstuck_workspace::git::git;
 
-use super::Repository;
+use super::RepositoryInfo;
 
 /// Returns the way from the root of the repository to the workspace, where a command is one call of `git status` there.
 pub(super) fn below_root(command: &str, workspace: &Path) -> String {
@@ -21,7 +21,7 @@ pub(super) fn below_root(command: &str, workspace: &Path) -> String {
 }
 
 /// Asks git for branch, upstream and commits that the base lacks; `None` outside of a repository.
-pub(super) fn of(workspace: &Path, base: Option<&str>) -> Option<Repository> {
+pub(super) fn of(workspace: &Path, base: Option<&str>) -> Option<RepositoryInfo> {
     let line = |output: io::Result<Output>| {
         let output = output.ok().filter(|output| output.status.success())?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -39,7 +39,7 @@ pub(super) fn of(workspace: &Path, base: Option<&str>) -> Option<Repository> {
             ["log", "--oneline", "--no-decorate", "--max-count=100", &format!("{base}..HEAD"), "--"],
         ))
     });
-    Some(Repository {
+    Some(RepositoryInfo {
         branch: named(line(git(workspace, ["symbolic-ref", "--quiet", "--short", "HEAD"]))),
         upstream,
         ahead: counts.first().copied().unwrap_or_default(),

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, diagnostic};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, gcc_style};
 
 static SAID: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<rule>[a-z][a-z\d-]*(?:\[[^\]]+\])?): (?P<what>\S.*)$").expect("well formed")
@@ -17,17 +17,17 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads every message that a place stands below.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for lines in sheet.lines.windows(2) {
         let Some(said) = SAID.captures(lines[0]) else { continue };
-        let Some(place) = PLACE.captures(lines[1]).filter(|it| diagnostic::is_path(&it["file"])) else {
+        let Some(place) = PLACE.captures(lines[1]).filter(|it| gcc_style::is_path(&it["file"])) else {
             continue;
         };
         let number = |name: &str| place.name(name).and_then(|number| number.as_str().parse().ok());
         let item = place.name("item").map_or("", |item| item.as_str());
         let what = said["what"].trim_end_matches(" (warning)");
         let draft =
-            Draft::diagnostic("ansible-lint", &place["file"], number("line"), what).kind(&said["rule"]);
+            RawFailure::diagnostic("ansible-lint", &place["file"], number("line"), what).kind(&said["rule"]);
         let draft = draft.about(format!("{what} {item}").trim()).shown_at(number("column"), "");
         found.push(draft.message(&lines.join("\n")));
     }

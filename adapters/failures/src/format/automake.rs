@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::super::draft::{Draft, Found};
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::leading_number;
-use super::{Sheet, blocks};
+use super::{FormatInput, blocks};
 
 const TOOL: &str = "automake";
 
@@ -25,7 +25,7 @@ struct Listed<'a> {
 }
 
 /// Reads the list above each summary. A test whose log tells of failures in a form of its own stands for those.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let tells_within = found.tells_within();
     let ends: Vec<usize> = sheet.marked().map(|(at, _)| at).collect();
     for (nth, end) in ends.iter().copied().enumerate() {
@@ -54,7 +54,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             }
             // What one of several results of a log says of it is not known.
             let lines = log.filter(|log| log.results == 1).map_or(&[][..], |log| log.lines);
-            let draft = Draft::test(TOOL, &without_number(result.name), lines);
+            let draft = RawFailure::test(TOOL, &without_number(result.name), lines);
             let (_, kind) = RESULTS[result.result];
             let draft = if kind.is_empty() { draft } else { draft.kind(kind) };
             let last = lines.last().copied().unwrap_or(result.line);

@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 const TOOL: &str = "ava";
 
 /// Reads the blocks behind the line `─` of each run, of the tests that the list before it marks.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     // The rule and the marks begin with the same byte.
     let drawn: Vec<(usize, &str)> = sheet.beginning(&[DRAWN]).collect();
     let rules = drawn.iter().filter(|(_, line)| line.trim_ascii() == RULE);
@@ -38,11 +38,11 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 /// Reads the list of one run, of which some lines may begin with a mark, and the blocks below it.
 fn run(
-    sheet: &Sheet<'_>,
+    sheet: &FormatInput<'_>,
     list: Range<usize>,
     drawn: &[(usize, &str)],
     lines: &[&str],
-    found: &mut Found<'_>,
+    found: &mut FailureCollector<'_>,
 ) {
     static SOURCE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\s*\d+:(?: |$)").expect("well formed"));
     let marked: BTreeSet<&str> = drawn.iter().filter_map(|(_, line)| failed(line)).collect();
@@ -65,7 +65,7 @@ fn run(
             .filter(|line| !SOURCE.is_match(line) && !is_place(line))
             .map(|line| line.strip_prefix("  ").unwrap_or(line))
             .collect();
-        let draft = Draft::test(TOOL, name, &block);
+        let draft = RawFailure::test(TOOL, name, &block);
         let draft = place.map_or(draft.clone(), |(file, number)| draft.at(file, number.parse().ok()));
         found.push(draft.headed(name));
         at = end;
@@ -73,7 +73,7 @@ fn run(
     let mut told = uncaught(sheet, list.clone(), found);
     files(drawn, &mut told, found);
     for (_, line) in sheet.marked_within(list).filter(|(_, line)| line.contains(" uncaught exception")) {
-        found.push(Draft::process(TOOL, "uncaught", &[line]));
+        found.push(RawFailure::process(TOOL, "uncaught", &[line]));
     }
 }
 
@@ -84,7 +84,7 @@ fn is_listed(line: &str) -> bool {
 
 /// Reads what is said of a file as a whole: its process has ended before its tests did, or there are no tests in it. `told` are
 /// those of which is said why.
-fn files(drawn: &[(usize, &str)], told: &mut BTreeSet<String>, found: &mut Found<'_>) {
+fn files(drawn: &[(usize, &str)], told: &mut BTreeSet<String>, found: &mut FailureCollector<'_>) {
     static SAID: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^  [✘✖] (?:Exiting due to (?P<call>process\.exit)\(\) when running (?P<file1>.+)|(?P<file2>.+) exited (?:with a non-zero (?P<code>exit code: \d+)|due to (?P<signal>SIG\w+))|(?P<none>No tests found) in (?P<file3>.+?)(?:, make sure .*)?)$").expect("well formed")
     });
@@ -95,13 +95,19 @@ fn files(drawn: &[(usize, &str)], told: &mut BTreeSet<String>, found: &mut Found
         let file = text(&["file1", "file2", "file3"]);
         if told.insert(file.to_owned()) {
             let kind = text(&["call", "code", "signal", "none"]).replace(':', "").to_lowercase();
-            found.push(Draft::process(TOOL, &kind, &[]).at(file, None).message(line.trim()).told_by(line));
+            found.push(
+                RawFailure::process(TOOL, &kind, &[]).at(file, None).message(line.trim()).told_by(line),
+            );
         }
     }
 }
 
 /// Reads what no test caught, by the file that it was in: a file that cannot be loaded, mostly. Returns the files.
-fn uncaught(sheet: &Sheet<'_>, list: Range<usize>, found: &mut Found<'_>) -> BTreeSet<String> {
+fn uncaught(
+    sheet: &FormatInput<'_>,
+    list: Range<usize>,
+    found: &mut FailureCollector<'_>,
+) -> BTreeSet<String> {
     let lines = &sheet.lines[..list.end];
     let mut files = BTreeSet::new();
     let file = |line: &str| {
@@ -125,7 +131,7 @@ fn uncaught(sheet: &Sheet<'_>, list: Range<usize>, found: &mut Found<'_>) -> BTr
             .map(str::trim)
             .filter(|line| said(line))
             .collect();
-        found.push(Draft::process(TOOL, "uncaught", &block).at(&file, None));
+        found.push(RawFailure::process(TOOL, "uncaught", &block).at(&file, None));
         files.insert(file);
     }
     files

@@ -1,10 +1,10 @@
 //! bandit: `>> Issue: [rule:name] message`, and the place below.
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 /// Reads every issue.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let told = line.trim_start().strip_prefix(">> Issue: [").and_then(|told| told.split_once("] "));
         let Some((rule, message)) = told else { continue };
@@ -14,7 +14,8 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let mut place = place.unwrap_or_default().split(':');
         let file = place.next().unwrap_or_default();
         let mut number = || place.next().and_then(|number| number.trim().parse().ok());
-        let draft = Draft::diagnostic("lint", file, number(), message).kind(code).shown_at(number(), rule);
+        let draft =
+            RawFailure::diagnostic("lint", file, number(), message).kind(code).shown_at(number(), rule);
         found.push(draft.message(line.trim()));
     }
 }

@@ -1,10 +1,10 @@
 //! bats on a terminal: `✗ name` and the place below, indented.
 
-use super::super::draft::Found;
-use super::{Sheet, tap, until, without_time};
+use super::super::raw_failure::FailureCollector;
+use super::{FormatInput, tap, until, without_time};
 
 /// Reads every test that failed.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let is_timed = is_timed(sheet.lines);
     for (at, line) in sheet.marked() {
         let Some(name) = line.strip_prefix(" ✗ ") else { continue };

@@ -1,11 +1,11 @@
 //! behave: scenarios that failed, or that an error ended.
 
-use super::super::draft::{Draft, Found};
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::indentation;
-use super::{Sheet, until};
+use super::{FormatInput, until};
 
 /// Reads the lists at the end.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     // Above may stand a report that says all of it.
     let reported = found.told_tests();
     for heading in ["Failing scenarios:", "Errored scenarios:"] {
@@ -16,7 +16,12 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Reads a list; what a step said stands below it, further in than the steps.
-fn list(sheet: &Sheet<'_>, start: usize, reported: &dyn Fn(&str, &str) -> bool, found: &mut Found<'_>) {
+fn list(
+    sheet: &FormatInput<'_>,
+    start: usize,
+    reported: &dyn Fn(&str, &str) -> bool,
+    found: &mut FailureCollector<'_>,
+) {
     const STEPS: usize = 4;
     // What is called before a scenario and fails leaves no step that says why.
     let hook = sheet.with("HOOK-ERROR in ").next().map(|(_, line)| line.trim());
@@ -37,7 +42,7 @@ fn list(sheet: &Sheet<'_>, start: usize, reported: &dyn Fn(&str, &str) -> bool, 
         if block.is_empty() {
             block.extend(hook);
         }
-        let draft = Draft::test("behave", name, &block).within(file).at(file, number.parse().ok());
+        let draft = RawFailure::test("behave", name, &block).within(file).at(file, number.parse().ok());
         found.push(draft.headed(line.trim()));
     }
 }

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<file>\S.*?)(?::(?P<line>\d+):(?P<column>\d+))? (?P<rule>[a-z]\w*(?:/[\w/]+)?)(?: +[A-Z]+)* +━━+$")
@@ -20,7 +20,7 @@ const DERIVED: [&str; 3] =
     ["Format with errors is disabled", "The file contains diagnostics", "Code formatting aborted"];
 
 /// Reads every problem; what is no error only where there is none.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     found.push_errors(sheet.marked().filter_map(|(at, line)| problem(sheet.lines, at, line)).collect());
     for (at, line) in sheet.marked().filter(|(_, line)| line.starts_with("reporter/")) {
         summary(line, until(sheet.lines, at + 1, |line| line.ends_with('━')), found);
@@ -28,7 +28,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Reads the summary, which names the files that have problems, without the problems.
-fn summary(head: &str, block: &[&str], found: &mut Found<'_>) {
+fn summary(head: &str, block: &[&str], found: &mut FailureCollector<'_>) {
     static FILE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^  - (?P<file>\S.*?)(?: \((?P<count>\d+ (?:error|warning|info)s?(?:, .*)?)\))?$")
             .expect("well formed")
@@ -38,8 +38,8 @@ fn summary(head: &str, block: &[&str], found: &mut Found<'_>) {
         let Some(file) = FILE.captures(line) else { continue };
         let counts_errors = file.name("count").is_none_or(|count| count.as_str().contains("error"));
         let draft = match kind {
-            "format" => Draft::unformatted("biome", &file["file"], None, line.trim()),
-            _ => Draft::diagnostic("biome", &file["file"], None, kind).kind(kind).message(line.trim()),
+            "format" => RawFailure::unformatted("biome", &file["file"], None, line.trim()),
+            _ => RawFailure::diagnostic("biome", &file["file"], None, kind).kind(kind).message(line.trim()),
         };
         if counts_errors {
             found.push(draft.told_by(line));
@@ -48,7 +48,7 @@ fn summary(head: &str, block: &[&str], found: &mut Found<'_>) {
 }
 
 /// Reads one problem; the last of all, which has no file, only says that there were some.
-fn problem(lines: &[&str], at: usize, line: &str) -> Option<Draft> {
+fn problem(lines: &[&str], at: usize, line: &str) -> Option<RawFailure> {
     let head = HEAD.captures(line)?;
     let block = until(lines, at + 1, |line| line.ends_with('━'));
     let marked =
@@ -62,8 +62,8 @@ fn problem(lines: &[&str], at: usize, line: &str) -> Option<Draft> {
     let number = |name: &str| head.name(name).and_then(|it| it.as_str().parse().ok());
     let message = format!("{line}\n{}", block.join("\n"));
     let draft = match &head["rule"] {
-        "format" => Draft::unformatted("biome", &head["file"], None, &message),
-        rule => Draft::diagnostic("biome", &head["file"], number("line"), what).kind(rule),
+        "format" => RawFailure::unformatted("biome", &head["file"], None, &message),
+        rule => RawFailure::diagnostic("biome", &head["file"], number("line"), what).kind(rule),
     };
     let weighs = matches!(mark, "×" | "✖") || &head["rule"] == "format";
     Some(draft.shown_at(number("column"), "").warning(!weighs).message(message.trim_end()))

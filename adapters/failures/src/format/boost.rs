@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::super::parts::Style;
-use super::{Sheet, until};
+use super::super::parts::MaskingStyle;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -19,7 +19,7 @@ static CHECKPOINT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(?P<file>.+?)\((?P<line>\d+)\): last checkpoint: ").expect("well formed"));
 
 /// Reads what failed first in each test. Told which test runs, no other can fail.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let entered = sheet.with("): Entering test case \"");
     let cases: Vec<(usize, &str)> = entered
@@ -43,7 +43,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             continue;
         }
         let message = format!("{line}\n{}", context.join("\n"));
-        let draft = Draft::test("boost-test", name, &[]).told_by(line).message(message.trim_end());
+        let draft = RawFailure::test("boost-test", name, &[]).told_by(line).message(message.trim_end());
         let draft = because(draft, &failed["what"]);
         let place = if &failed["file"] == NOWHERE { checkpoint.as_ref() } else { Some(&failed) };
         found.push(match place {
@@ -69,14 +69,14 @@ fn is_last_part(case: &str, name: &str) -> bool {
 }
 
 /// Takes apart what an assertion says, which is source text and values behind it, or an exception and its message.
-fn because(draft: Draft, what: &str) -> Draft {
+fn because(draft: RawFailure, what: &str) -> RawFailure {
     if let Some((stated, values)) = what.split_once(" has failed") {
         let draft = draft.kind("expectation").about(stated);
-        return Draft { style: Style::Diagnostic, values: values.to_owned(), ..draft };
+        return RawFailure { style: MaskingStyle::Diagnostic, values: values.to_owned(), ..draft };
     }
     let thrown = what.split_once(": ").filter(|(kind, _)| !kind.contains(' '));
     match thrown {
-        Some((kind, said)) => Draft { style: Style::Values, ..draft.kind(kind).about(said) },
-        None => Draft { style: Style::Diagnostic, ..draft.kind("expectation").about(what) },
+        Some((kind, said)) => RawFailure { style: MaskingStyle::Values, ..draft.kind(kind).about(said) },
+        None => RawFailure { style: MaskingStyle::Diagnostic, ..draft.kind("expectation").about(what) },
     }
 }

@@ -1,7 +1,7 @@
 //! bun test.
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until, without_time};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until, without_time};
 
 const TOOL: &str = "bun";
 
@@ -15,7 +15,7 @@ const OTHERS: [&str; 7] = ["(pass) ", "(skip) ", "(todo) ", "(cancelled) ", "✓
 const OUTSIDE: &str = "# Unhandled error between tests";
 
 /// Reads every test that failed, below the name of its file.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     // A test may print such a line as well, but without the time that it took.
     let is_timed = |line: &str| without_time(line).len() < line.trim_end().len();
@@ -26,14 +26,14 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             (file, begin) = (name, at + 1);
         } else if *line == OUTSIDE {
             let block = until(lines, at + 2, |line| line.starts_with("-----"));
-            found.push(Draft::process(TOOL, "uncaught", &said(block)).at(file, None));
+            found.push(RawFailure::process(TOOL, "uncaught", &said(block)).at(file, None));
             begin = at + 2 + block.len();
         } else if failed(line).is_some() || OTHERS.iter().any(|other| line.starts_with(other)) {
             let name = failed(line).filter(|_| !file.is_empty() && (!timed || is_timed(line)));
             if let Some(name) = name {
                 let below = until(lines, at + 1, |line| !line.starts_with("  ^ "));
                 let block = said(&[&lines[begin..at], below].concat());
-                let draft = Draft::test(TOOL, without_time(name), &block).within(file);
+                let draft = RawFailure::test(TOOL, without_time(name), &block).within(file);
                 let line_of_file =
                     draft.line.filter(|_| draft.file.as_deref().is_some_and(|it| it.ends_with(file)));
                 found.push(draft.at(file, line_of_file).headed(line));

@@ -1,10 +1,10 @@
 //! busted.
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 /// Reads `Failure → spec/a_spec.lua @ 12`, the name on the next line, and what follows.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let head =
         |line: &str| {
@@ -32,7 +32,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         let block: Vec<&str> = block.iter().map(String::as_str).collect();
         let kind = if line.starts_with("Error") { "Error" } else { "Failure" };
-        let draft = Draft::test("busted", name, &block).kind(kind).at(&file, number.trim().parse().ok());
+        let draft = RawFailure::test("busted", name, &block).kind(kind).at(&file, number.trim().parse().ok());
         found.push(draft.headed(name));
     }
 }

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use serde::Deserialize;
 
-use super::super::draft::{Draft, Found};
-use super::super::page::plain;
-use super::{Sheet, arrow, libtest, nextest};
+use super::super::clean_output::plain;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, libtest, nextest, rustc_style};
 
 #[derive(Deserialize)]
 struct Line {
@@ -53,7 +53,7 @@ static ERROR: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"level\":\"e
 static FAILED: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"failed\""));
 
 /// Reads every error, and every failed test.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let suites = sheet.marked().filter(|(_, line)| line.starts_with('{') && is_failed_suite(line));
     let ends: Vec<usize> = suites.map(|(at, _)| at).collect();
     let mut targets = libtest::targets(sheet, &ends).into_iter().peekable();
@@ -75,12 +75,13 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                     // The number of a retry stands behind it.
                     let name = name.split('#').next().unwrap_or_default();
                     if !told.contains(name) {
-                        found.push(Draft::test("cargo-nextest", name, &block).within(of_nextest(binary)));
+                        found
+                            .push(RawFailure::test("cargo-nextest", name, &block).within(of_nextest(binary)));
                     }
                 }
                 None => {
                     let target = targets.peek().copied().unwrap_or_default();
-                    found.push(Draft::test("cargo-test", &test.name, &block).within(target));
+                    found.push(RawFailure::test("cargo-test", &test.name, &block).within(target));
                 }
             }
         } else if ends.binary_search(&at).is_ok() {
@@ -102,7 +103,7 @@ fn is_failed_suite(line: &str) -> bool {
 }
 
 impl Diagnostic {
-    fn push(self, found: &mut Found<'_>) {
+    fn push(self, found: &mut FailureCollector<'_>) {
         let rendered = self.rendered.unwrap_or_default();
         if self.spans.is_empty() {
             let lines: Vec<&str> = rendered.lines().collect();
@@ -113,14 +114,15 @@ impl Diagnostic {
         let label = primary.label.as_deref().unwrap_or_default();
         let rule = self.code.map(|code| code.code).unwrap_or_default();
         let code = if is_code(&rule) { rule.as_str() } else { "" };
-        let draft = Draft::diagnostic("rustc", &primary.file_name, Some(primary.line_start), &self.message);
+        let draft =
+            RawFailure::diagnostic("rustc", &primary.file_name, Some(primary.line_start), &self.message);
         let draft = draft.kind(code).shown_at(primary.column_start, &rule);
-        let shown = match arrow::has_symbol(&self.message, label) {
+        let shown = match rustc_style::has_symbol(&self.message, label) {
             true => String::new(),
             false => plain(rendered.as_bytes()),
         };
         let shown: Vec<&str> = shown.lines().collect();
-        found.push(draft.about(&arrow::about(&self.message, label, &shown)).message(&rendered));
+        found.push(draft.about(&rustc_style::about(&self.message, label, &shown)).message(&rendered));
     }
 }
 
@@ -129,8 +131,8 @@ fn is_code(code: &str) -> bool {
     code.starts_with('E') && code[1..].bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn found_without_place(message: &str, rendered: &[&str], found: &mut Found<'_>) {
+fn found_without_place(message: &str, rendered: &[&str], found: &mut FailureCollector<'_>) {
     if message.starts_with("linking with") {
-        arrow::link(rendered, found);
+        rustc_style::link(rendered, found);
     }
 }

@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::super::parts::Style;
-use super::{Sheet, until};
+use super::super::parts::MaskingStyle;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -16,7 +16,7 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads every assertion that failed, of the first in each test case.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let (mut name, mut told) = (String::new(), (String::new(), ""));
     let mut suite = "";
@@ -51,9 +51,12 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let kind = if thrown { "exception" } else { "expectation" };
         let said = block.get(1).filter(|_| thrown).map_or("", |line| line.trim());
         let stated = format!("{stated} {said}");
-        let draft =
-            Draft::test("catch2", &name, &[]).kind(kind).about(stated.trim()).told_by(line).within(suite);
-        let draft = Draft { style: Style::Diagnostic, values: block.join("\n"), ..draft };
+        let draft = RawFailure::test("catch2", &name, &[])
+            .kind(kind)
+            .about(stated.trim())
+            .told_by(line)
+            .within(suite);
+        let draft = RawFailure { style: MaskingStyle::Diagnostic, values: block.join("\n"), ..draft };
         let message = format!("{name}\n{line}\n{}", block.join("\n"));
         found.push(draft.at(&failed["file"], failed["line"].parse().ok()).message(&message));
         told = (name.clone(), suite);

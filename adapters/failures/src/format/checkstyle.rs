@@ -3,12 +3,12 @@
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::FormatInput;
 use super::junit::attribute;
 
 /// Reads every problem; what is no error only where nothing is one.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let Some(start) = ["<checkstyle", "<cppcheck"].iter().find_map(|root| sheet.text.find(root)) else {
         return;
     };
@@ -23,7 +23,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 "file" => file = attribute(&tag, "name"),
                 "error" if tag.try_get_attribute("msg").is_ok_and(|it| it.is_some()) => {
                     let severity = attribute(&tag, "severity");
-                    let draft = Draft::diagnostic("diagnostics", "", None, &attribute(&tag, "msg"));
+                    let draft = RawFailure::diagnostic("diagnostics", "", None, &attribute(&tag, "msg"));
                     let draft = draft.kind(&attribute(&tag, "id")).warning(severity != "error");
                     is_placed = severity == "information";
                     drafts.extend(Some(draft).filter(|_| !is_placed));
@@ -41,7 +41,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                     let source = attribute(&tag, "source");
                     let rule = source.rsplit_once(".rules.").map_or(&*source, |(_, rule)| rule);
                     let message = attribute(&tag, "message");
-                    let draft = Draft::diagnostic("diagnostics", &file, number("line"), message.trim());
+                    let draft = RawFailure::diagnostic("diagnostics", &file, number("line"), message.trim());
                     let draft = draft.kind(rule).shown_at(number("column"), "");
                     drafts.push(draft.warning(attribute(&tag, "severity") != "error"));
                 }
@@ -51,7 +51,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             _ => {}
         }
     }
-    let is_shell = |draft: &Draft| draft.kind.contains("SC");
+    let is_shell = |draft: &RawFailure| draft.kind.contains("SC");
     let errors = drafts.iter().any(|draft| !draft.is_warning);
     drafts.into_iter().filter(|it| !errors || !it.is_warning || is_shell(it)).for_each(|it| found.push(it));
 }

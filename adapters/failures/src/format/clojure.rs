@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::super::parts::Style;
-use super::super::reason::exception;
-use super::{Sheet, until};
+use super::super::message::exception;
+use super::super::parts::MaskingStyle;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:FAIL|ERROR) in (?:\((?P<names>[^\s()][^()]*)\)|(?P<name>[^\s()]+/[^\s()]+)) \((?P<file>[^\s:()]+):(?P<line>\d+)\)$")
@@ -21,7 +21,7 @@ static COMPILER: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads every assertion that failed, and the errors of the compiler.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut space = "";
     for (at, line) in sheet.lines.iter().enumerate() {
         let begun = line.strip_prefix("Testing ").or_else(|| line.strip_prefix("lein test "));
@@ -36,7 +36,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Reads an assertion: what was expected is source text, and says which it is.
-fn failed(space: &str, line: &str, below: &[&str]) -> Option<Draft> {
+fn failed(space: &str, line: &str, below: &[&str]) -> Option<RawFailure> {
     let failed = line.starts_with(['F', 'E']).then(|| FAILED.captures(line))??;
     let block = until(below, 0, |line| line.is_empty() || FAILED.is_match(line));
     // The innermost of several is what runs.
@@ -49,17 +49,18 @@ fn failed(space: &str, line: &str, below: &[&str]) -> Option<Draft> {
     let expected = until(block, 0, |line| line.starts_with("  actual: "));
     let (kind, what) = raised.unwrap_or_default();
     let about = format!("{} {what}", expected.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" "));
-    let draft = Draft { style: Style::Diagnostic, ..Draft::test("clojure-test", &name, block) };
+    let draft =
+        RawFailure { style: MaskingStyle::Diagnostic, ..RawFailure::test("clojure-test", &name, block) };
     let draft = draft.kind(kind).about(about.trim()).at(&failed["file"], failed["line"].parse().ok());
     Some(draft.headed(line))
 }
 
 /// Reads where the compiler, or a program, stopped, and on the line below why.
-fn uncompiled(line: &str, why: Option<&&str>) -> Option<Draft> {
+fn uncompiled(line: &str, why: Option<&&str>) -> Option<RawFailure> {
     let stopped = line.starts_with(['S', 'E']).then(|| COMPILER.captures(line))??;
     let why = why.map_or("", |why| why.trim());
     let number = |name: &str| stopped.name(name).and_then(|number| number.as_str().parse().ok());
     let what = format!("{}: {why}", stopped["what"].trim());
-    let draft = Draft::diagnostic("clojure", &stopped["file"], number("line"), &what);
+    let draft = RawFailure::diagnostic("clojure", &stopped["file"], number("line"), &what);
     Some(draft.shown_at(number("column"), "").message(&format!("{line}\n{why}")))
 }

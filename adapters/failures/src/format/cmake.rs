@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^CMake Error(?: \(dev\))?(?: (?:at|in) (?P<file>\S+?)(?::(?P<line>\d+))?(?: \((?P<command>\S+)\))?)?:(?: (?P<what>.*))?$")
@@ -13,7 +13,7 @@ static HEAD: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads every error; two blank lines end what is said of one.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let Some(head) = HEAD.captures(line) else { continue };
         let block = until(sheet.lines, at + 1, |line| !line.is_empty() && !line.starts_with(' '));
@@ -22,7 +22,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let text = |name: &str| head.name(name).map_or("", |it| it.as_str());
         let what = [text("what"), &stated.join(" ")].concat();
         let message = format!("{line}\n{}", block.join("\n"));
-        let draft = Draft::diagnostic("cmake", text("file"), text("line").parse().ok(), what.trim());
+        let draft = RawFailure::diagnostic("cmake", text("file"), text("line").parse().ok(), what.trim());
         found.push(draft.kind(text("command")).message(message.trim_end()));
     }
 }

@@ -5,23 +5,24 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::FormatInput;
 
 static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<file>\S.*?): line (?P<line>\d+), col (?P<column>\d+)(?:(?:, (?P<level>\w+))? - (?:(?P<mark>Error|Warning) - )?|, )(?P<what>.+?)(?: \((?P<rule>[\w@][\w@/-]*)\))?$").expect("well formed")
 });
 
 /// Reads every problem; the warnings only where there is nothing else.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     found.push_errors(sheet.marked().filter_map(|(_, line)| problem(line)).collect());
 }
 
-fn problem(line: &str) -> Option<Draft> {
+fn problem(line: &str) -> Option<RawFailure> {
     let problem = PROBLEM.captures(line.trim_end())?;
     let rule = problem.name("rule").map_or("", |rule| rule.as_str());
     let level = problem.name("level").or(problem.name("mark"));
     let warns = level.is_some_and(|level| level.as_str() == "Warning");
-    let draft = Draft::diagnostic("lint", &problem["file"], problem["line"].parse().ok(), &problem["what"]);
+    let draft =
+        RawFailure::diagnostic("lint", &problem["file"], problem["line"].parse().ok(), &problem["what"]);
     Some(draft.kind(rule).shown_at(problem["column"].parse().ok(), "").warning(warns).message(line.trim()))
 }

@@ -4,18 +4,18 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::FormatInput;
 
 static BOUND: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:FAIL Required test coverage of .* not reached|Jest: .*coverage threshold .* not met|(?:ERROR: |Jest: )?Coverage for .* does not meet )").expect("well formed")
 });
 
 /// Reads every bound; how far it is from being kept is a value.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (_, line) in sheet.marked() {
         if BOUND.is_match(line.trim_start()) {
-            found.push(Draft::process("coverage", "coverage", &[line.trim()]));
+            found.push(RawFailure::process("coverage", "coverage", &[line.trim()]));
         }
     }
 }

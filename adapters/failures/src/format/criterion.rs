@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::super::parts::Style;
-use super::{Sheet, look_back};
+use super::super::parts::MaskingStyle;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, look_back};
 
 static PLACE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(?P<file>\S+?):(?P<line>\d+): (?P<what>.*)$").expect("well formed"));
@@ -15,7 +15,7 @@ static PLACE: LazyLock<Regex> =
 const SAID: &str = "[----] ";
 
 /// Reads every test that failed; the first assertion says why.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     if sheet.marked.is_empty() {
         return;
@@ -36,8 +36,8 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let stated = place.as_ref().map_or("", |place| place.name("what").map_or("", |what| what.as_str()));
         let about = if why.is_empty() { stated.to_owned() } else { why.join(" ") };
         let message = format!("{name}\n{}", said.join("\n"));
-        let draft = Draft::test("criterion", name, &[]).told_by(line).kind(&kind).about(&about);
-        let draft = Draft { style: Style::Values, ..draft.message(message.trim_end()) };
+        let draft = RawFailure::test("criterion", name, &[]).told_by(line).kind(&kind).about(&about);
+        let draft = RawFailure { style: MaskingStyle::Values, ..draft.message(message.trim_end()) };
         found.push(match &place {
             Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
             None => draft,

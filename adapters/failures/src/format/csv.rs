@@ -1,7 +1,7 @@
 //! Linters that write a table with commas: a row of names, and a row for each problem: bandit, PHP_CodeSniffer.
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, look};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, look};
 
 /// The names that a column has, in small letters.
 const FILE: [&str; 3] = ["filename", "file", "path"];
@@ -12,7 +12,7 @@ const MESSAGE: [&str; 2] = ["issue_text", "message"];
 const LEVEL: [&str; 2] = ["type", "severity"];
 
 /// Reads every row below the names of the columns, up to one that has not as many.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut drafts = Vec::new();
     for (at, line) in sheet.marked() {
         let names: Vec<String> = fields(line).iter().map(|name| name.to_lowercase()).collect();
@@ -23,12 +23,12 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     found.push_errors(drafts);
 }
 
-fn problem(names: &[String], fields: &[String], line: &str) -> Draft {
+fn problem(names: &[String], fields: &[String], line: &str) -> RawFailure {
     let field = |wanted: &[&str]| {
         let at = wanted.iter().find_map(|wanted| names.iter().position(|name| name == wanted));
         at.map_or("", |at| fields[at].as_str())
     };
-    let draft = Draft::diagnostic("lint", field(&FILE), field(&LINE).parse().ok(), field(&MESSAGE));
+    let draft = RawFailure::diagnostic("lint", field(&FILE), field(&LINE).parse().ok(), field(&MESSAGE));
     let draft = draft.kind(field(&RULE)).shown_at(field(&COLUMN).parse().ok(), "");
     draft.warning(field(&LEVEL).eq_ignore_ascii_case("warning")).message(line)
 }

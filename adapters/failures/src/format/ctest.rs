@@ -7,10 +7,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::super::parts::Reason;
+use super::super::parts::FailureMessage;
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::{is_decimal, is_number};
-use super::{Sheet, until};
+use super::{FormatInput, until};
 
 static LISTED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s+\d+ - (?P<name>\S.*) \((?P<status>[^()]+)\)(?:\s.*)?$").expect("well formed")
@@ -30,7 +30,7 @@ fn result(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Reads the list at the end; what each test wrote stands below its result.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let begins = |line: &str| line.starts_with("Test project ");
     let ends = |line: &str| line.starts_with("Total Test time ");
     for run in sheet.own.runs(b"T", begins, ends) {
@@ -38,7 +38,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-fn read_run(sheet: &Sheet<'_>, run: Range<usize>, found: &mut Found<'_>) {
+fn read_run(sheet: &FormatInput<'_>, run: Range<usize>, found: &mut FailureCollector<'_>) {
     let lines = &sheet.lines[..run.end];
     let list = sheet
         .own
@@ -77,12 +77,12 @@ fn read_run(sheet: &Sheet<'_>, run: Range<usize>, found: &mut Found<'_>) {
 }
 
 /// Begins the failure of a test that ended in this way, and wrote this.
-pub(super) fn draft(name: &str, status: &str, block: &[&str]) -> Draft {
-    let draft = Draft::test("ctest", name, block);
+pub(super) fn draft(name: &str, status: &str, block: &[&str]) -> RawFailure {
+    let draft = RawFailure::test("ctest", name, block);
     // An output that asserts says more than the way in which the process ended; other output is noise.
-    let asserted = !Reason::of(block).kind.is_empty();
+    let asserted = !FailureMessage::of(block).kind.is_empty();
     if asserted {
         return draft;
     }
-    Draft { about: String::new(), values: String::new(), ..draft }.kind(status)
+    RawFailure { about: String::new(), values: String::new(), ..draft }.kind(status)
 }

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, list, number, numbered, text, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, list, number, numbered_items, text, until};
 
 /// Reads the list; an item is headed `Scenario: name # file:line`, and the step that failed is marked.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let Some((start, _)) = sheet.with("Failures:").filter(|(_, line)| *line == "Failures:").last() else {
         return;
     };
-    for item in numbered::items(sheet.lines, start + 1, |line| line == "Warnings:" || counts(line)) {
+    for item in numbered_items::items(sheet.lines, start + 1, |line| line == "Warnings:" || counts(line)) {
         let Some((name, place)) = item.head.strip_prefix("Scenario: ").and_then(|it| it.rsplit_once(" # "))
         else {
             continue;
@@ -27,8 +27,8 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Makes a draft of a scenario, from the step that did not pass and what that said.
-fn scenario(name: &str, step: &str, block: &[&str]) -> Draft {
-    let draft = Draft::test("cucumber", name, block);
+fn scenario(name: &str, step: &str, block: &[&str]) -> RawFailure {
+    let draft = RawFailure::test("cucumber", name, block);
     let draft = if draft.about.is_empty() { draft.about(step) } else { draft };
     // A hook is not the step that it stands before.
     match ["Before", "After"].iter().find(|hook| step.starts_with(*hook)) {
@@ -42,7 +42,7 @@ fn scenario(name: &str, step: &str, block: &[&str]) -> Draft {
 
 /// Reads a document of the report: a list of features. What fails in the steps before each scenario fails in the one that they
 /// stand before.
-pub(super) fn report(document: &Value, found: &mut Found<'_>) {
+pub(super) fn report(document: &Value, found: &mut FailureCollector<'_>) {
     let mut pending = Vec::new();
     let before = found.len();
     for feature in list(document) {
@@ -67,7 +67,7 @@ pub(super) fn report(document: &Value, found: &mut Found<'_>) {
 }
 
 /// Makes a draft of a scenario with a step that failed.
-fn of_report(feature: &Value, element: &Value, step: &Value) -> Draft {
+fn of_report(feature: &Value, element: &Value, step: &Value) -> RawFailure {
     // behave tells place after place as `file:line`, and what was said line after line.
     let (file, line) = match text(&element["location"]).rsplit_once(':') {
         Some((file, line)) => (file, line.parse().ok()),
@@ -84,7 +84,7 @@ fn of_report(feature: &Value, element: &Value, step: &Value) -> Draft {
     let named = format!("{} {}", text(&step["keyword"]).trim(), text(&step["name"]));
     let draft = scenario(text(&element["name"]), named.trim(), &block);
     let message = format!("{named}\n{}", draft.message);
-    Draft { tool, ..draft }.within(file).at(file, line).message(message.trim())
+    RawFailure { tool, ..draft }.within(file).at(file, line).message(message.trim())
 }
 
 /// Says whether a step ended in one of these ways.

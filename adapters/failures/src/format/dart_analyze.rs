@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::FormatInput;
 
 static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
     let place = |n: u32| format!(r"(?P<file{n}>[^\s:][^:]*):(?P<line{n}>\d+):(?P<column{n}>\d+)");
@@ -18,17 +18,17 @@ static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads the errors; what weighs less only where there are none.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     found.push_errors(sheet.marked().filter_map(|(_, line)| problem(line)).collect());
 }
 
-fn problem(line: &str) -> Option<Draft> {
+fn problem(line: &str) -> Option<RawFailure> {
     let problem = PROBLEM.captures(line)?;
     let text = |name: &str| {
         let either = [1, 2].into_iter().find_map(|n| problem.name(&format!("{name}{n}")));
         either.map_or("", |it| it.as_str())
     };
-    let draft = Draft::diagnostic("dart-analyze", text("file"), text("line").parse().ok(), text("what"));
+    let draft = RawFailure::diagnostic("dart-analyze", text("file"), text("line").parse().ok(), text("what"));
     let draft = draft.kind(text("rule")).shown_at(text("column").parse().ok(), "");
     Some(draft.warning(&problem["level"] != "error").message(line.trim()))
 }

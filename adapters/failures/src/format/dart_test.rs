@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, diagnostic, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, gcc_style, until};
 
 const TOOL: &str = "dart-test";
 
@@ -27,7 +27,7 @@ static THROWN: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads every test that failed, and the files that could not be compiled.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut loads = Vec::new();
     // What stands above this belongs to another test.
     let mut free = 0;
@@ -36,7 +36,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let block = until(sheet.lines, at + 1, |line| !line.is_empty() && !line.starts_with("  "));
         let file = failed.name("file").map_or("", |file| file.as_str());
         if failed.name("loading").is_some() {
-            let draft = Draft::process(TOOL, "load", block).at(file, None);
+            let draft = RawFailure::process(TOOL, "load", block).at(file, None);
             loads.push(draft.headed(&format!("loading {file}")));
         } else {
             let framed = framed(&sheet.lines[free..at]);
@@ -51,7 +51,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
     if !loads.is_empty() {
         let before = found.len();
-        let errors = sheet.with(": Error: ").filter_map(|(_, line)| diagnostic::parse(line));
+        let errors = sheet.with(": Error: ").filter_map(|(_, line)| gcc_style::parse(line));
         errors.for_each(|error| found.push(error.draft()));
         if found.len() == before {
             loads.into_iter().for_each(|draft| found.push(draft));
@@ -60,14 +60,14 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Says which file a test is in: where only one was run, its stack alone tells.
-fn within(draft: Draft, file: &str) -> Draft {
+fn within(draft: RawFailure, file: &str) -> RawFailure {
     let file = if file.is_empty() { draft.file.clone().unwrap_or_default() } else { file.to_owned() };
     draft.within(&file)
 }
 
-fn test(name: &str, block: &[&str]) -> Draft {
+fn test(name: &str, block: &[&str]) -> RawFailure {
     let told = until(block, 0, |line| FRAME.is_match(line));
-    let draft = Draft::test(TOOL, name, told);
+    let draft = RawFailure::test(TOOL, name, told);
     let own = |file: &str| !file.starts_with("package:") && !file.starts_with("dart:");
     let frames = block.iter().filter_map(|line| FRAME.captures(line));
     let mut places = frames
@@ -85,11 +85,11 @@ fn framed<'s, 'a>(lines: &'s [&'a str]) -> &'s [&'a str] {
 }
 
 /// Reads a frame of Flutter: `The following TestFailure was thrown running a test:`, the message, and a stack.
-fn widget(name: &str, frame: &[&str]) -> Draft {
+fn widget(name: &str, frame: &[&str]) -> RawFailure {
     let told = until(frame, 1, |line| line.starts_with("When the exception was thrown"));
     let head = frame.first().and_then(|head| head.strip_prefix("The following "));
     let kind = head.and_then(|head| head.split(' ').next()).unwrap_or_default();
-    let draft = Draft::test(TOOL, name, told).kind(kind);
+    let draft = RawFailure::test(TOOL, name, told).kind(kind);
     let thrown = frame.iter().find_map(|line| THROWN.captures(line));
     match thrown {
         Some(thrown) => draft.at(&thrown["file"], thrown["line"].parse().ok()),

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 const TOOL: &str = "deno-test";
 
 /// Reads the blocks between `ERRORS` and `FAILURES` of each run, or why a module could not be loaded.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let runs = runs(sheet);
     if runs.is_empty() {
         load(sheet, found);
@@ -22,8 +22,8 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 block.iter().map(|line| line.strip_prefix("error: ").unwrap_or(line)).collect();
             let whole = name.ends_with("(uncaught error)");
             let full = if whole { file.to_owned() } else { format!("{file} => {name}") };
-            let draft = Draft::test(TOOL, &full, &block);
-            let draft = if whole { Draft { test: None, ..draft } } else { draft };
+            let draft = RawFailure::test(TOOL, &full, &block);
+            let draft = if whole { RawFailure { test: None, ..draft } } else { draft };
             found.push(draft.at(file, number).headed(name));
         }
     }
@@ -31,7 +31,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 /// Returns where the errors of each run are listed, from the last such headline before its summary on. What a test prints
 /// stands in a block of its own.
-fn runs(sheet: &Sheet<'_>) -> Vec<Range<usize>> {
+fn runs(sheet: &FormatInput<'_>) -> Vec<Range<usize>> {
     let (mut runs, mut start, mut is_listed, mut depth) = (Vec::new(), None, false, 0_usize);
     for (at, (line, begin)) in sheet.lines.iter().zip(sheet.begins).enumerate() {
         // These tell most lines apart.
@@ -69,7 +69,7 @@ fn head(line: &str) -> Option<(&str, &str, Option<u32>)> {
 }
 
 /// A module that cannot be parsed or found ends everything before the first test.
-fn load(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+fn load(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let raised = |line: &str| {
         line.strip_prefix("error: ")
             .is_some_and(|rest| !rest.starts_with("Test failed") && !rest.starts_with("Type checking"))
@@ -77,5 +77,5 @@ fn load(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let Some((at, _)) = sheet.starting(b"e").find(|(_, line)| raised(line)) else { return };
     let mut block: Vec<&str> = until(sheet.lines, at, str::is_empty).to_vec();
     block[0] = block[0].trim_start_matches("error: ").trim_start_matches("Uncaught ");
-    found.push(Draft::process(TOOL, "load", &block));
+    found.push(RawFailure::process(TOOL, "load", &block));
 }

@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::Sheet;
-use super::diagnostic::{Diagnostic, parse_at};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::FormatInput;
+use super::gcc_style::{Diagnostic, parse_at};
 
 /// Reads the diagnostics: the errors, or where none is marked as one, everything that is not a remark; and
 /// what the linker does not find.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = 0..sheet.lines.len();
     let found_at: Vec<(usize, Diagnostic<'_>)> =
         lines.filter_map(|at| Some((at, parse_at(sheet.lines, at)?))).collect();
@@ -84,7 +84,7 @@ fn is_linker(line: &str) -> bool {
 }
 
 /// Reads what the linker complains of: the symbol, and the source file where it is named, which lld says below.
-fn linker(line: &str, below: &[&str], found: &mut Found<'_>) {
+fn linker(line: &str, below: &[&str], found: &mut FailureCollector<'_>) {
     static SYMBOL: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?P<what>undefined reference to|multiple definition of|undefined symbol:|duplicate symbol:?|cannot find|unable to find library) ?[`'‘]?(?P<name>[^\s'’;:]+(?:::[^\s'’;:]+)*)").expect("well formed")
     });
@@ -97,18 +97,18 @@ fn linker(line: &str, below: &[&str], found: &mut Found<'_>) {
     let mut named = [line].into_iter().chain(places.copied()).filter_map(|line| SOURCE.captures(line));
     let file = named.next().map_or_else(String::new, |it| it["file"].to_owned());
     let what = format!("{} {}", symbol["what"].trim_end_matches(':'), &symbol["name"]);
-    found.push(Draft::diagnostic("diagnostics", &file, None, &what).kind("link").message(line));
+    found.push(RawFailure::diagnostic("diagnostics", &file, None, &what).kind("link").message(line));
 }
 
 /// Reads what go says of a module that is not required: it has no position, or one without a severity.
-fn modules(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+fn modules(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (_, line) in sheet.starting(b"g").filter(|(_, line)| line.starts_with("go: ")) {
         let what = line["go: ".len()..].trim();
         if !["downloading ", "finding ", "found ", "added ", "upgraded "]
             .iter()
             .any(|head| what.starts_with(head))
         {
-            found.push(Draft::diagnostic("diagnostics", "go.mod", None, what).message(line));
+            found.push(RawFailure::diagnostic("diagnostics", "go.mod", None, what).message(line));
         }
     }
 }

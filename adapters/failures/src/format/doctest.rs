@@ -1,10 +1,10 @@
 //! doctest of Python: the place and the name of what the example documents, the example, and what came of it.
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, python_place, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, python_place, until};
 
 /// Reads every example; which of those below one name it is, its source tells.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, _) in sheet.marked().filter(|(_, line)| *line == "Failed example:") {
         let Some((file, line, name)) = at.checked_sub(1).and_then(|above| head(sheet.lines[above])) else {
             continue;
@@ -13,7 +13,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let block = until(sheet.lines, at + 1, ends);
         let source = until(block, 0, |line| !line.starts_with(' ')).join("\n");
         let result = &block[block.iter().position(|line| !line.starts_with(' ')).unwrap_or(block.len())..];
-        let draft = Draft::test("doctest", name, result).within(file).at(file, line);
+        let draft = RawFailure::test("doctest", name, result).within(file).at(file, line);
         let kind = if draft.kind.is_empty() { "doctest".to_owned() } else { draft.kind.clone() };
         let message = format!("{}\n{source}\n{}", sheet.lines[at - 1], draft.message);
         found.push(draft.kind(&kind).about(source.trim()).message(&message));

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 static CREDO: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^┃ (?:\[(?P<kind>[A-Z])\] )?\S+ (?P<what>\S.*)$").expect("well formed"));
@@ -21,7 +21,7 @@ static DIALYXIR: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads every place below a message, and every message below a place.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let above = at.checked_sub(1).map_or("", |above| sheet.lines[above]);
         let (place, message, rule, item) = if let Some(place) = PLACE.captures(line) {
@@ -39,7 +39,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             continue;
         };
         let number = |name: &str| place.name(name).and_then(|number| number.as_str().parse().ok());
-        let draft = Draft::diagnostic("elixir", &place["file"], number("line"), &message).kind(&rule);
+        let draft = RawFailure::diagnostic("elixir", &place["file"], number("line"), &message).kind(&rule);
         let draft = draft.about(format!("{message} {item}").trim()).shown_at(number("column"), "");
         found.push(draft.message(&format!("{line}\n{message}")));
     }

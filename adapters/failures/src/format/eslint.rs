@@ -4,16 +4,16 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::indentation;
-use super::Sheet;
+use super::FormatInput;
 
 static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s+(?P<line>\d+):(?P<column>\d+)\s+(?P<mark>error|warning|✖|⚠|×)\s+(?P<what>.+?)(?:\s\s+(?P<rule>[\w@][\w@/-]*(?:\([\w@/-]+\))?))?\s*$").expect("well formed")
 });
 
 /// Reads the errors; the warnings only when there is nothing else that failed.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut named = None;
     let mut warnings = Vec::new();
     let before = found.len();
@@ -41,7 +41,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let more = wrapped(column, &sheet.lines[at + 1..]);
         let what = [&problem["what"]].iter().chain(&more).copied().collect::<Vec<_>>().join(" ");
         let message = [line.trim()].iter().chain(&more).copied().collect::<Vec<_>>().join(" ");
-        let draft = Draft::diagnostic("eslint", file.trim_end(), problem["line"].parse().ok(), &what)
+        let draft = RawFailure::diagnostic("eslint", file.trim_end(), problem["line"].parse().ok(), &what)
             .kind(rule)
             .shown_at(problem["column"].parse().ok(), "")
             .told_by(file)

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::numbered;
-use super::Sheet;
+use super::FormatInput;
 
 static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^  (?P<mark>[✖×⚠‼])\s+(?P<line>\d+):(?P<column>\d+)\s\s+(?P<what>\S.*?)(?:\s\s+(?P<rule>[\w@][\w@/-]*))?\s*$")
@@ -15,7 +15,7 @@ static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads the errors; the warnings only when there is nothing else that failed.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let (mut drafts, mut head, mut read) = (Vec::new(), None::<(&str, &str)>, 0);
     for (at, line) in sheet.marked() {
         let named = sheet.lines[read..at].iter().rev().find_map(|line| Some((*line, file(line)?)));
@@ -23,7 +23,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         read = at;
         let (Some((_, file)), Some(problem)) = (head, PROBLEM.captures(line)) else { continue };
         let text = |name: &str| problem.name(name).map_or("", |it| it.as_str());
-        let draft = Draft::diagnostic("eslint", file, text("line").parse().ok(), text("what"));
+        let draft = RawFailure::diagnostic("eslint", file, text("line").parse().ok(), text("what"));
         let first = named.map_or(line, |(head, _)| head);
         let draft =
             draft.kind(text("rule")).shown_at(text("column").parse().ok(), "").told_by(first).up_to(line);

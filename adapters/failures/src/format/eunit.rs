@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::super::parts::Style;
-use super::{Sheet, until};
+use super::super::parts::MaskingStyle;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -25,7 +25,7 @@ static EXPRESSION: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"\{expression,\s*"(?P<code>(?:[^"\\]|\\.)*)""#).expect("well formed"));
 
 /// Reads what stands below each test that failed.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let Some(failed) = FAILED.captures(line) else { continue };
         let block = until(sheet.lines, at + 1, |line| line.is_empty() || line.ends_with("...*failed*"));
@@ -38,8 +38,8 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let code = EXPRESSION.captures(&text).map_or_else(String::new, |it| it["code"].to_owned());
         let module = failed.name("module").map_or("", |module| module.as_str());
         let name = [module, &failed["name"]].iter().filter(|it| !it.is_empty()).copied().collect::<Vec<_>>();
-        let draft = Draft::test("eunit", &name.join(":"), block).kind(&raised["kind"]);
-        let draft = Draft { style: Style::Diagnostic, ..draft }.about(&code).headed(line.trim());
+        let draft = RawFailure::test("eunit", &name.join(":"), block).kind(&raised["kind"]);
+        let draft = RawFailure { style: MaskingStyle::Diagnostic, ..draft }.about(&code).headed(line.trim());
         found.push(match place {
             Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
             None => draft,

@@ -1,11 +1,11 @@
 //! ExUnit.
 
-use super::super::draft::{Draft, Found};
-use super::super::parts::Style;
-use super::{Sheet, numbered, until};
+use super::super::parts::MaskingStyle;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, numbered_items, until};
 
 /// Reads the numbered list; an item is headed `test name (Module)`, with the place below.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     if !sheet.marked().any(|(_, line)| line.contains(" failure")) {
         return;
@@ -13,7 +13,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     // What is above the first item may be of another run, which had none.
     let first = sheet.beginning(b"1").find(|(_, line)| line.trim_start().starts_with("1) "));
     let start = first.map_or(lines.len(), |(at, _)| at);
-    for item in numbered::items(lines, start, |line| line.starts_with("Finished in ")) {
+    for item in numbered_items::items(lines, start, |line| line.starts_with("Finished in ")) {
         let Some((name, module)) = item.head.strip_suffix(')').and_then(|head| head.rsplit_once(" (")) else {
             continue;
         };
@@ -31,14 +31,14 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             .filter(|line| !line.starts_with("left:") && !line.starts_with("right:"))
             .take(4)
             .collect();
-        let draft = Draft::test("exunit", &format!("{module} {name}"), &[]);
+        let draft = RawFailure::test("exunit", &format!("{module} {name}"), &[]);
         // The code is source text, and says which assertion it is.
         let code = told.iter().find(|line| line.starts_with("code:"));
         let (shown, style) = match code {
-            Some(code) => (vec![told[0], code], Style::Diagnostic),
-            None => (shown, Style::Values),
+            Some(code) => (vec![told[0], code], MaskingStyle::Diagnostic),
+            None => (shown, MaskingStyle::Values),
         };
-        let draft = Draft { values: told.join("\n"), style, ..draft }
+        let draft = RawFailure { values: told.join("\n"), style, ..draft }
             .kind(kind)
             .about(&shown.join(" "))
             .at(file, number.parse().ok())
@@ -49,7 +49,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// What fails before all tests of a module is told of with the number of the test before it.
-fn modules(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+fn modules(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.with(": failure on setup_all callback") {
         let head = line.trim();
         let numbered =
@@ -63,7 +63,7 @@ fn modules(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let said = until(&body, 0, |line| line == "stacktrace:").join(" ");
         let (kind, about) =
             said.strip_prefix("** (").and_then(|said| said.split_once(')')).unwrap_or(("failure", &said));
-        let draft = Draft::test("exunit", &format!("{module} setup_all"), &[]).told_by(line);
+        let draft = RawFailure::test("exunit", &format!("{module} setup_all"), &[]).told_by(line);
         let draft = draft.kind(kind).about(about.trim()).message(&format!("{head}\n{}", body.join("\n")));
         let mut frames = body.iter().filter_map(|line| line.split_once(": ")?.0.rsplit_once(':'));
         let place = frames.find(|(file, _)| file.contains(".ex") && !file.contains(' '));

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::ending::Ending;
+use super::super::ending::TestOutcome;
 use super::super::words::indentation;
 use super::Lines;
 use super::go_test::ended;
 
 /// The line that ends what stands about a package.
-pub(super) struct End<'a> {
+pub(super) struct PackageEnd<'a> {
     /// Which line it is.
     pub(super) at: usize,
     /// The package.
@@ -17,7 +17,7 @@ pub(super) struct End<'a> {
     pub(super) result: Option<&'a str>,
 }
 
-impl<'a> End<'a> {
+impl<'a> PackageEnd<'a> {
     /// Reads a line of the shape that it has: behind the package a time, or a remark in brackets.
     fn of(at: usize, line: &'a str) -> Option<Self> {
         let failed = line.strip_prefix("FAIL\t");
@@ -62,9 +62,10 @@ fn decimals(text: &str) -> Option<usize> {
 
 /// Returns the lines on which packages end. What a test prints while it runs is none of them, and where nobody tells when it
 /// runs, nor what has the path of no module here.
-pub(super) fn ends(own: Lines<'_>) -> Vec<End<'_>> {
+pub(super) fn ends(own: Lines<'_>) -> Vec<PackageEnd<'_>> {
     let lines = own.lines;
-    let mut ends: Vec<End<'_>> = own.starting(b"Fo?").filter_map(|(at, line)| End::of(at, line)).collect();
+    let mut ends: Vec<PackageEnd<'_>> =
+        own.starting(b"Fo?").filter_map(|(at, line)| PackageEnd::of(at, line)).collect();
     if ends.is_empty() {
         return ends;
     }
@@ -82,7 +83,7 @@ pub(super) fn ends(own: Lines<'_>) -> Vec<End<'_>> {
     let roots: BTreeSet<&str> = ends
         .iter()
         .filter(|end| surely.contains(end.package) || end.result.is_none() && lines[end.at].starts_with('?'))
-        .map(End::root)
+        .map(PackageEnd::root)
         .collect();
     ends.retain(|end| {
         let is_known = || roots.is_empty() || roots.contains(end.root());
@@ -95,7 +96,7 @@ pub(super) fn ends(own: Lines<'_>) -> Vec<End<'_>> {
 
 /// Returns from where to where each test runs that `-v` tells of, by where it begins. Only the last line that tells of its end
 /// is not printed by itself.
-fn spans(own: Lines<'_>, ends: &[End<'_>]) -> Vec<(usize, usize)> {
+fn spans(own: Lines<'_>, ends: &[PackageEnd<'_>]) -> Vec<(usize, usize)> {
     let mut spans = Vec::new();
     let mut open: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut sure = ends.iter().filter(|end| end.is_sure(own.lines)).map(|end| end.at).peekable();
@@ -125,10 +126,10 @@ fn spans(own: Lines<'_>, ends: &[End<'_>]) -> Vec<(usize, usize)> {
 /// which runs it, one step further in; and where it is told more than once how a test ended, the last word counts.
 pub(super) fn heads(own: Lines<'_>) -> Vec<(usize, &str)> {
     let lines = own.lines;
-    let mut last: BTreeMap<&str, (usize, Ending)> = BTreeMap::new();
+    let mut last: BTreeMap<&str, (usize, TestOutcome)> = BTreeMap::new();
     let mut failed = Vec::new();
-    let mut note = |ended: Option<(usize, Ending)>, name| {
-        failed.extend(ended.filter(|(_, ending)| *ending == Ending::Failed).map(|(at, _)| (at, name)));
+    let mut note = |ended: Option<(usize, TestOutcome)>, name| {
+        failed.extend(ended.filter(|(_, ending)| *ending == TestOutcome::Failed).map(|(at, _)| (at, name)));
     };
     let told = own.starting(b"=").any(|(_, line)| line.starts_with("=== RUN"));
     let mut begun = BTreeSet::new();

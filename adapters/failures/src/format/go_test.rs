@@ -4,17 +4,17 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::super::draft::{Draft, Found};
-use super::super::ending::{Ending, Tell};
-use super::super::page::{Cut, Page};
+use super::super::clean_output::{CleanLines, CleanOutput};
+use super::super::ending::{OnTest, TestOutcome};
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::{begins, indentation};
-use super::go_lines::{End, ends, heads};
-use super::{Sheet, diagnostic, gotestsum, places, until, without_time};
+use super::go_lines::{PackageEnd, ends, heads};
+use super::{FormatInput, gcc_style, gotestsum, places, until, without_time};
 
 pub(super) const TOOL: &str = "go-test";
 
 /// Reads the failures of each package, whose line comes after them.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let mut start = 0;
     // gotestsum lists below which tests failed.
@@ -45,7 +45,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 /// Returns what the tests of a package printed. Without `-v` that stands above their names too, where also the command
 /// before may have printed, but not once another package has ended.
-fn printed<'s>(sheet: &Sheet<'s>, own: Range<usize>) -> &'s [&'s str] {
+fn printed<'s>(sheet: &FormatInput<'s>, own: Range<usize>) -> &'s [&'s str] {
     let follows = own.start > 0;
     let mut begun = places(b"=-", &sheet.begins[own.clone()]).map(|at| own.start + at);
     let mark = begun.find(|at| sheet.lines[*at].starts_with("=== ") || failed(sheet.lines[*at]).is_some());
@@ -53,17 +53,17 @@ fn printed<'s>(sheet: &Sheet<'s>, own: Range<usize>) -> &'s [&'s str] {
 }
 
 /// Reads the diagnostics of a package that does not build.
-fn built(package: &str, lines: &[&str], found: &mut Found<'_>) {
+fn built(package: &str, lines: &[&str], found: &mut FailureCollector<'_>) {
     if !package.starts_with(|c: char| c.is_alphanumeric()) {
         return;
     }
-    for diagnostic in lines.iter().map_while(|line| diagnostic::parse(line)) {
+    for diagnostic in lines.iter().map_while(|line| gcc_style::parse(line)) {
         found.push(diagnostic.draft());
     }
 }
 
 /// Reads what a package printed.
-pub(super) fn package(package: &str, result: &str, lines: &[&str], found: &mut Found<'_>) {
+pub(super) fn package(package: &str, result: &str, lines: &[&str], found: &mut FailureCollector<'_>) {
     let was_run = was_run(lines);
     let heads = lines.iter().enumerate().filter_map(|(at, line)| Some((at, failed(line)?)));
     let heads: Vec<(usize, &str)> = heads.filter(|(_, name)| was_run(name)).collect();
@@ -71,7 +71,13 @@ pub(super) fn package(package: &str, result: &str, lines: &[&str], found: &mut F
 }
 
 /// Reads what stands between the line of one package and that of the next; on the `heads` it tells of failed tests.
-fn told(package: &str, result: &str, lines: &[&str], heads: &[(usize, &str)], found: &mut Found<'_>) {
+fn told(
+    package: &str,
+    result: &str,
+    lines: &[&str],
+    heads: &[(usize, &str)],
+    found: &mut FailureCollector<'_>,
+) {
     let before = found.len();
     let parents: BTreeSet<&str> =
         heads.iter().flat_map(|(_, name)| name.match_indices('/').map(|(at, _)| &name[..at])).collect();
@@ -82,7 +88,7 @@ fn told(package: &str, result: &str, lines: &[&str], heads: &[(usize, &str)], fo
         let own = block.iter().any(|line| !line.trim().is_empty());
         if !parents.contains(name) || own {
             let name = if package.is_empty() { (*name).to_owned() } else { format!("{package}.{name}") };
-            found.push(Draft::test(TOOL, &name, &block).message(&format!(
+            found.push(RawFailure::test(TOOL, &name, &block).message(&format!(
                 "{}\n{}",
                 lines[*at].trim(),
                 block.join("\n")
@@ -98,7 +104,7 @@ fn told(package: &str, result: &str, lines: &[&str], heads: &[(usize, &str)], fo
 }
 
 /// A test binary that left in the middle names no test.
-pub(super) fn died(package: &str, lines: &[&str], result: &str, found: &mut Found<'_>) {
+pub(super) fn died(package: &str, lines: &[&str], result: &str, found: &mut FailureCollector<'_>) {
     let panic =
         lines.iter().rposition(|line| line.starts_with("panic: ") || line.starts_with("fatal error: "));
     let status =
@@ -106,17 +112,17 @@ pub(super) fn died(package: &str, lines: &[&str], result: &str, found: &mut Foun
     let running = panic.map(|at| running(package, &lines[at..])).unwrap_or_default();
     if let Some(at) = panic.filter(|_| !running.is_empty()) {
         for test in running {
-            let draft = Draft::test(TOOL, &format!("{package}.{test}"), &lines[at..]);
+            let draft = RawFailure::test(TOOL, &format!("{package}.{test}"), &lines[at..]);
             found.push(draft.at(package, None));
         }
         return;
     }
     let draft = match (panic, status) {
-        (Some(at), _) => Draft::process(TOOL, "", &lines[at..]),
+        (Some(at), _) => RawFailure::process(TOOL, "", &lines[at..]),
         (None, Some(status)) => {
-            Draft::process(TOOL, status.split(" (").next().unwrap_or_default(), &[]).message(status)
+            RawFailure::process(TOOL, status.split(" (").next().unwrap_or_default(), &[]).message(status)
         }
-        (None, None) => Draft::process(TOOL, "package failed", &[]).message(result),
+        (None, None) => RawFailure::process(TOOL, "package failed", &[]).message(result),
     };
     let file = draft.file.clone().unwrap_or_else(|| package.to_owned());
     let line = draft.line;
@@ -174,17 +180,17 @@ pub(crate) fn is_in(test: &str, package: &str) -> bool {
 }
 
 /// Says whether the last word about a package is that it failed. It is the tool's own: an exit code is lost in a pipe.
-pub(crate) fn fails(pages: &[Page<'_>; 2]) -> bool {
+pub(crate) fn fails(pages: &[CleanOutput<'_>; 2]) -> bool {
     packages(pages).values().any(|fails| *fails)
 }
 
 /// Returns the packages of which the last word is that they passed, whatever was said before: they were tried again.
-pub(crate) fn mended(pages: &[Page<'_>; 2]) -> Vec<String> {
+pub(crate) fn mended(pages: &[CleanOutput<'_>; 2]) -> Vec<String> {
     let passed = packages(pages).into_iter().filter(|(_, fails)| !fails);
     passed.map(|(package, _)| package).collect()
 }
 
-fn packages(pages: &[Page<'_>; 2]) -> BTreeMap<String, bool> {
+fn packages(pages: &[CleanOutput<'_>; 2]) -> BTreeMap<String, bool> {
     let mut packages = BTreeMap::new();
     for page in pages {
         let cut = page.cut();
@@ -196,19 +202,19 @@ fn packages(pages: &[Page<'_>; 2]) -> BTreeMap<String, bool> {
 
 /// Returns the name on a line `--- FAIL: Name (0.00s)`, or `--- FAIL: BenchmarkName-8`.
 fn failed(line: &str) -> Option<&str> {
-    ended(line).filter(|(_, ending)| *ending == Ending::Failed).map(|(name, _)| name)
+    ended(line).filter(|(_, ending)| *ending == TestOutcome::Failed).map(|(name, _)| name)
 }
 
 /// Returns the name on a line like `--- PASS: Name (0.00s)`, and how the test ended.
-pub(super) fn ended(line: &str) -> Option<(&str, Ending)> {
+pub(super) fn ended(line: &str) -> Option<(&str, TestOutcome)> {
     if begins(line) != Some(b'-') {
         return None;
     }
     let (word, name) = line.trim_start_matches(' ').strip_prefix("--- ")?.split_once(": ")?;
     let ending = match word {
-        "PASS" => Ending::Passed,
-        "FAIL" => Ending::Failed,
-        "SKIP" => Ending::Excused,
+        "PASS" => TestOutcome::Passed,
+        "FAIL" => TestOutcome::Failed,
+        "SKIP" => TestOutcome::Excused,
         _ => return None,
     };
     let bare = without_time(name);
@@ -226,19 +232,19 @@ fn benchmark(name: &str) -> Option<&str> {
 
 /// Tells how the tests ended that are named, under the names of their packages, whose lines come after them. Of one that was
 /// begun, the end may stand behind what it printed.
-pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
-    let mut named: BTreeMap<&str, Ending> = BTreeMap::new();
+pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
+    let mut named: BTreeMap<&str, TestOutcome> = BTreeMap::new();
     let was_run = was_run(lines);
-    let cut = Cut::new(lines.to_vec());
+    let cut = CleanLines::new(lines.to_vec());
     let mut ends = ends(cut.own()).into_iter().peekable();
     for (at, line) in lines.iter().enumerate() {
-        if let Some(End { package, .. }) = ends.next_if(|end| end.at == at) {
+        if let Some(PackageEnd { package, .. }) = ends.next_if(|end| end.at == at) {
             for (name, ending) in std::mem::take(&mut named) {
                 tell(TOOL, &format!("{package}.{name}"), ending);
             }
         }
         if let Some(name) = line.strip_prefix("=== RUN") {
-            named.entry(name.trim()).or_insert(Ending::Ran);
+            named.entry(name.trim()).or_insert(TestOutcome::Ran);
         }
         named.extend(ended(line).filter(|(name, _)| was_run(name)));
     }

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use serde::Deserialize;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, diagnostic, go_test, look};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, gcc_style, go_test, look};
 
 static ACTION: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"Action\":"));
 
@@ -37,7 +37,7 @@ struct Package<'a> {
 }
 
 /// Reads the failures of each package when it ends, and the lines between the events as go prints them.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut packages: BTreeMap<Cow<'_, str>, Package<'_>> = BTreeMap::new();
     for (at, line) in sheet.starting(b"{#") {
         if line.starts_with("# ") {
@@ -85,14 +85,14 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-fn diagnostic(line: &str, found: &mut Found<'_>) -> bool {
+fn diagnostic(line: &str, found: &mut FailureCollector<'_>) -> bool {
     let parsed =
-        diagnostic::parse(line).filter(|it| it.file.ends_with(".go") && !line.starts_with([' ', '\t']));
+        gcc_style::parse(line).filter(|it| it.file.ends_with(".go") && !line.starts_with([' ', '\t']));
     parsed.map(|it| found.push(it.draft())).is_some()
 }
 
 impl Package<'_> {
-    fn ended(mut self, name: &str, found: &mut Found<'_>) {
+    fn ended(mut self, name: &str, found: &mut FailureCollector<'_>) {
         let result = self.output.lines().rev().find(|line| line.starts_with("FAIL\t")).unwrap_or("FAIL");
         let build = result.contains("[build failed]") || result.contains("[setup failed]");
         // A test that began and never ended took the binary down with it.
@@ -131,21 +131,21 @@ impl Package<'_> {
     }
 
     /// A parent without output of its own counts only when none of its children failed.
-    fn parent(&self, package: &str, test: &str, found: &mut Found<'_>) {
+    fn parent(&self, package: &str, test: &str, found: &mut FailureCollector<'_>) {
         let child = format!("{package}.{test}/");
         if !found.has_test_below(&child) {
-            found.push(Draft::test("go-test", &format!("{package}.{test}"), &[]));
+            found.push(RawFailure::test("go-test", &format!("{package}.{test}"), &[]));
         }
     }
 
-    fn lost(&self, package: &str, test: &str, output: &str, found: &mut Found<'_>) {
+    fn lost(&self, package: &str, test: &str, output: &str, found: &mut FailureCollector<'_>) {
         let all = format!("{output}{}", self.output);
         let lines: Vec<&str> = all.lines().filter(|line| !line.starts_with("=== ")).collect();
         let name = format!("{package}.{test}");
         let start = lines.iter().position(|line| line.starts_with("panic: "));
         let draft = match start {
-            Some(at) => Draft::test("go-test", &name, &lines[at..]),
-            None => Draft::test("go-test", &name, &[]).kind("never ended").message(&lines.join("\n")),
+            Some(at) => RawFailure::test("go-test", &name, &lines[at..]),
+            None => RawFailure::test("go-test", &name, &[]).kind("never ended").message(&lines.join("\n")),
         };
         found.push(draft);
     }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, go_test, until, without_time};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, go_test, until, without_time};
 
 /// A line that says whose output is below.
 #[derive(Clone, Copy)]
@@ -15,7 +15,7 @@ struct Head<'a> {
 }
 
 /// Reads of the list what is not told above it as go test prints it.
-pub(crate) fn read<'a>(sheet: &Sheet<'a>, found: &mut Found<'_>) {
+pub(crate) fn read<'a>(sheet: &FormatInput<'a>, found: &mut FailureCollector<'_>) {
     let (is_told, named) = (found.told_tests(), wholes(sheet));
     let heads: Vec<Head<'a>> = sheet.marked().filter_map(|(at, line)| head(at, line)).collect();
     let above = |it: Head<'a>| it.test.match_indices('/').map(move |(at, _)| (it.package, &it.test[..at]));
@@ -38,7 +38,7 @@ pub(crate) fn read<'a>(sheet: &Sheet<'a>, found: &mut Found<'_>) {
         let is_parent = parents.contains(&(package, test)) && block.iter().all(|line| line.trim().is_empty());
         let name = format!("{whole}.{test}");
         if !is_parent && !is_told(&name, "") {
-            found.push(Draft::test(go_test::TOOL, &name, &block).headed(sheet.lines[at]));
+            found.push(RawFailure::test(go_test::TOOL, &name, &block).headed(sheet.lines[at]));
         }
     }
 }
@@ -52,7 +52,7 @@ fn head(at: usize, line: &str) -> Option<Head<'_>> {
 }
 
 /// Returns the packages that failed as go test names them, by each of their ends: the list leaves the module out.
-fn wholes<'a>(sheet: &Sheet<'a>) -> BTreeMap<&'a str, &'a str> {
+fn wholes<'a>(sheet: &FormatInput<'a>) -> BTreeMap<&'a str, &'a str> {
     let failed = sheet.starting(b"F").filter_map(|(_, line)| line.strip_prefix("FAIL\t"));
     let names = failed.filter_map(|rest| rest.split(['\t', ' ']).next());
     names.flat_map(|name| ends(name).map(move |end| (end, name))).collect()
@@ -64,6 +64,6 @@ pub(super) fn ends(package: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the packages that are listed, if there is a list.
-pub(super) fn packages<'a>(sheet: &Sheet<'a>) -> BTreeSet<&'a str> {
+pub(super) fn packages<'a>(sheet: &FormatInput<'a>) -> BTreeSet<&'a str> {
     sheet.starting(b"=").filter_map(|(at, line)| Some(head(at, line)?.package)).collect()
 }

@@ -3,12 +3,12 @@
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, look, look_back, until, without_time};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, look, look_back, until, without_time};
 
 /// Reads the block between `[ RUN ]` and `[ FAILED ]` of each test; a test that never ended took the
 /// process down.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let mut running: Option<(usize, &str)> = None;
     // In brief mode only failures are printed, without a line where they begin; up to where there is none.
@@ -21,7 +21,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             running = Some((at, name.trim()));
         } else if let Some(name) = suite(line) {
             let block = around_tests(&lines[..at], name);
-            found.push(Draft::test("gtest", name, block).kind("setup").headed(line));
+            found.push(RawFailure::test("gtest", name, block).kind("setup").headed(line));
         } else if let Some(rest) = line.strip_prefix("[  FAILED  ] ") {
             let name = name(rest);
             let start = match running {
@@ -43,7 +43,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             line.strip_prefix("[  ERROR   ] ").filter(|name| could_not_begin(lines, at, name))
         {
             let message = format!("{}\n{line}", lines[at - 1]);
-            found.push(Draft::test("gtest", name, &[]).kind("setup").message(&message));
+            found.push(RawFailure::test("gtest", name, &[]).kind("setup").message(&message));
             running = running.filter(|(_, of)| *of != name.trim());
         } else if let Some(rest) = line.strip_prefix("[       OK ] ").or(line.strip_prefix("[  SKIPPED ] ")) {
             // A test may print such a line itself.
@@ -66,10 +66,10 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// A test that begins with the first of these lines, and took the process down.
-fn crashed(name: &str, lines: &[&str], found: &mut Found<'_>) {
+fn crashed(name: &str, lines: &[&str], found: &mut FailureCollector<'_>) {
     let block = until(lines, 1, |line| line.starts_with("[=====") || line.starts_with("make"));
     let message = format!("{}\n{}", lines[0], block.join("\n"));
-    found.push(Draft::test("gtest", name, &[]).kind("crash").message(&message));
+    found.push(RawFailure::test("gtest", name, &[]).kind("crash").message(&message));
 }
 
 /// Says whether a process begins with a line.
@@ -78,7 +78,7 @@ fn is_begin(line: &str) -> bool {
 }
 
 /// Returns the last line in which each test ends.
-fn ends<'a>(sheet: &Sheet<'a>) -> BTreeMap<&'a str, usize> {
+fn ends<'a>(sheet: &FormatInput<'a>) -> BTreeMap<&'a str, usize> {
     const ENDS: [&str; 3] = ["[       OK ] ", "[  FAILED  ] ", "[  SKIPPED ] "];
     let ended = |line: &'a str| ENDS.iter().find_map(|end| line.strip_prefix(end)).map(name);
     sheet.starting(b"[").filter_map(|(at, line)| Some((ended(line)?, at))).collect()
@@ -115,10 +115,10 @@ fn could_not_begin(lines: &[&str], at: usize, name: &str) -> bool {
     !name.starts_with("--- ") && at > 0 && lines[at - 1].starts_with("Could not run ")
 }
 
-fn push(name: &str, block: &[&str], line: &str, found: &mut Found<'_>) {
+fn push(name: &str, block: &[&str], line: &str, found: &mut FailureCollector<'_>) {
     // cmocka may say why on the other stream, where nobody knows of which test.
     let elsewhere = block.iter().any(|line| line.starts_with("[  ERROR   ] "));
-    let draft = Draft::test("gtest", name, if elsewhere { &[] } else { block });
+    let draft = RawFailure::test("gtest", name, if elsewhere { &[] } else { block });
     let told = if elsewhere { block.join("\n") } else { draft.message.clone() };
     found.push(draft.message(&format!("{told}\n{line}")));
 }

@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 use memchr::memmem;
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::super::ending::{Ending, Tell};
+use super::super::ending::{OnTest, TestOutcome};
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::indentation;
-use super::{Sheet, until, without_time};
+use super::{FormatInput, until, without_time};
 
 const TOOL: &str = "jest";
 
@@ -22,7 +22,7 @@ const OPEN_HANDLES: &str = "Jest has detected the following ";
 const BULLET: u8 = "●".as_bytes()[0];
 
 /// Reads the blocks under `●`, each below the `FAIL` of its file.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let is_summary = |line: &str| line.starts_with("Test Suites:") || line.starts_with("Tests:");
     let is_own = |(_, line): (usize, &str)| is_summary(line) || bulleted(line).is_some_and(is_exit);
@@ -49,7 +49,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let name = name.trim();
             let block = until(lines, at + 1 + more.len(), ends);
             if is_exit(name) {
-                let draft = Draft::process(TOOL, "process.exit", block);
+                let draft = RawFailure::process(TOOL, "process.exit", block);
                 found.push(draft.message(&format!("● {name}\n{}", block.join("\n"))));
             } else if let Some(file) = file.filter(|_| !line.ends_with(" ● Console")) {
                 push(file, name, block, found);
@@ -59,7 +59,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Says whether a file stands there with why its tests failed, and where in it: what ends the process takes the summary with it.
-fn breaks_off(sheet: &Sheet<'_>) -> bool {
+fn breaks_off(sheet: &FormatInput<'_>) -> bool {
     let mut file = None;
     sheet.beginning(&[b'F', BULLET]).any(|(at, line)| {
         if let Some((true, name)) = headline(line) {
@@ -74,7 +74,7 @@ fn breaks_off(sheet: &Sheet<'_>) -> bool {
 }
 
 /// Reads how each test ended that stands below the headline of its file: with `--verbose`, and where there is one file.
-pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
+pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     let mut file = None;
     let mut groups: Vec<(usize, &str)> = Vec::new();
     for line in lines {
@@ -101,28 +101,28 @@ pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
 }
 
 /// Returns the test that a line of the list is about, and how it ended.
-fn ended(line: &str) -> Option<(&str, Ending)> {
-    const MARKS: [(&str, Ending); 6] = [
-        ("✓ ", Ending::Passed),
-        ("√ ", Ending::Passed),
-        ("✕ ", Ending::Failed),
-        ("× ", Ending::Failed),
-        ("○ skipped ", Ending::Excused),
-        ("✎ todo ", Ending::Excused),
+fn ended(line: &str) -> Option<(&str, TestOutcome)> {
+    const MARKS: [(&str, TestOutcome); 6] = [
+        ("✓ ", TestOutcome::Passed),
+        ("√ ", TestOutcome::Passed),
+        ("✕ ", TestOutcome::Failed),
+        ("× ", TestOutcome::Failed),
+        ("○ skipped ", TestOutcome::Excused),
+        ("✎ todo ", TestOutcome::Excused),
     ];
     let (name, ending) = MARKS.iter().find_map(|(mark, ending)| Some((line.strip_prefix(mark)?, *ending)))?;
     Some((without_time(name), ending))
 }
 
 /// Reads what is wrong with the settings, which is said before anything is run: `● Validation Error:`.
-fn settings(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+fn settings(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let wrong =
         sheet.starting(&[BULLET]).filter_map(|(at, line)| Some((at, line, line.strip_suffix(" Error:")?)));
     for (at, line, head) in wrong {
         let block =
             until(sheet.lines, at + 1, |line| line.trim_start().starts_with("Configuration Documentation:"));
         let kind = format!("{} error", head.trim_start_matches(['●', ' ']));
-        found.push(Draft::process(TOOL, &kind.to_lowercase(), block).told_by(line));
+        found.push(RawFailure::process(TOOL, &kind.to_lowercase(), block).told_by(line));
     }
 }
 
@@ -157,7 +157,7 @@ fn file_of<'a>(headline: &'a str, below: &str) -> &'a str {
     file.strip_prefix("./").unwrap_or(file)
 }
 
-fn push(file: &str, name: &str, block: &[&str], found: &mut Found<'_>) {
+fn push(file: &str, name: &str, block: &[&str], found: &mut FailureCollector<'_>) {
     if name == "Console"
         || name.starts_with("Cannot log after tests are done")
         || name.starts_with("Obsolete")
@@ -166,7 +166,7 @@ fn push(file: &str, name: &str, block: &[&str], found: &mut Found<'_>) {
     }
     let whole_file = name == "Test suite failed to run";
     let full = format!("{file} › {name}");
-    let mut draft = Draft::test(TOOL, &full, block);
+    let mut draft = RawFailure::test(TOOL, &full, block);
     let message = format!("FAIL {file}\n● {name}\n{}", draft.message);
     let line = draft.line.filter(|_| draft.file.as_deref() == Some(file));
     if whole_file {

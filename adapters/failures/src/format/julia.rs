@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::super::parts::Style;
-use super::{Sheet, until};
+use super::super::parts::MaskingStyle;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<name>\S.*?): (?P<kind>Test Failed|Error During Test|Unexpected Pass|Test errored) at (?P<file>\S.*):(?P<line>\d+)$")
@@ -15,7 +15,7 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads what stands below each test that failed, up to its stack. A test has no name but that of its set: the expression is
 /// source text, and says which it is.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let Some(failed) = FAILED.captures(line) else { continue };
         let block = until(sheet.lines, at + 1, |line| {
@@ -28,7 +28,10 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         // Of one that raised something, what it is stands on the next line.
         let raised = block.iter().skip_while(|line| !line.contains("Expression: ")).nth(1);
         let raised = raised.filter(|_| &failed["kind"] == "Error During Test").map_or("", |line| line.trim());
-        let draft = Draft { style: Style::Diagnostic, ..Draft::test("julia", &failed["name"], block) };
+        let draft = RawFailure {
+            style: MaskingStyle::Diagnostic,
+            ..RawFailure::test("julia", &failed["name"], block)
+        };
         let draft =
             draft.kind(&failed["kind"]).about(&format!("{} {raised}", expression.unwrap_or_default()));
         found.push(draft.at(&failed["file"], failed["line"].parse().ok()).headed(line));

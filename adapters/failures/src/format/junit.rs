@@ -17,10 +17,10 @@ use memchr::memmem;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use super::super::draft::{Draft, Found};
-use super::super::ending::{Ending, Tell};
+use super::super::ending::{OnTest, TestOutcome};
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::{is_parent, numbered};
-use super::{Sheet, diagnostic};
+use super::{FormatInput, gcc_style};
 
 /// A test case while it is read.
 #[derive(Default)]
@@ -51,7 +51,7 @@ const NOT_RUN: [&str; 5] = [
 const DAMAGED: &str = "damaged report";
 
 /// Reads every failed case. Of a report that was cut off, the rest may have failed.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let Some(start) = begin(sheet.text) else { return };
     let first = dialect(&sheet.text[start..]);
     found.tool(first);
@@ -65,12 +65,16 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
     });
     if !are_whole && found.reads_reports() {
-        found.push(Draft::process(first, DAMAGED, &["the report is not whole: it ends within an element"]));
+        found.push(RawFailure::process(
+            first,
+            DAMAGED,
+            &["the report is not whole: it ends within an element"],
+        ));
     }
 }
 
 /// Tells how the cases ended.
-pub(crate) fn endings(text: &str, tell: &mut Tell<'_>) {
+pub(crate) fn endings(text: &str, tell: &mut OnTest<'_>) {
     each_report(text, &mut |dialect, case, suites| {
         if !case.is_suite && !case.is_whole(dialect) && !case.is_finding(dialect) {
             let name = case.full_name(dialect, suites);
@@ -319,24 +323,24 @@ impl Case {
     }
 
     /// Makes a draft of a suite that failed outside of its cases.
-    fn of_suite(self, dialect: &'static str) -> Draft {
+    fn of_suite(self, dialect: &'static str) -> RawFailure {
         let [_, _, said, _] = self.failure.unwrap_or_default();
         let said = if said.trim().is_empty() { "failed outside of its tests".to_owned() } else { said };
         let block: Vec<&str> = said.lines().collect();
-        Draft::process(dialect, "suite", &block).within(&self.name).headed(&self.name)
+        RawFailure::process(dialect, "suite", &block).within(&self.name).headed(&self.name)
     }
 
-    fn ending(&self) -> Ending {
+    fn ending(&self) -> TestOutcome {
         match (self.skipped, &self.failure) {
-            (true, _) => Ending::Excused,
-            (false, Some(_)) => Ending::Failed,
-            (false, None) => Ending::Passed,
+            (true, _) => TestOutcome::Excused,
+            (false, Some(_)) => TestOutcome::Failed,
+            (false, None) => TestOutcome::Passed,
         }
     }
 
     /// Says whether the case is a file that vitest could not load.
     fn is_file(&self, dialect: &str) -> bool {
-        dialect == "vitest" && self.class == self.name && diagnostic::is_path(&self.name)
+        dialect == "vitest" && self.class == self.name && gcc_style::is_path(&self.name)
     }
 
     /// Says whether the case stands for what could not be loaded, and not for a test.
@@ -376,22 +380,22 @@ impl Case {
 
     /// Reads the lines of a case that is a file or a run of a linter, if each of them is a diagnostic: some name the file,
     /// others are named by the case. A test may say where it failed as well, but says no more than the place.
-    fn diagnostics(&self, dialect: &str) -> Option<Vec<Draft>> {
+    fn diagnostics(&self, dialect: &str) -> Option<Vec<RawFailure>> {
         let [.., body] = self.failure.as_ref().filter(|_| dialect == "junit" && !self.skipped)?;
-        let is_file = diagnostic::is_path(&self.name);
+        let is_file = gcc_style::is_path(&self.name);
         let read = |line: &str| {
             let placed = is_file.then(|| format!("{}:{line}", self.name));
-            let it = diagnostic::parse(placed.as_deref().unwrap_or(line))?;
+            let it = gcc_style::parse(placed.as_deref().unwrap_or(line))?;
             (is_file || !it.severity.is_empty()).then(|| (it.is_remark(), it.draft()))
         };
         let lines = body.lines().filter(|line| !line.trim().is_empty());
         let read: Vec<_> = lines.map(read).collect::<Option<_>>()?;
-        let told: Vec<Draft> =
+        let told: Vec<RawFailure> =
             read.into_iter().filter(|(is_remark, _)| !is_remark).map(|(_, it)| it).collect();
         (!told.is_empty()).then_some(told)
     }
 
-    fn draft(self, dialect: &'static str, suites: &[Suite]) -> Option<Draft> {
+    fn draft(self, dialect: &'static str, suites: &[Suite]) -> Option<RawFailure> {
         let [_, class, message, body] = self.failure.as_ref().filter(|_| !self.skipped)?;
         if dialect == "ctest" {
             let status = if class.is_empty() { message } else { class };
@@ -404,7 +408,7 @@ impl Case {
             return None;
         }
         let suite = suites.last().map(|suite| &*suite.name);
-        let file = suite.filter(|suite| dialect == "junit" && diagnostic::is_path(suite));
+        let file = suite.filter(|suite| dialect == "junit" && gcc_style::is_path(suite));
         if let (Some(file), Some((line, column))) = (file, told_place(body)) {
             // Behind the name of the tool; what ESLint cannot parse breaks none.
             let rule = self.name.strip_prefix("org.").and_then(|name| name.split_once('.'));
@@ -427,7 +431,7 @@ impl Case {
         {
             return Some(draft);
         }
-        let mut draft = Draft::test(dialect, &name, &lines);
+        let mut draft = RawFailure::test(dialect, &name, &lines);
         if dialect == "pytest" {
             draft = super::pytest::from_report(draft, &self.class, &self.name, message);
         }
@@ -448,7 +452,7 @@ impl Case {
         if dialect == "cargo-nextest" {
             draft = super::nextest::process_kind(draft, class, &format!("{message}\n{body}"));
         }
-        let suite = suite.filter(|suite| self.class.is_empty() && diagnostic::is_path(suite));
+        let suite = suite.filter(|suite| self.class.is_empty() && gcc_style::is_path(suite));
         if !self.file.is_empty() {
             draft = draft.at(&self.file, self.line);
         } else if let Some(file) = suite {
@@ -492,8 +496,8 @@ impl Case {
 }
 
 /// Makes what a linter found.
-fn finding(file: &str, line: u32, column: Option<u32>, rule: &str, message: &str) -> Draft {
-    let draft = Draft::diagnostic("diagnostics", file, Some(line), message).kind(rule);
+fn finding(file: &str, line: u32, column: Option<u32>, rule: &str, message: &str) -> RawFailure {
+    let draft = RawFailure::diagnostic("diagnostics", file, Some(line), message).kind(rule);
     draft.shown_at(column, "").message(&format!("{rule} {message}"))
 }
 

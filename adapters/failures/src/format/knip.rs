@@ -1,13 +1,13 @@
 //! knip: a kind of issue with how many there are, and below it a line for each.
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, look};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, look};
 
 /// How the kinds of issues begin that knip fails for.
 const KINDS: [&str; 5] = ["Unused ", "Unlisted ", "Unresolved ", "Duplicate ", "Referenced optional "];
 
 /// Reads as many lines below each kind as it says that there are.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, head) in sheet.marked() {
         let Some((kind, count)) = heading(head) else { continue };
         let issues = look(&sheet.lines[at + 1..]).take(count).take_while(|line| heading(line).is_none());
@@ -19,7 +19,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let (row, column) = (number(), number());
             for name in name.split(", ") {
                 let told = if name.is_empty() { kind.to_owned() } else { format!("{kind}: {name}") };
-                let draft = Draft::diagnostic("knip", file, row, &told).kind(kind).shown_at(column, "");
+                let draft = RawFailure::diagnostic("knip", file, row, &told).kind(kind).shown_at(column, "");
                 found.push(draft.message(&told).told_by(line).up_to(line));
             }
         }

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, diagnostic};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, gcc_style};
 
 static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<level>[ew]): (?:\[\w+\] )?(?:file://)?(?P<file>/?[^:]+)(?::(?P<line>\d+)(?::(?P<column>\d+))?:?|: \((?P<line2>\d+), (?P<column2>\d+)\):) (?P<what>.+)$")
@@ -13,7 +13,7 @@ static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads the errors; the warnings where they are why it failed.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let fails_of_warnings = sheet.lines.iter().any(|line| line.starts_with("e: warnings found and -Werror"));
     let firsts: &[u8] = if fails_of_warnings { b"ew" } else { b"e" };
     for (_, line) in sheet.starting(firsts) {
@@ -22,13 +22,13 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         else {
             continue;
         };
-        if !diagnostic::is_path(&problem["file"]) {
+        if !gcc_style::is_path(&problem["file"]) {
             continue;
         }
         let number =
             |names: [&str; 2]| names.iter().find_map(|name| problem.name(name)?.as_str().parse().ok());
         let draft =
-            Draft::diagnostic("kotlin", &problem["file"], number(["line", "line2"]), &problem["what"]);
+            RawFailure::diagnostic("kotlin", &problem["file"], number(["line", "line2"]), &problem["what"]);
         let draft = draft.shown_at(number(["column", "column2"]), "");
         found.push(draft.warning(&problem["level"] == "w").message(line));
     }

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::{Lines, Sheet, look_back, nextest, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, Lines, look_back, nextest, until};
 
 const TOOL: &str = "cargo-test";
 
@@ -18,7 +18,7 @@ const FAILED: &str = "test result: FAILED";
 pub(super) const RERUN: [&str; 2] = ["error: test failed", "error: doctest failed"];
 
 /// Reads the list of failures of each binary; the blocks before it say why.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let mut blocks: BTreeMap<&str, &[&str]> = BTreeMap::new();
     let (mut file, mut overflowed) = ("", None);
@@ -57,7 +57,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                         // A thread that the test started may have panicked before it, and so may what it caught.
                         let own =
                             block.iter().rposition(|line| thread(line) == Some(name)).unwrap_or_default();
-                        found.push(Draft::test(TOOL, name, &block[own..]).within(target));
+                        found.push(RawFailure::test(TOOL, name, &block[own..]).within(target));
                     }
                     blocks.clear();
                 } else if line.starts_with("test result: ") {
@@ -72,8 +72,9 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 } else if trimmed.starts_with("process didn't exit successfully: ") {
                     match overflowed.take() {
                         Some((name, line)) => {
-                            found
-                                .push(Draft::test(TOOL, name, &[line]).kind("stack overflow").at(file, None));
+                            found.push(
+                                RawFailure::test(TOOL, name, &[line]).kind("stack overflow").at(file, None),
+                            );
                         }
                         None => died(trimmed, file, found),
                     }
@@ -128,7 +129,7 @@ pub(super) fn is_own(line: &str) -> bool {
 
 /// Returns the target of each list of failed tests, by the lines at which these end, as cargo names it for a rerun:
 /// `-p app --lib`, `--test it`. It is told behind the list, or on the other stream; empty where it is not known.
-pub(super) fn targets<'a>(sheet: &Sheet<'a>, ends: &[usize]) -> Vec<&'a str> {
+pub(super) fn targets<'a>(sheet: &FormatInput<'a>, ends: &[usize]) -> Vec<&'a str> {
     let own = to_rerun(sheet.own, false);
     if own.is_empty() && !ends.is_empty() {
         // Of two streams, only the order tells what belongs together.
@@ -186,7 +187,7 @@ fn listed<'a, 'b>(
 }
 
 /// A binary that a signal ended, or that left with a code of its own, where the test is not known.
-fn died(line: &str, file: &str, found: &mut Found<'_>) {
+fn died(line: &str, file: &str, found: &mut FailureCollector<'_>) {
     static DEATH: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"`(?P<program>[^`\s]*?)(?:-[0-9a-f]{16})?(?:\.exe)?(?: [^`]*)?` \((?:signal: \d+, (?P<signal>\w+).*|exit (?:status|code): (?P<code>\S+))\)").expect("well formed")
     });
@@ -200,6 +201,6 @@ fn died(line: &str, file: &str, found: &mut Found<'_>) {
     }
     let kind =
         death.name("signal").map_or_else(|| format!("exit {}", &death["code"]), |it| it.as_str().to_owned());
-    let draft = Draft::process(TOOL, &kind, &[]).about(program).message(line);
+    let draft = RawFailure::process(TOOL, &kind, &[]).about(program).message(line);
     found.push(draft.at(file, None).about(program));
 }

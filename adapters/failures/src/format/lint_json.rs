@@ -3,17 +3,17 @@
 
 use serde_json::Value;
 
-use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::FormatInput;
 
 /// A diagnostic and how much it weighs.
 struct Problem {
-    draft: Draft,
+    draft: RawFailure,
     is_error: bool,
 }
 
 /// Reads every document; the warnings count only where nothing is an error.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut problems = Vec::new();
     for document in sheet.documents() {
         walk(&document, "", &mut problems);
@@ -135,7 +135,7 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
         }
     };
     let line = u32::try_from(line).ok();
-    let draft = Draft::diagnostic("lint", file, line, message.trim()).kind(&rule.unwrap_or_default());
+    let draft = RawFailure::diagnostic("lint", file, line, message.trim()).kind(&rule.unwrap_or_default());
     // What follows explains it, and other formats leave it out.
     let draft = draft.about(message.trim().lines().next().unwrap_or_default());
     let columns = [

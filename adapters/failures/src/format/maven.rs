@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:\[(?:ERROR|WARNING)\] +)?(?P<name>\S.*?)\s+(?:--\s+)?Time elapsed: [\d.,]+ s(?:ec)?\s+<<< (?:FAILURE|ERROR)!$").expect("well formed")
@@ -21,7 +21,7 @@ static JAVAC: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads tests, or the errors of the compiler, or why a goal failed.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let before = found.len();
     let mut class = "";
@@ -42,7 +42,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 _ if name.starts_with(class) => name.to_owned(),
                 _ => format!("{class}.{name}"),
             };
-            let draft = Draft::test("surefire", &full, block);
+            let draft = RawFailure::test("surefire", &full, block);
             found.push(draft.headed(name));
         }
     }
@@ -60,7 +60,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// The details of an error stand on the lines below it, indented.
-fn compiled(error: &regex::Captures<'_>, below: &[&str], line: &str, found: &mut Found<'_>) {
+fn compiled(error: &regex::Captures<'_>, below: &[&str], line: &str, found: &mut FailureCollector<'_>) {
     let below: Vec<&str> = below
         .iter()
         .filter_map(|line| line.strip_prefix("[ERROR] ").or(Some(*line)))
@@ -70,20 +70,21 @@ fn compiled(error: &regex::Captures<'_>, below: &[&str], line: &str, found: &mut
     let about = format!("{} {}", &error["what"], below.join(" "));
     let message = format!("{line}\n{}", below.join("\n"));
     found.push(
-        Draft::diagnostic("javac", &error["file"], error["line"].parse().ok(), about.trim())
+        RawFailure::diagnostic("javac", &error["file"], error["line"].parse().ok(), about.trim())
             .message(&message),
     );
 }
 
 /// A goal that failed for another reason than tests or sources.
-fn goal(lines: &[&str], found: &mut Found<'_>) {
+fn goal(lines: &[&str], found: &mut FailureCollector<'_>) {
     let failed = lines.iter().find(|line| line.starts_with("[ERROR] Failed to execute goal "));
     let Some(told) = failed.and_then(|line| line.strip_prefix("[ERROR] Failed to execute goal ")) else {
         return;
     };
     if !told.contains("There are test failures") && !told.contains("Compilation failure") {
         found.push(
-            Draft::diagnostic("maven", "", None, told.split(" -> [Help").next().unwrap_or(told)).kind("goal"),
+            RawFailure::diagnostic("maven", "", None, told.split(" -> [Help").next().unwrap_or(told))
+                .kind("goal"),
         );
     }
 }

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, nextest};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, nextest};
 
 static ENDED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s*\d+/\d+ (?P<name>\S.*?) +(?P<status>FAIL|ERROR|TIMEOUT|UNEXPECTEDPASS|INTERRUPT) +[\d.]+ ?s(?: +(?P<how>\S.*))?$")
@@ -14,7 +14,7 @@ static ENDED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads every test that did not pass; the list at the end tells the same a second time.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut told = BTreeSet::new();
     for line in sheet.lines {
         let Some(ended) = may_be_ended(line).then(|| ENDED.captures(line)).flatten() else { continue };
@@ -23,7 +23,8 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         let status = ended["status"].to_ascii_lowercase();
         let how = ended.name("how").map_or("", |how| how.as_str());
-        let draft = Draft::test("meson", &ended["name"], &[]).kind(&status).about(how).message(line.trim());
+        let draft =
+            RawFailure::test("meson", &ended["name"], &[]).kind(&status).about(how).message(line.trim());
         found.push(nextest::process_kind(draft, &ended["status"], how));
     }
 }

@@ -4,15 +4,15 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::super::reason::exception;
-use super::{Sheet, numbered, until};
+use super::super::message::exception;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, numbered_items, until};
 
 const TOOL: &str = "minitest";
 
 /// Reads the numbered list; an item is headed `Failure:` or `Error:`, to which test-unit adds the test. What minitest tells
 /// stands behind the time that all tests took; a list above it was printed by a test.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let (begins, ends) = (|line: &str| line.starts_with("Run options: "), is_finished);
     for run in sheet.own.runs(b"RF", begins, ends) {
         let counted = sheet.marked_within(run.clone()).rfind(|(_, line)| counts(line));
@@ -30,7 +30,7 @@ fn is_finished(line: &str) -> bool {
     line.starts_with("Finished in ")
 }
 
-fn read_run(lines: &[&str], found: &mut Found<'_>) {
+fn read_run(lines: &[&str], found: &mut FailureCollector<'_>) {
     let before = found.len();
     let finished = lines.iter().rposition(|line| is_finished(line)).unwrap_or_default();
     for start in [finished, 0] {
@@ -44,8 +44,8 @@ fn read_run(lines: &[&str], found: &mut Found<'_>) {
     }
 }
 
-fn list(lines: &[&str], start: usize, found: &mut Found<'_>) {
-    for item in numbered::items(lines, start, |line| start == 0 && is_finished(line)) {
+fn list(lines: &[&str], start: usize, found: &mut FailureCollector<'_>) {
+    for item in numbered_items::items(lines, start, |line| start == 0 && is_finished(line)) {
         if item.head.starts_with("Skipped") || of_test_unit(item.head, item.body, found) {
             continue;
         }
@@ -72,7 +72,7 @@ fn again(body: &[&str]) -> Option<usize> {
 }
 
 /// test-unit tells of each failure between two rules.
-fn test_unit(lines: &[&str], found: &mut Found<'_>) {
+fn test_unit(lines: &[&str], found: &mut FailureCollector<'_>) {
     let is_rule = |line: &str| line.starts_with("====");
     for at in (1..lines.len()).filter(|at| is_rule(lines[at - 1])) {
         of_test_unit(lines[at], until(lines, at + 1, is_rule), found);
@@ -82,7 +82,7 @@ fn test_unit(lines: &[&str], found: &mut Found<'_>) {
 /// Reads what test-unit tells of a failure: `Failure: test_adds(CartTest)`, the place, the source text around it, and the
 /// message, which stands before the place where the test has one of its own, and behind the name where it is one line.
 /// Says whether it is one.
-fn of_test_unit(head: &str, block: &[&str], found: &mut Found<'_>) -> bool {
+fn of_test_unit(head: &str, block: &[&str], found: &mut FailureCollector<'_>) -> bool {
     static HEAD: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?P<how>Failure|Error): (?:(?P<test>test.*?)\((?P<class>[^()]+)\)(?:: (?P<told>\S.*)|:?)|(?P<suite>[A-Z]\w*(?:::\w+)*): (?P<said>[A-Z]\S*: .*))$")
             .expect("well formed")
@@ -116,7 +116,7 @@ fn of_test_unit(head: &str, block: &[&str], found: &mut Found<'_>) -> bool {
 }
 
 /// Rails tells of each failure where it happens, without a number, and then how to run the test again.
-fn inline(lines: &[&str], found: &mut Found<'_>) {
+fn inline(lines: &[&str], found: &mut FailureCollector<'_>) {
     for (at, head) in lines.iter().enumerate().filter(|(_, line)| matches!(**line, "Failure:" | "Error:")) {
         let again = |line: &str| line.starts_with("bin/rails test ") || line.starts_with("rails test ");
         failed(head, until(lines, at + 1, again), found);
@@ -124,13 +124,13 @@ fn inline(lines: &[&str], found: &mut Found<'_>) {
 }
 
 /// Reads what is below a head.
-fn failed(head: &str, body: &[&str], found: &mut Found<'_>) {
+fn failed(head: &str, body: &[&str], found: &mut FailureCollector<'_>) {
     let Some((title, body)) = body.split_first() else { return };
     // `Class#test [file:line]:`, or `Class#test:` and an exception below.
     let title = title.trim_end_matches(':');
     let (name, file, number) = placed(title).unwrap_or((title, "", ""));
     let body: Vec<&str> = body.iter().copied().take_while(|line| !is_frame(line)).collect();
-    let mut draft = Draft::test(TOOL, name, &body);
+    let mut draft = RawFailure::test(TOOL, name, &body);
     if head.starts_with("Failure") && draft.kind.is_empty() {
         draft = draft.kind("Failure");
     }

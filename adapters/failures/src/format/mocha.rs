@@ -3,16 +3,16 @@
 use std::cell::LazyCell;
 use std::ops::Range;
 
-use super::super::draft::{Draft, Found};
-use super::super::ending::{Ending, Tell};
+use super::super::ending::{OnTest, TestOutcome};
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::indentation;
-use super::lists::{self, Run};
-use super::{Sheet, node_test, numbered, until, without_time};
+use super::failure_lists::{self, ToolRun};
+use super::{FormatInput, node_test, numbered_items, until, without_time};
 
 const TOOL: &str = "mocha";
 
 /// Reads how each test ended, of the tree above `2 passing`.
-pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
+pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     let is_end = |line: &&str| line.starts_with("  ") && count_of(line, " passing").is_some();
     let Some(end) = lines.iter().rposition(is_end) else { return };
     let mut suites: Vec<(usize, &str)> = Vec::new();
@@ -36,13 +36,17 @@ pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
 }
 
 /// Returns the test that an entry of the tree is about, and how it ended.
-fn ended(entry: &str) -> Option<(&str, Ending)> {
-    const MARKS: [(&str, Ending); 4] =
-        [("✔ ", Ending::Passed), ("✓ ", Ending::Passed), ("√ ", Ending::Passed), ("- ", Ending::Excused)];
+fn ended(entry: &str) -> Option<(&str, TestOutcome)> {
+    const MARKS: [(&str, TestOutcome); 4] = [
+        ("✔ ", TestOutcome::Passed),
+        ("✓ ", TestOutcome::Passed),
+        ("√ ", TestOutcome::Passed),
+        ("- ", TestOutcome::Excused),
+    ];
     let marked = MARKS.iter().find_map(|(mark, ending)| Some((entry.strip_prefix(mark)?, *ending)));
     let numbered = || {
         let (number, title) = entry.split_once(") ")?;
-        number.parse::<u32>().is_ok().then_some((title, Ending::Failed))
+        number.parse::<u32>().is_ok().then_some((title, TestOutcome::Failed))
     };
     let (title, ending) = marked.or_else(numbered)?;
     Some((without_time(title), ending))
@@ -54,7 +58,7 @@ fn count_of(line: &str, word: &str) -> Option<usize> {
 }
 
 /// Reads the numbered list behind `2 failing`, or jasmine's behind `Failures:`.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     // Beside its own report in JSON or XML only a test prints such a list.
     let is_of_report =
@@ -68,11 +72,11 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let is_whole = |part: Range<usize>| {
         found.package_of(lines[part.start]) != found.package_of(lines[part.end]) || tree(part).is_some()
     };
-    for Run { list, .. } in lists::runs(&lists, lines.len(), is_whole) {
+    for ToolRun { list, .. } in failure_lists::runs(&lists, lines.len(), is_whole) {
         let count = count_of(lines[list.start], " failing").unwrap_or_default();
         let next = Some(list.clone()).filter(|list| list.end < lines.len()).and_then(tree);
         let all = &lines[..next.unwrap_or(list.end)];
-        let items = numbered::items(all, list.start + 1, |line| line.starts_with("npm "));
+        let items = numbered_items::items(all, list.start + 1, |line| line.starts_with("npm "));
         for item in items.into_iter().take(count) {
             let (name, body) = titles(item.head, item.body, indentation(lines[item.at]));
             push(&name, body, found);
@@ -81,9 +85,9 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let jasmine = LazyCell::new(|| sheet.has(" specs, ") || sheet.has(" spec, "));
     let list = sheet.marked().rfind(|(_, line)| line.trim_end() == "Failures:");
     if let Some((start, _)) = list.filter(|_| *jasmine) {
-        for item in
-            numbered::items(lines, start + 1, |line| line.contains(" specs, ") || line.contains(" spec, "))
-        {
+        for item in numbered_items::items(lines, start + 1, |line| {
+            line.contains(" specs, ") || line.contains(" spec, ")
+        }) {
             let body: Vec<&str> = item
                 .body
                 .iter()
@@ -110,8 +114,8 @@ fn whole_tree(lines: &[&str]) -> Option<usize> {
     let (mut passed, mut failed, mut first) = (0, 0, None);
     for (at, line) in behind.iter().enumerate().filter(|(_, line)| line.starts_with("  ")) {
         match ended(line.trim_start()) {
-            Some((_, Ending::Passed)) => passed += 1,
-            Some((_, Ending::Failed)) => failed += 1,
+            Some((_, TestOutcome::Passed)) => passed += 1,
+            Some((_, TestOutcome::Failed)) => failed += 1,
             _ => continue,
         }
         // The items of the list are numbered as the tests are that failed.
@@ -132,7 +136,7 @@ fn suite(line: &str) -> Option<&str> {
     (rest.is_empty() || rest.starts_with(':')).then(|| rest.trim_start_matches(':').trim())
 }
 
-fn push_suite(name: &str, below: &[&str], found: &mut Found<'_>) {
+fn push_suite(name: &str, below: &[&str], found: &mut FailureCollector<'_>) {
     let body = until(below, 0, |line| !line.starts_with("  ") && !line.trim().is_empty());
     let is_said = |line: &&str| !matches!(*line, "Message:" | "Stack:" | "");
     let body: Vec<&str> = body.iter().map(|line| line.trim()).filter(is_said).collect();
@@ -158,7 +162,7 @@ fn titles<'s, 'a>(head: &'a str, body: &'s [&'a str], depth: usize) -> (String, 
 }
 
 /// Reads what mocha's reporters for TAP and XML tell of a failure: the message, and the stack, which begins with it again.
-pub(super) fn of_told(name: &str, below: &[&str]) -> Option<Draft> {
+pub(super) fn of_told(name: &str, below: &[&str]) -> Option<RawFailure> {
     let body: Vec<&str> = below.iter().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
     let (message, rest) = body.split_first().filter(|(message, _)| !message.is_empty())?;
     let is_again = |line: &&str| line.strip_suffix(message).is_some_and(|error| error.ends_with(": "));
@@ -166,10 +170,10 @@ pub(super) fn of_told(name: &str, below: &[&str]) -> Option<Draft> {
     stack.iter().any(|line| line.trim_start().starts_with("at ")).then(|| of(name, stack))
 }
 
-fn of(name: &str, body: &[&str]) -> Draft {
-    Draft::test(TOOL, name, body).within(node_test::called_from(body))
+fn of(name: &str, body: &[&str]) -> RawFailure {
+    RawFailure::test(TOOL, name, body).within(node_test::called_from(body))
 }
 
-fn push(name: &str, body: &[&str], found: &mut Found<'_>) {
+fn push(name: &str, body: &[&str], found: &mut FailureCollector<'_>) {
     found.push(of(name, body).headed(name));
 }

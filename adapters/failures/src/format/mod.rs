@@ -1,26 +1,25 @@
 //! The formats, one file each: where a tool says what failed, and how it names it.
 //!
 //! A reader looks at the lines once, finds the block that belongs to each failure, and leaves it to
-//! [`reason`](super::reason) what the block says. It is called when the output may be its own and has to see
+//! [`message`](super::reason) what the block says. It is called when the output may be its own and has to see
 //! for itself: lines that a passing test printed must not become failures.
 
-pub(super) mod annotations;
 pub(super) mod ansible_lint;
-pub(super) mod arrow;
 pub(super) mod automake;
 pub(super) mod ava;
 pub(super) mod bandit;
+pub(super) mod bare_location;
 pub(super) mod bats;
 pub(super) mod behave;
 pub(super) mod biome;
 pub(super) mod boost;
-pub(super) mod boxed;
 pub(super) mod bun_test;
 pub(super) mod busted;
+pub(super) mod by_file;
 pub(super) mod cargo_json;
 pub(super) mod catch2;
-pub(super) mod check;
 pub(super) mod checkstyle;
+pub(super) mod ci_annotations;
 pub(super) mod clojure;
 pub(super) mod cmake;
 pub(super) mod compact;
@@ -34,26 +33,27 @@ pub(super) mod dart_test;
 pub(super) mod deno_check;
 pub(super) mod deno_fmt;
 pub(super) mod deno_test;
-pub(super) mod diagnostic;
 pub(super) mod diagnostics;
 pub(super) mod doctest;
 pub(super) mod dotnet;
 pub(super) mod elixir;
-pub(super) mod errors;
+pub(super) mod error_prefix;
 pub(super) mod eslint;
 pub(super) mod eslint_pretty;
 pub(super) mod eunit;
 pub(super) mod exunit;
-pub(super) mod fixable;
-pub(super) mod forge;
-pub(super) mod glued;
+pub(super) mod fail_symbols;
+mod failure_lists;
+pub(super) mod formatter_check;
+pub(super) mod formatter_list;
+pub(super) mod foundry;
+pub(super) mod framed_snippet;
+pub(super) mod gcc_style;
 mod go_lines;
 pub(super) mod go_test;
 pub(super) mod go_test_json;
 pub(super) mod gotestsum;
 pub(super) mod gradle;
-pub(super) mod green;
-pub(super) mod grouped;
 pub(super) mod gtest;
 pub(super) mod jest;
 pub(super) mod julia;
@@ -61,42 +61,42 @@ pub(super) mod junit;
 pub(super) mod karma;
 pub(super) mod knip;
 pub(super) mod kotlin;
+pub(super) mod libcheck;
 pub(super) mod libtest;
 pub(super) mod lint_json;
-pub(super) mod listed;
-mod lists;
-pub(super) mod markers;
+mod location;
 pub(super) mod maven;
 pub(super) mod meson;
 pub(super) mod minitest;
+pub(super) mod missing_newline;
 pub(super) mod mocha;
 pub(super) mod munit;
 pub(super) mod nextest;
 pub(super) mod nim;
 pub(super) mod node_test;
-mod numbered;
-pub(super) mod paths;
-pub(super) mod pest;
+pub(super) mod numbered_failures;
+mod numbered_items;
+pub(super) mod path_list;
 pub(super) mod pester;
+pub(super) mod php_pest;
 pub(super) mod phpcs;
 pub(super) mod phpstan;
 pub(super) mod phpunit;
-pub(super) mod placed;
 pub(super) mod playwright;
 pub(super) mod poku;
-mod position;
 pub(super) mod pre_commit;
 pub(super) mod prove;
 pub(super) mod psalm;
 pub(super) mod pyright;
 pub(super) mod pytest;
-pub(super) mod pytest_start;
+pub(super) mod pytest_startup_error;
 pub(super) mod pytest_timeout;
-pub(super) mod reformat;
-pub(super) mod robot;
+pub(super) mod python_green;
+pub(super) mod robot_framework;
 pub(super) mod rspec;
 pub(super) mod rubocop;
-pub(super) mod ruled;
+pub(super) mod rule_prefix;
+pub(super) mod rustc_style;
 pub(super) mod rustfmt;
 pub(super) mod sanitizer;
 pub(super) mod sarif;
@@ -117,12 +117,12 @@ pub(super) mod terraform;
 pub(super) mod test_json;
 pub(super) mod testthat;
 pub(super) mod traceback;
-pub(super) mod trial;
 pub(super) mod tsc;
-pub(super) mod unified;
+pub(super) mod twisted_trial;
+pub(super) mod unified_diff;
 pub(super) mod unittest;
 pub(super) mod unity;
-pub(super) mod unparsed;
+pub(super) mod unrecognized;
 pub(super) mod vitest;
 pub(super) mod xctest;
 pub(super) mod zig;
@@ -195,7 +195,7 @@ impl<'a> Lines<'a> {
 }
 
 /// One stream or one report, cleaned.
-pub(super) struct Sheet<'a> {
+pub(super) struct FormatInput<'a> {
     /// All of it.
     pub(super) text: &'a str,
     /// Its lines.
@@ -207,7 +207,7 @@ pub(super) struct Sheet<'a> {
 }
 
 /// What a reader asks of a sheet is mostly about its lines.
-impl<'a> Deref for Sheet<'a> {
+impl<'a> Deref for FormatInput<'a> {
     type Target = Lines<'a>;
 
     fn deref(&self) -> &Lines<'a> {
@@ -215,7 +215,7 @@ impl<'a> Deref for Sheet<'a> {
     }
 }
 
-impl<'a> Sheet<'a> {
+impl<'a> FormatInput<'a> {
     /// Returns the lines on which marks of the format stand, with their numbers.
     fn marked(&self) -> impl DoubleEndedIterator<Item = (usize, &'a str)> + use<'a> {
         let lines = self.lines;
@@ -227,7 +227,7 @@ impl<'a> Sheet<'a> {
     fn marked_within(&self, lines: Range<usize>) -> impl DoubleEndedIterator<Item = (usize, &'a str)> {
         let before = |end: usize| self.marked.partition_point(|at| *at < end);
         let marked = &self.marked[before(lines.start)..before(lines.end)];
-        Sheet { marked, ..*self }.marked()
+        FormatInput { marked, ..*self }.marked()
     }
 
     /// Says whether a text is anywhere.

@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::super::parts::Style;
-use super::super::reason::exception;
-use super::{Sheet, look, until};
+use super::super::message::exception;
+use super::super::parts::MaskingStyle;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, look, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:\[\w+\] )?==> X (?P<name>.+?) +(?:[\d.]+m?s )?(?P<said>[\w.$]+\.\w*(?:Exception|Error|Failure)\w*(?:: .*)?)$")
@@ -21,7 +21,7 @@ static JUNIT: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads each test that failed; where no framework names one, the classes.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let is_first = found.is_empty();
     let before = found.len();
     for (at, line) in sheet.marked() {
@@ -32,7 +32,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let stack: Vec<String> = stack.map(|place| format!("    at {place}")).collect();
             let said = failed.name("said").map_or("", |said| said.as_str());
             let block: Vec<&str> = [said].into_iter().chain(stack.iter().map(String::as_str)).collect();
-            found.push(Draft::test("junit", &failed["name"], &block));
+            found.push(RawFailure::test("junit", &failed["name"], &block));
         }
     }
     if is_first && found.len() == before {
@@ -45,10 +45,10 @@ fn is_end(line: &str) -> bool {
     suite || ["==> ", "  + ", "[error]", "[info]", "[warn]"].iter().any(|head| line.starts_with(head))
 }
 
-fn munit(name: &str, said: &str, below: &[&str]) -> Draft {
+fn munit(name: &str, said: &str, below: &[&str]) -> RawFailure {
     let (kind, what) = exception(said).unwrap_or(("", said));
     let block = [&[said], below].concat();
-    let draft = Draft::test("munit", name, &block).kind(kind);
+    let draft = RawFailure::test("munit", name, &block).kind(kind);
     // It tells the place in the place of a message, and the line is source text, which says which assertion it is.
     let place = what.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse::<u32>().ok()?)));
     let Some((file, number)) = place else { return draft };
@@ -56,14 +56,14 @@ fn munit(name: &str, said: &str, below: &[&str]) -> Draft {
     let behind = below.iter().position(|line| !line.starts_with(|c: char| c.is_ascii_digit()));
     let told = behind.map_or("", |at| below[at].trim());
     let about = format!("{told} {}", code.unwrap_or_default().trim());
-    Draft { style: Style::Diagnostic, ..draft }.about(about.trim()).at(file, Some(number))
+    RawFailure { style: MaskingStyle::Diagnostic, ..draft }.about(about.trim()).at(file, Some(number))
 }
 
 /// Reads the list of the classes in which something failed.
-fn classes(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+fn classes(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let Some(start) = sheet.lines.iter().rposition(|line| *line == "[error] Failed tests:") else { return };
     let names = sheet.lines[start + 1..].iter().map_while(|line| line.strip_prefix("[error] "));
     for name in names.take_while(|name| name.starts_with([' ', '\t'])) {
-        found.push(Draft::test("sbt", name.trim(), &[]).message(name.trim()));
+        found.push(RawFailure::test("sbt", name.trim(), &[]).message(name.trim()));
     }
 }

@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::super::parts::Style;
+use super::super::parts::MaskingStyle;
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::{is_decimal, is_number};
-use super::{Lines, Sheet, libtest, until};
+use super::{FormatInput, Lines, libtest, until};
 
 const TOOL: &str = "cargo-nextest";
 
@@ -63,13 +63,13 @@ fn is_word(text: &str) -> bool {
 }
 
 /// Reads every test whose last status is a failure.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for run in sheet.own.runs(b"S", is_start, is_summary) {
         read_run(sheet.own.part(run), found);
     }
 }
 
-fn read_run(own: Lines<'_>, found: &mut Found<'_>) {
+fn read_run(own: Lines<'_>, found: &mut FailureCollector<'_>) {
     let lines = own.lines;
     let Some(Said { summary, above, below }) = Said::of(own) else { return };
     let failed = failed(&above, &below);
@@ -98,7 +98,7 @@ fn read_run(own: Lines<'_>, found: &mut Found<'_>) {
         found.printed(block);
         let block: Vec<&str> = block.iter().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
         if told.insert(test) {
-            let draft = Draft::test(TOOL, name, &reason(&block, name)).within(binary);
+            let draft = RawFailure::test(TOOL, name, &reason(&block, name)).within(binary);
             let draft = process_kind(draft, status.word, &block.join("\n"));
             found.push(draft.headed(line.trim()));
         }
@@ -106,7 +106,7 @@ fn read_run(own: Lines<'_>, found: &mut Found<'_>) {
     for status in below.iter().filter_map(|(_, line)| Status::of(line)) {
         let test @ (binary, name) = status.test();
         if failed.contains(&test) && !told.contains(&test) {
-            let draft = Draft::test(TOOL, name, &[]).within(binary).message(status.line.trim());
+            let draft = RawFailure::test(TOOL, name, &[]).within(binary).message(status.line.trim());
             found.push(process_kind(draft, status.word, ""));
         }
     }
@@ -234,7 +234,7 @@ pub(crate) fn is_under_way(status: &str) -> bool {
 }
 
 /// Says by what a process ended that did not end by a panic: a signal, the time limit.
-pub(super) fn process_kind(draft: Draft, status: &str, text: &str) -> Draft {
+pub(super) fn process_kind(draft: RawFailure, status: &str, text: &str) -> RawFailure {
     static SIGNAL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\bSIG[A-Z]{2,6}\b").expect("well formed"));
     let timed_out = matches!(status, "TIMEOUT" | "TMT")
         || status.contains("timeout")
@@ -248,8 +248,14 @@ pub(super) fn process_kind(draft: Draft, status: &str, text: &str) -> Draft {
             } else {
                 format!("{status} {kind}\n{}", draft.message)
             };
-            Draft { about: String::new(), values: String::new(), style: Style::Values, message, ..draft }
-                .kind(&kind)
+            RawFailure {
+                about: String::new(),
+                values: String::new(),
+                style: MaskingStyle::Values,
+                message,
+                ..draft
+            }
+            .kind(&kind)
         }
         None => draft,
     }

@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::super::parts::Style;
+use super::super::parts::MaskingStyle;
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::indentation;
-use super::Sheet;
+use super::FormatInput;
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -22,7 +22,7 @@ static FRAME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(?P<file>\S.*?\.nim)\((?P<line>\d+)\) ").expect("well formed"));
 
 /// Reads every test that failed. What stands at the margin without a reason above it was printed.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let (mut suite, mut begin) = ("", 0);
     for (at, line) in sheet.beginning(b"[") {
         let told = line.trim_start();
@@ -37,7 +37,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let reasons = block.iter().any(|line| is_reason(line.trim()));
             if reasons || is_within {
                 let name = if is_within { format!("{suite}::{name}") } else { name.to_owned() };
-                found.push(because(Draft::test("nim-unittest", &name, &[]).told_by(line), block, line));
+                found.push(because(RawFailure::test("nim-unittest", &name, &[]).told_by(line), block, line));
                 begin = at + 1;
             }
         } else if is_end {
@@ -56,7 +56,7 @@ fn is_reason(line: &str) -> bool {
 }
 
 /// Takes the first reason from what stands above the name.
-fn because(draft: Draft, block: &[&str], head: &str) -> Draft {
+fn because(draft: RawFailure, block: &[&str], head: &str) -> RawFailure {
     let said: Vec<&str> = block.iter().map(|line| line.trim()).collect();
     let first = said.iter().position(|line| is_reason(line) || FRAME.is_match(line)).unwrap_or(said.len());
     let message = [&[head.trim()], &said[first..]].concat().join("\n");
@@ -64,7 +64,7 @@ fn because(draft: Draft, block: &[&str], head: &str) -> Draft {
     if let Some(failed) = said.iter().find_map(|line| FAILED.captures(line)) {
         let about = failed.name("stated").or(failed.name("said")).map_or("", |what| what.as_str());
         let draft = draft.kind("expectation").about(about).at(&failed["file"], failed["line"].parse().ok());
-        return Draft { style: Style::Diagnostic, ..draft };
+        return RawFailure { style: MaskingStyle::Diagnostic, ..draft };
     }
     let Some(raised) = said.iter().find_map(|line| RAISED.captures(line)) else {
         return draft.kind("expectation");

@@ -5,27 +5,27 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::super::draft::{Draft, Found};
-use super::super::ending::{Ending, Tell};
-use super::super::parts::Style;
-use super::super::reason::exception;
+use super::super::ending::{OnTest, TestOutcome};
+use super::super::message::exception;
+use super::super::parts::MaskingStyle;
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::indentation;
-use super::lists::{self, Run};
-use super::{Sheet, until, without_time};
+use super::failure_lists::{self, ToolRun};
+use super::{FormatInput, until, without_time};
 
 const TOOL: &str = "node-test";
 
 /// Reads the list at the end of each run; the tree above it knows the parents of each test.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let is_list = |line: &str| matches!(line, "✖ failing tests:" | "Failed tests:");
     let lists: Vec<usize> = sheet.marked().filter(|(_, line)| is_list(line)).map(|(at, _)| at).collect();
-    for run in lists::runs(&lists, sheet.lines.len(), |run| are_all(sheet, run)) {
+    for run in failure_lists::runs(&lists, sheet.lines.len(), |run| are_all(sheet, run)) {
         read_run(sheet, &run, found);
     }
 }
 
 /// Says whether the tree behind a list holds as many tests and suites as are counted above the list at its end.
-fn are_all(sheet: &Sheet<'_>, Range { start, end }: Range<usize>) -> bool {
+fn are_all(sheet: &FormatInput<'_>, Range { start, end }: Range<usize>) -> bool {
     /// So many lines of counts stand above a list.
     const COUNTS: usize = 10;
     let counts = sheet.lines[start..end].iter().rev().take(COUNTS);
@@ -41,7 +41,7 @@ fn is_of_list(lines: &[&str], at: usize) -> bool {
     at > 0 && lines[at - 1].starts_with("test at ")
 }
 
-fn read_run(sheet: &Sheet<'_>, Run { above, list }: &Run, found: &mut Found<'_>) {
+fn read_run(sheet: &FormatInput<'_>, ToolRun { above, list }: &ToolRun, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let mut names = names(sheet, above.clone());
     let (start, end) = (list.start, list.end);
@@ -61,7 +61,7 @@ fn read_run(sheet: &Sheet<'_>, Run { above, list }: &Run, found: &mut Found<'_>)
         if super::super::words::is_parent(first.trim_matches('\'')) {
             continue;
         }
-        let draft = Draft::test(TOOL, full.as_deref().unwrap_or(name), block);
+        let draft = RawFailure::test(TOOL, full.as_deref().unwrap_or(name), block);
         let draft = match place(lines[at - 1]) {
             Some((file, line)) => draft.at(file, line).within(file),
             None => draft,
@@ -107,13 +107,13 @@ fn is_point(line: &str) -> bool {
 }
 
 /// A file that could not be run says why before its own point.
-pub(super) fn file_of_its_own(draft: Draft, name: &str, lines: &[&str]) -> Draft {
+pub(super) fn file_of_its_own(draft: RawFailure, name: &str, lines: &[&str]) -> RawFailure {
     /// So far above its point a file may say why.
     const LINES: usize = 2000;
     if !is_file(name, &draft.about) {
         return draft;
     }
-    let draft = Draft { test: None, ..draft }.at(name, None);
+    let draft = RawFailure { test: None, ..draft }.at(name, None);
     let near = &lines[lines.len().saturating_sub(LINES)..];
     // What stands above another point is of that one.
     let named = memmem::Finder::new(name);
@@ -124,14 +124,20 @@ pub(super) fn file_of_its_own(draft: Draft, name: &str, lines: &[&str]) -> Draft
         near[above..own].iter().map(|line| line.trim_start_matches("# ").trim_start()).collect();
     let raised = |line: &&str| exception(line).is_some_and(|(kind, _)| kind.ends_with("Error"));
     let Some(at) = told.iter().rposition(raised) else { return draft };
-    let why = Draft::process(TOOL, "", until(&told, at, str::is_empty));
+    let why = RawFailure::process(TOOL, "", until(&told, at, str::is_empty));
     let message = format!("{}\n{}", draft.message, why.message);
-    Draft { kind: why.kind, about: why.about, values: why.values, style: Style::Diagnostic, ..draft }
-        .message(&message)
+    RawFailure {
+        kind: why.kind,
+        about: why.about,
+        values: why.values,
+        style: MaskingStyle::Diagnostic,
+        ..draft
+    }
+    .message(&message)
 }
 
 /// Returns the full names of the failed tests by their last parts, from a tree that shows depth by indentation.
-fn names<'a>(sheet: &Sheet<'a>, tree: Range<usize>) -> BTreeMap<&'a str, VecDeque<String>> {
+fn names<'a>(sheet: &FormatInput<'a>, tree: Range<usize>) -> BTreeMap<&'a str, VecDeque<String>> {
     let mut parents: Vec<&str> = Vec::new();
     let mut names: BTreeMap<&str, VecDeque<String>> = BTreeMap::new();
     for at in tree.filter(|at| !sheet.begins[*at].is_ascii() && !is_of_list(sheet.lines, *at)) {
@@ -151,9 +157,9 @@ fn names<'a>(sheet: &Sheet<'a>, tree: Range<usize>) -> BTreeMap<&'a str, VecDequ
 }
 
 /// Tells how the tests of the tree ended, which the numbers stand below.
-pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
+pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     let Some(end) = lines.iter().position(|line| line.starts_with("ℹ tests ")) else { return };
-    let marks = [("✔ ", Ending::Passed), ("✖ ", Ending::Failed), ("﹣ ", Ending::Excused)];
+    let marks = [("✔ ", TestOutcome::Passed), ("✖ ", TestOutcome::Failed), ("﹣ ", TestOutcome::Excused)];
     let mut parents: Vec<&str> = Vec::new();
     for line in &lines[..end] {
         let depth = indentation(line) / 2;
@@ -166,7 +172,7 @@ pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
         let found = marks.iter().find_map(|(mark, ending)| Some((entry.strip_prefix(mark)?, *ending)));
         let Some((name, ending)) = found else { continue };
         let excused = [" # SKIP", " # TODO"].iter().find_map(|it| name.split_once(it));
-        let (name, ending) = excused.map_or((name, ending), |(name, _)| (name, Ending::Excused));
+        let (name, ending) = excused.map_or((name, ending), |(name, _)| (name, TestOutcome::Excused));
         let path = parents.iter().take(depth).copied().chain([without_time(name)]);
         tell(TOOL, &path.collect::<Vec<_>>().join(" > "), ending);
     }

@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::indentation;
-use super::{Sheet, until};
+use super::{FormatInput, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^ *\[-\] (?P<name>\S.*?) [\d.,]+m?s(?: \([^()]*\))?$").expect("well formed")
@@ -16,14 +16,14 @@ static PLACE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?P<file>[^\s,]+\.ps1):(?P<line>\d+)$").expect("well formed"));
 
 /// Reads what stands further in below each test that failed.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let Some(failed) = FAILED.captures(line) else { continue };
         let depth = indentation(line);
         let block = until(sheet.lines, at + 1, |line| indentation(line) <= depth || line.contains("[-] "));
         let told = until(block, 0, |line| line.trim_start().starts_with("at "));
         let place = block.iter().find_map(|line| PLACE.captures(line));
-        let draft = Draft::test("pester", &failed["name"], told).headed(line.trim());
+        let draft = RawFailure::test("pester", &failed["name"], told).headed(line.trim());
         found.push(match place {
             Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
             None => draft,

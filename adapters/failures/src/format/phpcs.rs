@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 static ROW: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^ *(?P<line>\d+) \| (?P<level>ERROR|WARNING) +\| (?:\[[ x]\] )?(?P<what>.*)$")
@@ -18,7 +18,7 @@ static RULE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(?P<what>.*\S) \((?P<rule>\w+(?:\.\w+){2,})\)$").expect("well formed"));
 
 /// Reads every row; the warnings only where nothing is an error.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut drafts = Vec::new();
     for (at, line) in sheet.marked() {
         let counted = sheet.lines.get(at + 2).is_some_and(|line| line.starts_with("FOUND "));
@@ -34,7 +34,7 @@ fn is_end(line: &str) -> bool {
     line.is_empty() || line.starts_with("-----") || line.starts_with("FILE: ")
 }
 
-fn problem(file: &str, row: &[&str]) -> Option<Draft> {
+fn problem(file: &str, row: &[&str]) -> Option<RawFailure> {
     let (first, more) = row.split_first()?;
     let first = ROW.captures(first)?;
     let more = more.iter().filter_map(|line| line.rsplit_once("| ")).map(|(_, text)| text.trim());
@@ -43,6 +43,6 @@ fn problem(file: &str, row: &[&str]) -> Option<Draft> {
     let (what, rule) = ruled.as_ref().map_or((message.as_str(), ""), |it| {
         (it.name("what").map_or("", |it| it.as_str()), it.name("rule").map_or("", |it| it.as_str()))
     });
-    let draft = Draft::diagnostic("phpcs", file, first["line"].parse().ok(), what).kind(rule);
+    let draft = RawFailure::diagnostic("phpcs", file, first["line"].parse().ok(), what).kind(rule);
     Some(draft.warning(&first["level"] == "WARNING").message(&message))
 }

@@ -1,11 +1,11 @@
 //! PHPStan's table: a file behind `Line`, and below it a number and what is wrong there, wrapped to the width.
 
-use super::super::draft::{Draft, Found};
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::indentation;
-use super::{Sheet, diagnostic, until};
+use super::{FormatInput, gcc_style, until};
 
 /// Reads every row of every table.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let is_drawn =
             |at: Option<usize>| at.and_then(|at| sheet.lines.get(at)).is_some_and(|line| is_rule(line));
@@ -15,7 +15,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         // What fails in a trait is told of each class that uses it.
         let file = line.trim().strip_prefix("Line").and_then(|file| file.split(" (in context of ").next());
         let file = file.map_or("", str::trim);
-        if file.is_empty() || diagnostic::is_path(file) {
+        if file.is_empty() || gcc_style::is_path(file) {
             let rows = until(sheet.lines, at + 2, is_rule);
             rows_of(rows).for_each(|row| found.push(problem(file, row)));
         }
@@ -34,7 +34,7 @@ fn rows_of<'s, 'a>(lines: &'s [&'a str]) -> impl Iterator<Item = &'s [&'a str]> 
 }
 
 /// Reads a row: the number, the message as far as what is told of it, and there its rule.
-fn problem(file: &str, row: &[&str]) -> Draft {
+fn problem(file: &str, row: &[&str]) -> RawFailure {
     const TOLD: [char; 4] = ['🪪', '💡', '✏', '👉'];
     let told = row.iter().position(|line| line.trim_start().starts_with(TOLD)).unwrap_or(row.len());
     let message = row[..told].iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
@@ -45,5 +45,5 @@ fn problem(file: &str, row: &[&str]) -> Draft {
     let rule = more.clone().find_map(|line| line.strip_prefix('🪪'));
     let rule = rule.and_then(|rule| rule.split_whitespace().next()).unwrap_or_default();
     let shown: Vec<&str> = [what].into_iter().chain(more).collect();
-    Draft::diagnostic("phpstan", file, number, what).kind(rule).message(&shown.join("\n"))
+    RawFailure::diagnostic("phpstan", file, number, what).kind(rule).message(&shown.join("\n"))
 }

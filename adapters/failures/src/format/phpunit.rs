@@ -1,10 +1,10 @@
 //! PHPUnit, also with `--testdox`, and Pest in its list.
 
-use super::super::draft::{Draft, Found};
-use super::{Lines, Sheet, look, numbered};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, Lines, look, numbered_items};
 
 /// Reads the numbered lists of errors and failures; those of warnings and risky tests fail nothing.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let (lines, before) = (sheet.lines, found.len());
     // Tests may print such lists, too: its own stand below the time that all of them took.
     let is_time = |line: &str| line.starts_with("Time: ") && line.contains("Memory: ");
@@ -23,12 +23,12 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let ends = |line: &str| {
             line == "--" || line.starts_with("There w") || matches!(line, "FAILURES!" | "ERRORS!")
         };
-        for item in numbered::items(lines, at + 1, ends) {
+        for item in numbered_items::items(lines, at + 1, ends) {
             let block: Vec<&str> = item.body.iter().copied().take_while(|line| !is_place(line)).collect();
             let name = item.head.split(" with data set ").next().unwrap_or_default();
             let data = item.head[name.len()..].split(" with data (").next().unwrap_or_default();
             let data = data.split(" (").next().unwrap_or_default();
-            let draft = Draft::test("phpunit", &format!("{name}{data}"), &block);
+            let draft = RawFailure::test("phpunit", &format!("{name}{data}"), &block);
             found.push(placed(draft, item.body).headed(item.head));
         }
     }
@@ -38,7 +38,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Reads sentences: below each class, behind an empty line, its tests, and below a test that failed what it said, behind a bar.
-fn testdox(lines: &[&str], found: &mut Found<'_>) {
+fn testdox(lines: &[&str], found: &mut FailureCollector<'_>) {
     let mut class = "";
     for (at, line) in lines.iter().enumerate() {
         let begins = at == 0 || lines[at - 1].trim().is_empty();
@@ -52,7 +52,7 @@ fn testdox(lines: &[&str], found: &mut Found<'_>) {
         let told: Vec<&str> = look(&lines[at + 1..]).map_while(|line| behind_bar(line)).collect();
         let said = told.iter().copied().skip_while(|line| line.is_empty());
         let block: Vec<&str> = said.take_while(|line| !is_place(line)).collect();
-        found.push(placed(Draft::test("phpunit", &format!("{class}::{name}"), &block), &told));
+        found.push(placed(RawFailure::test("phpunit", &format!("{class}::{name}"), &block), &told));
     }
 }
 
@@ -62,7 +62,7 @@ fn behind_bar(line: &str) -> Option<&str> {
 }
 
 /// Says where it failed: the last place that is told.
-fn placed(draft: Draft, told: &[&str]) -> Draft {
+fn placed(draft: RawFailure, told: &[&str]) -> RawFailure {
     let place = told.iter().rev().find(|line| is_place(line)).and_then(|line| line.rsplit_once(':'));
     match place {
         Some((file, number)) => draft.at(file, number.parse().ok()),

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, numbered, until, without_time};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, numbered_items, until, without_time};
 
 /// So long is a head with its rule, and no rule is behind a longer one.
 const HEAD_CHARS: usize = 98;
 
 /// Reads the numbered list of each run; an item is headed `[project] › file:line:col › suite › test ───`.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     // Others have its marks, too.
     if !sheet
         .with(" › ")
@@ -27,7 +27,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Reads the list of one run. What a test printed may look like all of it, so that what is listed at the end decides.
-fn run(lines: &[&str], found: &mut Found<'_>) {
+fn run(lines: &[&str], found: &mut FailureCollector<'_>) {
     let mut tests: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for line in lines.iter().filter(|line| line.contains(" › ")) {
         if let Some((place, test)) = placed(line.trim_start()) {
@@ -50,7 +50,7 @@ fn run(lines: &[&str], found: &mut Found<'_>) {
         _ => !are_ruled || is_ruled(line.trim_end()),
     };
     let flaky = flaky(lines);
-    for item in numbered::items_that(&lines[..end], 0, |_| false, is_head) {
+    for item in numbered_items::items_that(&lines[..end], 0, |_| false, is_head) {
         let head = item.head.trim_end_matches(['─', ' ']);
         let Some((place, name)) = placed(head) else { continue };
         if flaky.contains(head) {
@@ -66,13 +66,13 @@ fn run(lines: &[&str], found: &mut Found<'_>) {
 }
 
 /// Makes a draft of a test in a project, `[chromium] › `, with what is said of it.
-fn draft(project: &str, place: &str, name: &str, body: &[&str]) -> Draft {
+fn draft(project: &str, place: &str, name: &str, body: &[&str]) -> RawFailure {
     let mut parts = place.split(':');
     let file = parts.next().unwrap_or_default();
     // Where the files of a run are says nothing of a failure.
     let is_said = |line: &&str| !line.trim_start().starts_with("Error Context: ");
     let body: Vec<&str> = first_try(body).iter().copied().filter(is_said).collect();
-    let draft = Draft::test("playwright", &format!("{project}{file} › {name}"), &body);
+    let draft = RawFailure::test("playwright", &format!("{project}{file} › {name}"), &body);
     // Where it waited, if that is known, stands in an error.
     let late = body.iter().map(|line| line.trim()).find(|line| line.starts_with("Test timeout of "));
     let draft = match late.filter(|_| draft.kind.is_empty()) {
@@ -88,7 +88,7 @@ pub(super) fn name_of_case(project: &str, file: &str, name: &str) -> String {
 }
 
 /// Reads what a report says of a case: the head that the list has, and what is below it.
-pub(super) fn of_report(project: &str, file: &str, name: &str, body: &str) -> Draft {
+pub(super) fn of_report(project: &str, file: &str, name: &str, body: &str) -> RawFailure {
     let mut lines = body.lines().skip_while(|line| line.trim().is_empty()).peekable();
     let place = lines.peek().and_then(|line| placed(line.trim())).map(|(place, _)| place);
     let place = place.filter(|place| place.starts_with(file));

@@ -1,11 +1,11 @@
 //! poku: assertions that failed, below the tests that they stand in.
 
-use super::super::draft::{Draft, Found};
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::indentation;
-use super::{Sheet, until};
+use super::{FormatInput, until};
 
 /// Reads every assertion that failed; the list at the end tells the same a second time.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let end = sheet.marked().map(|(at, _)| at).next().unwrap_or_default();
     let (mut within, mut file): (Vec<(usize, &str)>, &str) = (Vec::new(), "");
     for (at, line) in sheet.lines[..end].iter().enumerate() {
@@ -28,13 +28,13 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Names an assertion by the tests that it stands in, and by its own message where it has one.
-fn draft(within: &[(usize, &str)], assertion: &str, file: &str, block: &[&str]) -> Draft {
+fn draft(within: &[(usize, &str)], assertion: &str, file: &str, block: &[&str]) -> RawFailure {
     let own = Some(assertion).filter(|own| within.is_empty() || *own != "Assertion Error");
     let names: Vec<&str> = within.iter().map(|(_, name)| *name).chain(own).collect();
     let field =
         |name: &str| block.iter().find_map(|line| line.trim().strip_prefix(name)).map_or("", str::trim);
     let mut place = field("File ").rsplitn(3, ':').skip(1);
     let line = place.next().and_then(|line| line.parse().ok());
-    let draft = Draft::test("poku", &names.join(" > "), block).about(field("Operator ")).within(file);
+    let draft = RawFailure::test("poku", &names.join(" > "), block).about(field("Operator ")).within(file);
     draft.kind(field("Code ")).at(file, line).headed(assertion)
 }

@@ -1,11 +1,11 @@
 //! pre-commit: hooks that failed, each with what its tool printed below its name.
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, diagnostic, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, gcc_style, until};
 
 /// Reads the hooks that failed and whose tools say not where, or which test; but not where nobody knows what any of them
 /// said: then what it looks like says more.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let (tells_within, mut hooks, mut is_known) = (found.tells_within(), Vec::new(), false);
     for (at, line) in sheet.marked() {
         let Some(id) = line.strip_prefix("- hook id: ") else { continue };
@@ -16,13 +16,13 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let (facts, told) = block.split_at(block.iter().take_while(|line| line.starts_with("- ")).count());
         let changes = facts.contains(&"- files were modified by this hook");
         let is_silent = told.iter().all(|line| line.trim().is_empty() && !sheet.is_hidden(line));
-        let is_read = |line: &&str| sheet.is_hidden(line) || diagnostic::parse(line).is_some();
+        let is_read = |line: &&str| sheet.is_hidden(line) || gcc_style::parse(line).is_some();
         let names_places = tells_within(told) || told.iter().any(is_read);
         is_known |= changes || is_silent || names_places;
         if changes || !names_places {
             let said = if changes { "files were modified" } else { "" };
             let message = format!("{}\n{}", sheet.lines[at - 1], block.join("\n"));
-            let draft = Draft::process("pre-commit", id, &[]).about(said).told_by(line);
+            let draft = RawFailure::process("pre-commit", id, &[]).about(said).told_by(line);
             hooks.push(draft.message(message.trim_end()));
         }
     }

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use unstuck_core::evidence::FAILURES_MAX;
 
-use super::super::draft::{Draft, Found};
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::indentation;
-use super::{Lines, Sheet, look_back, until};
+use super::{FormatInput, Lines, look_back, until};
 
 /// Reads `#   Failed test 'name'`, the place on the next line, and the values below, further in. A subtest that failed is named
 /// below the tests around it, and these are not named by themselves.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let summary = summary(sheet.lines, sheet.marked());
     died(sheet, &summary, found);
     // With the points come their plans, but where only those that failed are shown.
@@ -32,7 +32,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         };
         let values = until(sheet.lines, at + 2, |line| !is_value(line));
         let block: Vec<&str> = values.iter().map(|line| line.trim_start_matches(['#', ' '])).collect();
-        let draft = Draft::test("prove", &path, &block).within(file).at(file, number);
+        let draft = RawFailure::test("prove", &path, &block).within(file).at(file, number);
         let draft = draft.told_by(sheet.lines[at]).headed(sheet.lines[at].trim_start());
         // A subtest without a failed test may have ended badly, and says so.
         let inner = if depth == 0 { of_subtests(&sheet.lines[..at]) } else { String::new() };
@@ -59,7 +59,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 /// Says whether comments tell of all that failed, and the points, with which `-v` shows it without a reason, are on the other
 /// stream, above the summary.
-pub(super) fn tells(sheet: &Sheet<'_>) -> bool {
+pub(super) fn tells(sheet: &FormatInput<'_>) -> bool {
     let comments =
         |of: Lines<'_>| of.starting(b"#").filter(|(at, _)| comment(of.lines, *at, 0).is_some()).count();
     let tells = |points: Lines<'_>, beside: Lines<'_>| {
@@ -74,7 +74,7 @@ pub(super) fn tells(sheet: &Sheet<'_>) -> bool {
 }
 
 /// Returns the files that are run with `-v`, with the lines by which they begin: `t/a.t .. `.
-pub(super) fn files<'a>(sheet: &Sheet<'a>) -> Vec<(usize, &'a str)> {
+pub(super) fn files<'a>(sheet: &FormatInput<'a>) -> Vec<(usize, &'a str)> {
     if !sheet.starting(b"T").any(|(_, line)| line == "Test Summary Report") {
         return Vec::new();
     }
@@ -109,7 +109,7 @@ struct Failed<'a> {
 
 /// Returns the tests that failed, without those around one that did. A subtest is further in than the test around it, which comes
 /// behind it and is in the same file.
-fn failed<'a>(sheet: &Sheet<'a>) -> Vec<Failed<'a>> {
+fn failed<'a>(sheet: &FormatInput<'a>) -> Vec<Failed<'a>> {
     const DEPTH_MAX: usize = 16;
     let mut failed: Vec<(Failed<'a>, bool)> = Vec::new();
     let mut around: Vec<(usize, &str)> = Vec::new();
@@ -200,7 +200,7 @@ fn summary<'a>(lines: &[&'a str], marked: impl Iterator<Item = (usize, &'a str)>
 }
 
 /// Reads which files do not keep their plan, or end badly although all their tests passed: those that died. Perl says where.
-fn died(sheet: &Sheet<'_>, summary: &[File<'_>], found: &mut Found<'_>) {
+fn died(sheet: &FormatInput<'_>, summary: &[File<'_>], found: &mut FailureCollector<'_>) {
     let causes = LazyCell::new(|| causes(sheet));
     for file in summary {
         let (kind, what) = match (file.plan, file.status) {
@@ -210,7 +210,7 @@ fn died(sheet: &Sheet<'_>, summary: &[File<'_>], found: &mut Found<'_>) {
             (plan, _) if plan.starts_with("No plan found") => ("no plan", plan),
             (plan, _) => ("bad plan", plan),
         };
-        let draft = Draft::diagnostic("prove", file.name, None, what).kind(kind).told_by(file.line);
+        let draft = RawFailure::diagnostic("prove", file.name, None, what).kind(kind).told_by(file.line);
         found.push(match causes.get(file.name) {
             Some((cause, number)) => {
                 let number = number.trim_end().trim_end_matches('.').parse().ok();
@@ -222,7 +222,7 @@ fn died(sheet: &Sheet<'_>, summary: &[File<'_>], found: &mut Found<'_>) {
 }
 
 /// Returns for each file what Perl says first at a line of it, and what is behind the word `line`: `cause at t/a.t line 4.`.
-fn causes<'a>(sheet: &Sheet<'a>) -> BTreeMap<&'a str, (&'a str, &'a str)> {
+fn causes<'a>(sheet: &FormatInput<'a>) -> BTreeMap<&'a str, (&'a str, &'a str)> {
     const LENGTH_MAX: usize = 4096;
     let mut causes = BTreeMap::new();
     let lines = sheet.lines.iter().chain(sheet.beside.lines);
@@ -237,7 +237,7 @@ fn causes<'a>(sheet: &Sheet<'a>) -> BTreeMap<&'a str, (&'a str, &'a str)> {
 
 /// Names the tests that only the summary has, by their numbers. With `--failures` their names are below `head`, the line of the
 /// file.
-fn numbered(sheet: &Sheet<'_>, file: &File<'_>, head: Option<usize>, found: &mut Found<'_>) {
+fn numbered(sheet: &FormatInput<'_>, file: &File<'_>, head: Option<usize>, found: &mut FailureCollector<'_>) {
     let below = head
         .map_or(&[][..], |at| until(sheet.lines, at + 1, |line| line.is_empty() || line.contains(" .. ")));
     let names: BTreeMap<&str, &str> =
@@ -246,7 +246,7 @@ fn numbered(sheet: &Sheet<'_>, file: &File<'_>, head: Option<usize>, found: &mut
         for number in (first..=last).take(FAILURES_MAX) {
             let number = number.to_string();
             let name = names.get(number.as_str()).map_or(format!("test {number}"), |name| (*name).to_owned());
-            let draft = Draft::test("prove", &name, &[]).told_by(file.line);
+            let draft = RawFailure::test("prove", &name, &[]).told_by(file.line);
             found.push(draft.within(file.name).at(file.name, None).message(file.line));
         }
     }

@@ -4,15 +4,15 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::FormatInput;
 
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<file>\S.*?):(?P<line>\d+):(?P<column>\d+)(?: - (?P<what>.*))?$").expect("well formed")
 });
 
 /// Reads every error; what is only told, it does not fail of.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let one = line.strip_prefix("ERROR: ").and_then(|said| said.split_once(" - "));
         let above = |lines: usize| at.checked_sub(lines).map_or("", |above| sheet.lines[above]);
@@ -21,7 +21,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let Some(place) = PLACE.captures(place) else { continue };
         let what = place.name("what").map_or(line, |what| what.as_str());
         let what = what.rsplit_once(" (see https://psalm.dev/").map_or(what, |(what, _)| what);
-        let draft = Draft::diagnostic("psalm", &place["file"], place["line"].parse().ok(), what);
+        let draft = RawFailure::diagnostic("psalm", &place["file"], place["line"].parse().ok(), what);
         let draft = draft.kind(rule).shown_at(place["column"].parse().ok(), "");
         found.push(draft.message(&format!("{rule}: {what}")));
     }

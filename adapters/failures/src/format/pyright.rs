@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s+(?P<file>\S.*?):(?P<line>\d+):(?P<column>\d+) - (?P<level>error|warning): (?P<what>.*)$")
@@ -16,7 +16,7 @@ static RULE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\s*\((?P<rule>report\w+)\)\s*$").expect("well formed"));
 
 /// Reads every error; the warnings only where there is nothing else.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     // It counts errors and warnings before the rest.
     if !sheet.marked().any(|(_, line)| line.contains(" error")) {
@@ -31,7 +31,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     found.push_errors(indented.into_iter().filter_map(|at| problem(lines, at)).collect());
 }
 
-fn problem(lines: &[&str], at: usize) -> Option<Draft> {
+fn problem(lines: &[&str], at: usize) -> Option<RawFailure> {
     let line = lines[at];
     let head = HEAD.captures(line)?;
     let more = until(lines, at + 1, |next| !next.starts_with("  ") || HEAD.is_match(next));
@@ -39,7 +39,8 @@ fn problem(lines: &[&str], at: usize) -> Option<Draft> {
     let rule = std::iter::once(&line).chain(more).find_map(|line| told(line)).unwrap_or_default();
     let what = RULE.replace(&head["what"], "");
     let block = std::iter::once(line).chain(more.iter().copied()).map(str::trim).collect::<Vec<_>>();
-    let draft = Draft::diagnostic("pyright", &head["file"], head["line"].parse().ok(), &what).kind(&rule);
+    let draft =
+        RawFailure::diagnostic("pyright", &head["file"], head["line"].parse().ok(), &what).kind(&rule);
     let draft = draft.shown_at(head["column"].parse().ok(), "").warning(&head["level"] == "warning");
     Some(draft.message(&block.join("\n")))
 }

@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::count::is_summary;
-use super::super::draft::{Draft, Found};
-use super::super::ending::{Ending, Tell};
+use super::super::ending::{OnTest, TestOutcome};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::super::test_counts::is_summary;
 use super::super::words::{is_number, leading_number};
-use super::{Sheet, until};
+use super::{FormatInput, until};
 
 const TOOL: &str = "pytest";
 
@@ -20,13 +20,13 @@ static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads how each test ended of which the summary tells, where it names those that passed (`-rA`, `-rp`).
-pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
-    const WORDS: [(&str, Ending); 5] = [
-        ("PASSED ", Ending::Passed),
-        ("XPASS ", Ending::Passed),
-        ("FAILED ", Ending::Failed),
-        ("ERROR ", Ending::Failed),
-        ("XFAIL ", Ending::Excused),
+pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
+    const WORDS: [(&str, TestOutcome); 5] = [
+        ("PASSED ", TestOutcome::Passed),
+        ("XPASS ", TestOutcome::Passed),
+        ("FAILED ", TestOutcome::Failed),
+        ("ERROR ", TestOutcome::Failed),
+        ("XFAIL ", TestOutcome::Excused),
     ];
     if !lines.iter().any(|line| line.starts_with("PASSED ") && line.contains(".py::")) {
         return;
@@ -36,7 +36,7 @@ pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
         let Some((rest, ending)) = found.filter(|(rest, _)| rest.contains(".py::")) else { continue };
         // Of one that passed the whole line is its name; behind others stands a reason.
         let name = match ending {
-            Ending::Passed if line.starts_with("PASSED ") => rest,
+            TestOutcome::Passed if line.starts_with("PASSED ") => rest,
             _ => rest.split_once(" - ").map_or(rest, |(name, _)| name),
         };
         tell("pytest", name, ending);
@@ -45,7 +45,7 @@ pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
 
 /// Reads the blocks under the headings and takes the names from the summary, where there is one. An output may be of several
 /// runs, of which each has its own.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let mut section = "";
     let mut run = Run::default();
@@ -170,7 +170,7 @@ struct Run<'s, 'a> {
 }
 
 impl Run<'_, '_> {
-    fn push(self, ids: Vec<Id<'_>>, found: &mut Found<'_>) {
+    fn push(self, ids: Vec<Id<'_>>, found: &mut FailureCollector<'_>) {
         let mut ids = Ids::new(ids);
         for (title, section, block) in self.blocks {
             let entry = entry(title, section, &mut ids);
@@ -186,7 +186,7 @@ impl Run<'_, '_> {
     }
 }
 
-fn push_block(title: &str, entry: Entry, block: &[&str], found: &mut Found<'_>) {
+fn push_block(title: &str, entry: Entry, block: &[&str], found: &mut FailureCollector<'_>) {
     if block.iter().take(3).any(|line| super::super::words::is_parent(line)) {
         return;
     }
@@ -198,7 +198,7 @@ fn push_block(title: &str, entry: Entry, block: &[&str], found: &mut Found<'_>) 
 }
 
 /// Reads what has no block (`--tb=no`, a crashed worker): the summary is all there is.
-fn push_rest(ids: &Ids<'_>, mut placed: VecDeque<(String, Vec<String>)>, found: &mut Found<'_>) {
+fn push_rest(ids: &Ids<'_>, mut placed: VecDeque<(String, Vec<String>)>, found: &mut FailureCollector<'_>) {
     // Older versions give no reasons at all; newer ones give none for a test that passed and should not have.
     let says_why = ids.rest().any(|id| !id.reason.is_empty());
     for id in ids.rest() {
@@ -211,8 +211,8 @@ fn push_rest(ids: &Ids<'_>, mut placed: VecDeque<(String, Vec<String>)>, found: 
         let reason = without_worker(id.reason);
         let reason = [&*reason];
         let draft = match id.test {
-            Some(_) => Draft::test(TOOL, &id.full(), &reason),
-            None => Draft::process(TOOL, "", &reason).at(id.file, None),
+            Some(_) => RawFailure::test(TOOL, &id.full(), &reason),
+            None => RawFailure::process(TOOL, "", &reason).at(id.file, None),
         };
         let line = format!("{} {}{}", id.status, id.file, id.full().trim_start_matches(id.file));
         found.push(match (id.status, id.test) {
@@ -512,11 +512,11 @@ impl<'a> Ids<'a> {
     }
 }
 
-fn push(title: &str, entry: &Entry, block: &[&str], found: &mut Found<'_>) {
+fn push(title: &str, entry: &Entry, block: &[&str], found: &mut FailureCollector<'_>) {
     let mut draft = if entry.name.is_empty() {
-        Draft::process(TOOL, "", block)
+        RawFailure::process(TOOL, "", block)
     } else {
-        Draft::test(TOOL, &entry.name, block)
+        RawFailure::test(TOOL, &entry.name, block)
     };
     if !entry.file.is_empty() {
         let is_there = |file: &str| {
@@ -543,7 +543,7 @@ fn without_worker(reason: &str) -> Cow<'_, str> {
 }
 
 /// A failure in setup is another one than the same failure in the test.
-fn staged(draft: Draft, stage: &str) -> Draft {
+fn staged(draft: RawFailure, stage: &str) -> RawFailure {
     let kind = if draft.about.contains("Timeout (>") { "Timeout".to_owned() } else { draft.kind.clone() };
     draft.kind(format!("{stage} {kind}").trim())
 }
@@ -584,13 +584,13 @@ pub(super) fn name_of_case(class: &str, name: &str) -> String {
 }
 
 /// Finishes a draft that was read from a report.
-pub(super) fn from_report(draft: Draft, class: &str, name: &str, message: &str) -> Draft {
+pub(super) fn from_report(draft: RawFailure, class: &str, name: &str, message: &str) -> RawFailure {
     if message.starts_with("collection failure") {
         // Where a class could not be collected, its module is what holds it.
         let module = if class.is_empty() { name } else { class };
         let file = format!("{}.py", module.replace('.', "/"));
         let message = format!("ERROR collecting {file}\n{}", draft.message);
-        return staged(Draft { test: None, ..draft }.at(&file, None), COLLECT).message(&message);
+        return staged(RawFailure { test: None, ..draft }.at(&file, None), COLLECT).message(&message);
     }
     let stages = [("failed on setup", "setup"), ("failed on teardown", "teardown")];
     let stage = stages.iter().find(|(head, _)| message.starts_with(head)).map_or("", |(_, stage)| stage);

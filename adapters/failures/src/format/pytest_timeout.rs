@@ -1,8 +1,8 @@
 //! pytest-timeout where it cannot interrupt a test (`--timeout-method=thread`): it shows the stacks of all threads and ends
 //! the run, of which there is no summary then.
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, python_place, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, python_place, until};
 
 const TOOL: &str = "pytest";
 
@@ -10,7 +10,7 @@ const TOOL: &str = "pytest";
 const RULES: [&str; 2] = ["~~~", "+++"];
 
 /// Reads which test ran in the main thread, or which function for one. Where the run went on, it has told of that itself.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let stacks = sheet.marked().filter(|(_, line)| line.starts_with(RULES[0]));
     for (at, _) in stacks {
         let stack = until(sheet.lines, at + 1, |line| RULES.iter().any(|rule| line.starts_with(rule)));
@@ -18,7 +18,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         if found.has_test_in(file) {
             continue;
         }
-        let draft = Draft::test(TOOL, &format!("{file}::{function}"), &stack[first..]);
+        let draft = RawFailure::test(TOOL, &format!("{file}::{function}"), &stack[first..]);
         found.push(draft.kind("Timeout").about("").at(file, line));
         found.printed(stack);
     }

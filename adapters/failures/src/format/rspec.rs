@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use super::super::draft::{Draft, Found};
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::indentation;
-use super::lists::{self, Run};
-use super::{Sheet, numbered, until};
+use super::failure_lists::{self, ToolRun};
+use super::{FormatInput, numbered_items, until};
 
 const TOOL: &str = "rspec";
 
 /// Reads the list of each run, and what went wrong outside of the examples.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let is_summary = |line: &str| line.contains(" examples, ") || line.contains("1 example, ");
     let summaries = sheet.marked().filter(|(_, line)| is_summary(line)).map(|(at, _)| at);
     let summaries: Vec<usize> = summaries.collect();
@@ -19,7 +19,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         return;
     }
     let is_whole = |part: Range<usize>| are_all(&sheet.lines[part.start + 1..=part.end]);
-    let mut runs = lists::runs(&summaries, sheet.lines.len(), is_whole);
+    let mut runs = failure_lists::runs(&summaries, sheet.lines.len(), is_whole);
     // What looks like a failure there was printed, or is pending.
     let passed = |said: &str| said.contains(", 0 failures") && !said.contains("outside");
     runs.retain(|run| !passed(sheet.lines[run.above.end]));
@@ -52,13 +52,17 @@ fn are_all(lines: &[&str]) -> bool {
 }
 
 /// Reads the numbered list of a run above its summary, below which stands how to run the examples again.
-fn read_list(sheet: &Sheet<'_>, Run { above, list: below }: &Run, found: &mut Found<'_>) {
+fn read_list(
+    sheet: &FormatInput<'_>,
+    ToolRun { above, list: below }: &ToolRun,
+    found: &mut FailureCollector<'_>,
+) {
     let lines = &sheet.lines[..above.end];
     // An example may print the headline, too; the list is behind all that they print, and before the summary.
     let own = sheet.own.part(above.clone());
     let mut headlines = own.starting(b"F").filter(|(_, line)| line.trim_end() == "Failures:");
     let Some(start) = headlines.next_back().map(|(at, _)| above.start + at) else { return };
-    let items = numbered::items(lines, start + 1, |line| {
+    let items = numbered_items::items(lines, start + 1, |line| {
         let ends = ["Finished in ", "Failed examples:", "Pending:", "Top "];
         ends.iter().any(|end| line.starts_with(end))
     });
@@ -74,15 +78,15 @@ fn read_list(sheet: &Sheet<'_>, Run { above, list: below }: &Run, found: &mut Fo
         // What was pending and works is marked behind its name.
         let is_fixed = |line: &&str| line.trim_start().starts_with("Expected pending ");
         let fixed = item.head.strip_suffix(" FIXED").filter(|_| item.body.first().is_some_and(is_fixed));
-        let draft = Draft::test(TOOL, fixed.unwrap_or(item.head), item.body).within(file);
+        let draft = RawFailure::test(TOOL, fixed.unwrap_or(item.head), item.body).within(file);
         let draft = if fixed.is_some() { draft.kind("fixed") } else { draft };
         found.push(draft.headed(item.head));
     }
 }
 
 /// Reads an item of hspec: the place stands above its head, and behind it how to run it again.
-fn haskell(above: &str, head: &str, body: &[&str]) -> Draft {
-    let draft = Draft::test("hspec", head, body).headed(head);
+fn haskell(above: &str, head: &str, body: &[&str]) -> RawFailure {
+    let draft = RawFailure::test("hspec", head, body).headed(head);
     let place = above.trim().strip_suffix(':').and_then(|place| place.rsplit_once(':'));
     match place.and_then(|(place, _)| place.rsplit_once(':')) {
         Some((file, line)) => draft.at(file, line.parse().ok()),
@@ -91,10 +95,10 @@ fn haskell(above: &str, head: &str, body: &[&str]) -> Draft {
 }
 
 /// A hook that failed outside of the examples: what it says stands below its headline.
-pub(super) fn hook(lines: &[&str], found: &mut Found<'_>) {
+pub(super) fn hook(lines: &[&str], found: &mut FailureCollector<'_>) {
     let block =
         until(lines, 1, |line| line.starts_with("An error occurred ") || line.starts_with("Finished in "));
-    let draft = Draft::process(TOOL, "", block);
+    let draft = RawFailure::process(TOOL, "", block);
     let kind = format!("hook {}", draft.kind);
     found.push(draft.kind(&kind));
 }
@@ -107,13 +111,13 @@ fn to_rerun(line: &str) -> Option<&str> {
 }
 
 /// A file that could not be loaded.
-pub(super) fn load(file: &str, lines: &[&str], found: &mut Found<'_>) {
+pub(super) fn load(file: &str, lines: &[&str], found: &mut FailureCollector<'_>) {
     let file =
         file.trim_end_matches('.').trim_end_matches(". - Did you mean?").split(". - ").next().unwrap_or(file);
     let block = until(lines, 1, |line| {
         line.starts_with("# ./") || line.starts_with("Finished in ") || line.contains("An error occurred")
     });
-    let draft = Draft::process(TOOL, "", block);
+    let draft = RawFailure::process(TOOL, "", block);
     let (kind, message) = (format!("load {}", draft.kind), format!("{}\n{}", lines[0].trim(), draft.message));
     found.push(draft.kind(&kind).at(file, None).message(&message));
 }

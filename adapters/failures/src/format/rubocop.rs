@@ -1,15 +1,15 @@
 //! RuboCop in its simple and quiet formats: below the line of a file, a severity, a place and a cop.
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 /// Reads each offense below `== FILE ==`.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, head) in sheet.marked() {
         let Some(file) = head.strip_prefix("== ").and_then(|head| head.strip_suffix(" ==")) else { continue };
         for line in until(sheet.lines, at + 1, |line| line.starts_with("== ")) {
             let Some(Offense { row, column, cop, told }) = offense(line) else { continue };
-            let draft = Draft::diagnostic("rubocop", file, Some(row), told).told_by(line);
+            let draft = RawFailure::diagnostic("rubocop", file, Some(row), told).told_by(line);
             found.push(draft.kind(cop).shown_at(Some(column), "").message(&format!("{cop}: {told}")));
         }
     }

@@ -1,13 +1,13 @@
 //! rustfmt in check mode: `Diff in <file>:<line>:`.
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 /// So many lines of a difference are shown at most.
 const LINES: usize = 256;
 
 /// Reads every file that would change, once.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let Some(place) = line.strip_prefix("Diff in ") else { continue };
         // Older versions: `Diff in <file> at line 3:`.
@@ -21,6 +21,6 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let near = &sheet.lines[..sheet.lines.len().min(at + LINES)];
         let block = until(near, at + 1, |line| line.starts_with("Diff in "));
         let message = format!("{line}\n{}", block.join("\n"));
-        found.push(Draft::unformatted("rustfmt", file, number, &message));
+        found.push(RawFailure::unformatted("rustfmt", file, number, &message));
     }
 }

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 const TOOL: &str = "sanitizer";
 
@@ -26,7 +26,7 @@ static UNDEFINED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads every report: what it is and the first function of the project on its stack.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     for (at, line) in sheet.marked() {
         if line.contains("Sanitizer: ")
@@ -50,7 +50,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let message =
                 format!("{}\n{summary}", block.iter().take(8).copied().collect::<Vec<_>>().join("\n"));
             found.push(
-                Draft::diagnostic(TOOL, &file, number, &format!("{what} in {function}"))
+                RawFailure::diagnostic(TOOL, &file, number, &format!("{what} in {function}"))
                     .kind(what)
                     .told_by(line)
                     .up_to(block.last().copied().unwrap_or(line))
@@ -59,8 +59,9 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         } else if line.contains(": runtime error: ")
             && let Some(error) = UNDEFINED.captures(line)
         {
-            let draft = Draft::diagnostic(TOOL, &error["file"], error["line"].parse().ok(), &error["what"]);
-            let draft = Draft { style: super::super::parts::Style::Values, ..draft };
+            let draft =
+                RawFailure::diagnostic(TOOL, &error["file"], error["line"].parse().ok(), &error["what"]);
+            let draft = RawFailure { style: super::super::parts::MaskingStyle::Values, ..draft };
             found.push(draft.kind("undefined-behaviour").message(line));
         }
     }
@@ -74,7 +75,7 @@ fn is_own(place: &str) -> bool {
         .any(|it| place.contains(it))
 }
 
-fn valgrind(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+fn valgrind(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     static AT: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
             r"^==\d+==    (?:at|by) 0x[0-9A-F]+: (?P<function>\S+) \((?P<file>[^:()]+):(?P<line>\d+)\)",
@@ -111,7 +112,7 @@ fn valgrind(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             (frame["function"].to_owned(), frame["file"].to_owned(), frame["line"].parse().ok())
         });
         found.push(
-            Draft::diagnostic(TOOL, &file, number, &format!("{kind} in {function} {address}"))
+            RawFailure::diagnostic(TOOL, &file, number, &format!("{kind} in {function} {address}"))
                 .kind(kind)
                 .message(told),
         );

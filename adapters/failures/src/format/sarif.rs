@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::super::draft::{Draft, Found};
-use super::super::normalise::percent_decoded;
-use super::{Sheet, number};
+use super::super::normalize::percent_decoded;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, number};
 
 /// Reads every result.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for document in sheet.documents() {
         let runs = document["runs"].as_array().into_iter().flatten();
         let results = runs.flat_map(|run| {
@@ -43,7 +43,7 @@ fn level<'r>(result: &'r Value, rule: &'r Value) -> &'r str {
     result["level"].as_str().or(default).unwrap_or("warning")
 }
 
-fn draft(result: &Value, rule: &Value, level: &str) -> Draft {
+fn draft(result: &Value, rule: &Value, level: &str) -> RawFailure {
     let place = &result["locations"][0]["physicalLocation"];
     let uri = place["artifactLocation"]["uri"].as_str().unwrap_or_default();
     // Of a whole URL all readers know the path.
@@ -53,7 +53,7 @@ fn draft(result: &Value, rule: &Value, level: &str) -> Draft {
         result["message"]["text"].as_str().or(result["message"]["markdown"].as_str()).unwrap_or_default();
     let column = number(&place["region"]["startColumn"]);
     let rule = result["ruleId"].as_str().or(rule["id"].as_str()).unwrap_or_default();
-    Draft::diagnostic("sarif", &file, line, message)
+    RawFailure::diagnostic("sarif", &file, line, message)
         .kind(rule)
         .shown_at(column, "")
         .warning(level != "error")

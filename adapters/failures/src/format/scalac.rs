@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::FormatInput;
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^-- (?:\[(?P<code>E\d+)\] )?(?P<what>[\w ]*?(?P<level>Error|Warning)): (?P<file>\S.*?\.scala):(?P<line>\d+)(?::(?P<column>\d+))?[ -]*$")
@@ -22,7 +22,7 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 const LINES: usize = 20;
 
 /// Reads every error, and where the compiler says that it takes warnings for errors, these.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let is_strict = sheet.has("-Werror") || sheet.has("-Xfatal-warnings");
     let drafts = sheet.marked().filter_map(|(at, _)| {
         let drawn = drawn(sheet.lines, at).or_else(|| plain(sheet.lines, at));
@@ -39,7 +39,7 @@ fn bare(line: &str) -> (Option<bool>, &str) {
 }
 
 /// Reads what Scala 3 draws: the message is behind a bar, below the source text and what points at it.
-fn drawn(lines: &[&str], at: usize) -> Option<Draft> {
+fn drawn(lines: &[&str], at: usize) -> Option<RawFailure> {
     let (level, line) = bare(lines[at]);
     let head = HEAD.captures(line)?;
     let below = lines[at + 1..].iter().take(LINES).map(|line| bare(line).1);
@@ -55,13 +55,13 @@ fn drawn(lines: &[&str], at: usize) -> Option<Draft> {
     let what = format!("{}: {}", &head["what"], told.join(" "));
     let code = head.name("code").map_or("", |code| code.as_str());
     let number = |name: &str| head.name(name).and_then(|number| number.as_str().parse().ok());
-    let draft = Draft::diagnostic("scalac", &head["file"], number("line"), &what).kind(code);
+    let draft = RawFailure::diagnostic("scalac", &head["file"], number("line"), &what).kind(code);
     let is_warning = level.unwrap_or(&head["level"] == "Warning");
     Some(draft.shown_at(number("column"), "").warning(is_warning))
 }
 
 /// Reads a place and a message, which goes on above the source text.
-fn plain(lines: &[&str], at: usize) -> Option<Draft> {
+fn plain(lines: &[&str], at: usize) -> Option<RawFailure> {
     let (level, line) = bare(lines[at]);
     let place = PLACE.captures(line)?;
     let said = place.name("level").map(|level| level.as_str() == "warning");
@@ -73,7 +73,7 @@ fn plain(lines: &[&str], at: usize) -> Option<Draft> {
     let first = place.name("what").map_or("", |what| what.as_str()).trim();
     let what = [first].into_iter().chain(more).filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ");
     let number = |name: &str| place.name(name).and_then(|number| number.as_str().parse().ok());
-    let draft = Draft::diagnostic("scalac", &place["file"], number("line"), &what);
+    let draft = RawFailure::diagnostic("scalac", &place["file"], number("line"), &what);
     (!what.is_empty()).then(|| draft.shown_at(number("column"), "").warning(is_warning))
 }
 

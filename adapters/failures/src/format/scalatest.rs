@@ -5,15 +5,15 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::indentation;
-use super::{Sheet, until};
+use super::{FormatInput, until};
 
 static PLACE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\((?P<file>[\w.$/-]+\.scala):(?P<line>\d+)\)$").expect("well formed"));
 
 /// Reads every test that is marked, and every suite that was aborted.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     // What sbt does not mark was printed by a test.
     let is_sbt = sheet.marked().any(|(_, line)| line.starts_with("[info] "));
     let own = sheet.marked().filter(|(_, line)| !is_sbt || bare(line).len() < line.len());
@@ -68,10 +68,10 @@ fn failed(line: &str) -> Option<&str> {
 }
 
 /// Makes a failure of what stands further in below a test.
-fn test(name: &str, below: &[&str], depth: usize) -> Draft {
+fn test(name: &str, below: &[&str], depth: usize) -> RawFailure {
     let block = until(below, 0, |line| indentation(line) < depth + 2 || line.trim_start().starts_with("- "));
     let place = block.iter().find_map(|line| PLACE.captures(line));
-    let draft = Draft::test("scalatest", name, block);
+    let draft = RawFailure::test("scalatest", name, block);
     match place {
         Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
         None => draft,

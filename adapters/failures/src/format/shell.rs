@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::FormatInput;
 
 /// The sentences of the system, and those of shells.
 static SAID: LazyLock<Regex> = LazyLock::new(|| {
@@ -17,14 +17,14 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads the last such line: what came before it did not end the script.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     /// What is longer than any path is the text of something.
     const LINE_MAX: usize = 8192;
     let own = |line: &&&str| {
         !line.starts_with(' ')
             && line.len() <= LINE_MAX
             && line.contains(": ")
-            && !super::unparsed::is_epilogue(line)
+            && !super::unrecognized::is_epilogue(line)
     };
     let said = |line: &&&str| SAID.is_match(line) || is_of_a_parameter(line);
     if let Some(line) = sheet.lines.iter().rev().filter(own).find(said) {
@@ -33,12 +33,12 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Reads which programs make or a shell could not run, beside what another tool said.
-pub(crate) fn read_beside(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read_beside(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     static MISSED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?:g?make(?:\[\d+\])?: .*(?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]ot found|No rule to make target.*)|\S*sh: .*(?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]ot found))$").expect("well formed")
     });
     for line in sheet.lines.iter().filter(|line| may_miss(line) && MISSED.is_match(line)) {
-        if !super::unparsed::is_epilogue(line) {
+        if !super::unrecognized::is_epilogue(line) {
             push(line, found);
         }
     }
@@ -51,15 +51,17 @@ fn may_miss(line: &str) -> bool {
     is_make && !who().is_empty() || line.ends_with(['d', 'y']) && who().ends_with("sh")
 }
 
-fn push(line: &str, found: &mut Found<'_>) {
+fn push(line: &str, found: &mut FailureCollector<'_>) {
     // With -k make goes on.
     let line = line.strip_suffix("  Stop.").unwrap_or(line);
     let kind = SAID.captures(line).map_or_else(|| "parameter".to_owned(), |said| said["what"].to_owned());
     // What a shell is given on its command line has no file to mend.
     let place = PLACE.captures(line).filter(|place| !is_shell(&place["who"]));
     let draft = match place {
-        Some(place) => Draft::diagnostic("shell", &place["who"], place["line"].parse().ok(), &place["rest"]),
-        None => Draft::diagnostic("shell", "", None, line),
+        Some(place) => {
+            RawFailure::diagnostic("shell", &place["who"], place["line"].parse().ok(), &place["rest"])
+        }
+        None => RawFailure::diagnostic("shell", "", None, line),
     };
     found.push(draft.kind(kind.trim_end_matches('.')).message(line));
 }

@@ -4,15 +4,15 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::FormatInput;
 
 static POINTED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^ *\^-*\^?-* +(?P<code>SC\d+)(?: \((?P<level>\w+)\))?: (?P<what>.*)$").expect("well formed")
 });
 
 /// Reads every finding: whatever it weighs, it fails the check.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut place = ("", None);
     for line in sheet.lines {
         if let Some(rest) = line.strip_prefix("In ").and_then(|rest| rest.strip_suffix(':')) {
@@ -26,7 +26,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         let Some(pointed) = POINTED.captures(line) else { continue };
         let column = line.find('^').and_then(|at| u32::try_from(at + 1).ok());
-        let draft = Draft::diagnostic("diagnostics", place.0, place.1, &pointed["what"]);
+        let draft = RawFailure::diagnostic("diagnostics", place.0, place.1, &pointed["what"]);
         let draft = draft.kind(&pointed["code"]).shown_at(column, "").message(line.trim());
         found.push(draft.warning(pointed.name("level").is_some_and(|level| level.as_str() != "error")));
     }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::super::draft::{Draft, Found};
-use super::{Lines, Sheet, blocks, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, Lines, blocks, until};
 
 const TOOL: &str = "shunit2";
 
@@ -12,18 +12,18 @@ const ASSERTED: &str = "ASSERT:";
 const ENDED: &str = "shunit2:ERROR ";
 
 /// Reads the tests with assertions, and those that ended with an error and asserted nothing, as the other stream has it.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let own = asserted(sheet.own);
     let names: BTreeSet<&str> = own.iter().chain(&asserted(sheet.beside)).map(|(name, _)| *name).collect();
     for (name, block) in own {
         let said: Vec<&str> = block.iter().map(|line| line.strip_prefix(ASSERTED).unwrap_or(line)).collect();
-        found.push(Draft::test(TOOL, name, &said).kind("assert"));
+        found.push(RawFailure::test(TOOL, name, &said).kind("assert"));
     }
     for (_, line) in sheet.starting(b"s") {
         let name =
             line.strip_prefix(ENDED).and_then(|told| told.strip_suffix("() returned non-zero return code."));
         if let Some(name) = name.filter(|name| !names.contains(name)) {
-            found.push(Draft::test(TOOL, name, &[line]).kind("error"));
+            found.push(RawFailure::test(TOOL, name, &[line]).kind("error"));
         }
     }
 }

@@ -1,10 +1,10 @@
 //! sqlfluff: `== [file] FAIL`, and below it `L:   1 | P:  10 | CP01 | message`.
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, look};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, look};
 
 /// Reads the problems below each file.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, head) in sheet.marked() {
         let Some(file) = head.strip_prefix("== [").and_then(|rest| rest.strip_suffix("] FAIL")) else {
             continue;
@@ -23,7 +23,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-fn problem<'a>(file: &str, line: &'a str, more: impl Iterator<Item = &'a str>) -> Option<Draft> {
+fn problem<'a>(file: &str, line: &'a str, more: impl Iterator<Item = &'a str>) -> Option<RawFailure> {
     let mut parts = line.splitn(4, '|').map(str::trim);
     let mut number = |name: &str| Some(parts.next()?.strip_prefix(name)?.trim().parse().ok());
     let (number, column) = (number("L:")?, number("P:")?);
@@ -32,6 +32,9 @@ fn problem<'a>(file: &str, line: &'a str, more: impl Iterator<Item = &'a str>) -
     let message =
         message.rsplit_once(" [").filter(|_| message.ends_with(']')).map_or(message.as_str(), |it| it.0);
     Some(
-        Draft::diagnostic("diagnostics", file, number, message).kind(rule).shown_at(column, "").message(line),
+        RawFailure::diagnostic("diagnostics", file, number, message)
+            .kind(rule)
+            .shown_at(column, "")
+            .message(line),
     )
 }

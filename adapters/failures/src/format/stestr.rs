@@ -1,11 +1,11 @@
 //! stestr and what else runs tests in workers with subunit: `{worker} name [0.01s] ... FAILED`, and what the test said below.
 
-use super::super::draft::{Draft, Found};
-use super::super::reason::exception;
-use super::{Sheet, python_place, until, without_time};
+use super::super::message::exception;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, python_place, until, without_time};
 
 /// Reads every such line; the list at the end tells the same a second time.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let Some(name) = ended(line).and_then(|told| told.strip_suffix(" ... FAILED")) else { continue };
         let block = until(sheet.lines, at + 1, |line| ended(line).is_some() || line.starts_with("======"));
@@ -14,7 +14,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let said: Vec<&str> = block.iter().map(|line| line.trim()).collect();
         let raised = said.iter().rposition(|line| exception(line).is_some());
         let said_last = until(&said, raised.unwrap_or_default(), str::is_empty);
-        let draft = Draft::test("stestr", without_time(name), said_last);
+        let draft = RawFailure::test("stestr", without_time(name), said_last);
         let place = said
             .iter()
             .rev()

@@ -1,10 +1,10 @@
 //! subunit, in its first version, which is text: cmocka and others.
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 /// Reads `failure: NAME [`, and what is said up to the bracket that closes it, perhaps on the same line.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     // Without tests that are announced, a line that begins with `error: ` is anybody's.
     if !sheet.starting(b"t").any(|(_, line)| line.starts_with("test: ")) {
         return;
@@ -24,7 +24,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-fn push(name: &str, line: &str, block: &[&str], found: &mut Found<'_>) {
-    let draft = Draft::test("subunit", name, block);
+fn push(name: &str, line: &str, block: &[&str], found: &mut FailureCollector<'_>) {
+    let draft = RawFailure::test("subunit", name, block);
     found.push(draft.headed(line));
 }

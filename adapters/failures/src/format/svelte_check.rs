@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::FormatInput;
 
 const TOOL: &str = "svelte-check";
 
@@ -27,7 +27,7 @@ struct Position {
 }
 
 /// Reads the errors, or where nothing is one the warnings.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let drafts = sheet.marked().filter_map(|(_, line)| {
         let rest = behind_time(line)?;
         let draft = if rest.starts_with('{') { verbose(rest) } else { plain(rest) }?;
@@ -41,17 +41,17 @@ fn behind_time(line: &str) -> Option<&str> {
     (time.len() >= 10 && time.bytes().all(|byte| byte.is_ascii_digit())).then_some(rest)
 }
 
-fn plain(line: &str) -> Option<Draft> {
+fn plain(line: &str) -> Option<RawFailure> {
     let (level, rest) = line.split_once(" \"")?;
     let (file, rest) = rest.split_once("\" ")?;
     let (place, what) = rest.split_once(" \"")?;
     let (number, column) = place.split_once(':')?;
-    let draft = Draft::diagnostic(TOOL, file, number.parse().ok(), what.strip_suffix('"')?);
+    let draft = RawFailure::diagnostic(TOOL, file, number.parse().ok(), what.strip_suffix('"')?);
     let is_known = matches!(level, "ERROR" | "WARNING");
     is_known.then(|| draft.warning(level == "WARNING").shown_at(column.parse().ok(), ""))
 }
 
-fn verbose(line: &str) -> Option<Draft> {
+fn verbose(line: &str) -> Option<RawFailure> {
     let problem: Problem = serde_json::from_str(line).ok()?;
     let code = match problem.code {
         serde_json::Value::String(code) => code,
@@ -59,7 +59,7 @@ fn verbose(line: &str) -> Option<Draft> {
         _ => String::new(),
     };
     let draft =
-        Draft::diagnostic(TOOL, &problem.filename, problem.start.line.checked_add(1), &problem.message);
+        RawFailure::diagnostic(TOOL, &problem.filename, problem.start.line.checked_add(1), &problem.message);
     Some(
         draft
             .kind(&code)

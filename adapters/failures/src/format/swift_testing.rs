@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, look};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, look};
 
 static ISSUE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"^\S+ +Test (?:case passing \d+ arguments? (?P<given>.*?) to )?(?:"(?P<title>.+?)"|(?P<name>[\w.]+\(.*?\)|`.+?`(?:\(\))?)) recorded an issue(?: with \d+ arguments? (?P<arguments>.*?))?(?: at (?P<file>[^\s:]+):(?P<line>\d+):\d+)?: (?P<what>.*)$"#)
@@ -17,7 +17,7 @@ static ISSUE: LazyLock<Regex> = LazyLock::new(|| {
 static VALUE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r" → [^()]*").expect("well formed"));
 
 /// Reads the first issue of each test, and of each case of one with arguments.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut told = BTreeSet::new();
     for (at, line) in sheet.marked() {
         let Some(issue) = ISSUE.captures(line) else { continue };
@@ -33,7 +33,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let comments = look(&sheet.lines[at + 1..]).take_while(|line| line.starts_with("↳ ")).copied();
         let message: Vec<&str> = [line].into_iter().chain(comments).collect();
         let (kind, _) = text("what").split_once(": ").unwrap_or_default();
-        let draft = Draft::test("swift-testing", &name, &[text("what")]).kind(kind).within(text("file"));
+        let draft = RawFailure::test("swift-testing", &name, &[text("what")]).kind(kind).within(text("file"));
         let about = VALUE.replace_all(text("what"), "").into_owned();
         let draft = draft.about(&about).at(text("file"), text("line").parse().ok());
         found.push(draft.message(&message.join("\n")));

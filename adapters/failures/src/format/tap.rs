@@ -6,15 +6,15 @@ use std::ops::Range;
 use serde_json::Value;
 use unstuck_core::text::plain::strip_ansi;
 
-use super::super::draft::{Draft, Found};
-use super::super::ending::{Ending, Tell};
-use super::super::page::Page;
-use super::super::parts::Style;
+use super::super::clean_output::CleanOutput;
+use super::super::ending::{OnTest, TestOutcome};
+use super::super::parts::MaskingStyle;
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::{begins, indentation, leading_number};
-use super::{Sheet, check, diagnostic, look, mocha, node_test, places, prove, until};
+use super::{FormatInput, gcc_style, libcheck, look, mocha, node_test, places, prove, until};
 
 /// Reads every point that is not ok and not expected to be so.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     if !sheet.starting(b"T1").any(|(_, line)| is_tap(line)) || prove::tells(sheet) {
         return;
     }
@@ -38,7 +38,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let line = points[at];
         plans.take(line);
         if let Some(reason) = line.strip_prefix("Bail out!") {
-            found.push(Draft::process(tool, "bail out", &[reason]));
+            found.push(RawFailure::process(tool, "bail out", &[reason]));
             has_failed = true;
         }
         let (depth, point) = parents.take(line);
@@ -57,8 +57,8 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let body = until(lines, at + 1, |line| ends(line, depth) || is_of_prove(line));
         // A linter makes a point of each problem, and Check tells all in the description.
         let bare = Some(name).filter(|_| body.is_empty());
-        let problem = || Some(diagnostic::parse(bare?)?.draft().message(line));
-        if let Some(draft) = problem().or_else(|| check::point(bare?)) {
+        let problem = || Some(gcc_style::parse(bare?)?.draft().message(line));
+        if let Some(draft) = problem().or_else(|| libcheck::point(bare?)) {
             found.push(draft);
             continue;
         }
@@ -71,7 +71,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Tells how the tests ended that the points name. Points of tape are assertions, not tests.
-pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
+pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     if !lines.iter().any(|line| is_tap(line)) || is_tape(lines.iter().copied()) {
         return;
     }
@@ -81,14 +81,14 @@ pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
     let dashed = (0..lines.len()).filter(|at| begins(lines[*at]) == Some(b'-'));
     for line in &without(lines, &said(lines, dashed)) {
         let (depth, point) = parents.take(line);
-        let failed = point.strip_prefix("not ok ").map(|rest| (rest, Ending::Failed));
-        let ended = failed.or_else(|| Some((point.strip_prefix("ok ")?, Ending::Passed)));
+        let failed = point.strip_prefix("not ok ").map(|rest| (rest, TestOutcome::Failed));
+        let ended = failed.or_else(|| Some((point.strip_prefix("ok ")?, TestOutcome::Passed)));
         let Some((rest, ending)) = ended.filter(|_| !opens(line)) else { continue };
         let (name, excused) = description(rest);
-        let ending = if excused { Ending::Excused } else { ending };
+        let ending = if excused { TestOutcome::Excused } else { ending };
         let name = if timed { without_elapsed(name).unwrap_or(name) } else { name };
         let name = bare(name);
-        if !name.is_empty() && diagnostic::parse(name).is_none() {
+        if !name.is_empty() && gcc_style::parse(name).is_none() {
             tell("tap", &parents.path(depth, name), ending);
         }
     }
@@ -96,14 +96,14 @@ pub(crate) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
 
 /// Takes off what Check and cmocka say behind the name of a test: how it ended.
 fn bare(description: &str) -> &str {
-    let of_check = check::point(description).and_then(|_| description.split_once(": "));
+    let of_check = libcheck::point(description).and_then(|_| description.split_once(": "));
     let of_cmocka = || description.split_once(" Could not run test: ");
     of_check.or_else(of_cmocka).map_or(description, |(name, _)| name)
 }
 
 /// Says whether a line is a point that a linter made of a problem, and no test.
 pub(crate) fn is_problem(line: &str) -> bool {
-    line.strip_prefix("not ok ").and_then(name).is_some_and(|name| diagnostic::parse(name).is_some())
+    line.strip_prefix("not ok ").and_then(name).is_some_and(|name| gcc_style::parse(name).is_some())
 }
 
 /// Returns the lines from the version on, where there is one: what stands above is printed by the tests themselves.
@@ -177,7 +177,7 @@ pub(crate) const UNFULFILLED: &str = "plan";
 
 /// Says whether a plan of either page is not fulfilled although no point failed. A program that ends in the middle of its
 /// tests says so by nothing else where its exit status is lost in a pipe.
-pub(crate) fn breaks_off(pages: &[Page<'_>; 2]) -> bool {
+pub(crate) fn breaks_off(pages: &[CleanOutput<'_>; 2]) -> bool {
     pages.iter().filter(|page| page.text().contains("1..")).any(|page| {
         let lines = page.lines();
         let lines = stream(&lines);
@@ -218,7 +218,7 @@ impl<'l> Plans<'l> {
 
     /// Tells that points are missing: the program ended in the middle of them, which nothing but the plan shows where its exit
     /// status is lost.
-    fn unfulfilled(&self, tool: &'static str, points: &[&str]) -> Option<Draft> {
+    fn unfulfilled(&self, tool: &'static str, points: &[&str]) -> Option<RawFailure> {
         let plan = self.last.filter(|_| self.are_numbered && self.told < self.planned)?;
         // A point may stand behind what a test printed without an end of line: `loading... ok 3 - adds`.
         let is_behind = |line: &str| {
@@ -231,8 +231,8 @@ impl<'l> Plans<'l> {
             return None;
         }
         let text = format!("planned {} tests, of which {told} were told", self.planned);
-        let draft = Draft::process(tool, UNFULFILLED, &[]).message(&text).told_by(plan);
-        Some(Draft { values: text, ..draft })
+        let draft = RawFailure::process(tool, UNFULFILLED, &[]).message(&text).told_by(plan);
+        Some(RawFailure { values: text, ..draft })
     }
 }
 
@@ -414,7 +414,7 @@ fn push(
     line: &str,
     body: &[&str],
     before: &[&str],
-    found: &mut Found<'_>,
+    found: &mut FailureCollector<'_>,
 ) {
     let yaml = body.iter().position(|line| line.trim() == "---");
     let block: Vec<&str> = match yaml {
@@ -444,14 +444,16 @@ fn push(
 }
 
 /// Reads what ESLint found in a file: the first problem in the fields themselves, the others in a list below.
-fn of_linter(file: &str, block: &[&str]) -> Vec<Draft> {
-    let mut drafts: Vec<Draft> = Vec::new();
+fn of_linter(file: &str, block: &[&str]) -> Vec<RawFailure> {
+    let mut drafts: Vec<RawFailure> = Vec::new();
     for line in block {
         let line = line.trim_start();
         let Some((key, value)) = line.strip_prefix("- ").unwrap_or(line).split_once(": ") else { continue };
         let value = unquoted(value).replace("''", "'");
         match (key, drafts.last_mut()) {
-            ("message", _) => drafts.push(Draft::diagnostic("eslint", file, None, &value).message(&value)),
+            ("message", _) => {
+                drafts.push(RawFailure::diagnostic("eslint", file, None, &value).message(&value))
+            }
             ("severity", Some(draft)) => draft.is_warning = value == "warning",
             ("line", Some(draft)) => draft.line = value.parse().ok(),
             ("ruleId", Some(draft)) => draft.kind = value,
@@ -462,7 +464,7 @@ fn of_linter(file: &str, block: &[&str]) -> Vec<Draft> {
 }
 
 /// Reads the fields that say why; a block of a field is indented below it.
-fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
+fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<RawFailure> {
     let fields = block.iter().enumerate().filter_map(|(at, line)| {
         let (name, value) = line.trim_start().split_once(':')?;
         Some((at, name, value.trim())).filter(|(.., value)| !value.is_empty())
@@ -510,7 +512,7 @@ fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
         .copied()
         .filter(|line| !line.contains("duration_ms:") && !line.contains("stack:") && !line.contains("at:"))
         .collect();
-    let draft = Draft::test(tool, name, &lines);
+    let draft = RawFailure::test(tool, name, &lines);
     let place = field(&["location", "at"]).unwrap_or_default();
     let mut parts = place.rsplitn(3, ':').skip(1);
     let number = parts.next().and_then(|number| number.parse().ok());
@@ -519,14 +521,14 @@ fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
 }
 
 /// Reads a block that is one object of JSON, as deno writes it.
-fn of_json(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
+fn of_json(tool: &'static str, name: &str, block: &[&str]) -> Option<RawFailure> {
     let line = block.iter().map(|line| line.trim()).find(|line| !line.is_empty())?;
     let fields: Value = line.starts_with('{').then(|| serde_json::from_str(line).ok())??;
     let message = strip_ansi(fields["message"].as_str()?);
     let file = fields["at"]["file"].as_str().unwrap_or_default().trim_start_matches("./");
     let number = fields["at"]["line"].as_u64().and_then(|number| number.try_into().ok());
     let lines: Vec<&str> = message.lines().collect();
-    Some(Draft::test(tool, name, &lines).at(file, number).within(file).message(&message))
+    Some(RawFailure::test(tool, name, &lines).at(file, number).within(file).message(&message))
 }
 
 /// Takes the quotation marks off a value, one of each side.
@@ -540,15 +542,15 @@ fn unquoted(value: &str) -> String {
 }
 
 /// Reads comments: those of bats name the place and the command; others stand for themselves.
-fn of_comments(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
+fn of_comments(tool: &'static str, name: &str, block: &[&str]) -> Option<RawFailure> {
     let Some(at) = block.iter().position(|line| line.starts_with('(')) else {
-        return Some(Draft::test(tool, name, block));
+        return Some(RawFailure::test(tool, name, block));
     };
     Some(of_bats(name, &block[at..]))
 }
 
 /// Reads `(in test file a.bats, line 3)` and the command below.
-pub(super) fn of_bats(name: &str, block: &[&str]) -> Draft {
+pub(super) fn of_bats(name: &str, block: &[&str]) -> RawFailure {
     let place =
         until(block, 0, |line| !line.trim_start().starts_with(['(', ' ']) && !line.contains("in test file "));
     let place_text = place.join(" ");
@@ -560,10 +562,10 @@ pub(super) fn of_bats(name: &str, block: &[&str]) -> Draft {
         .then_some("setup ")
         .or(place_text.contains("`teardown").then_some("teardown "))
         .unwrap_or_default();
-    let draft = Draft::test("bats", name, block)
+    let draft = RawFailure::test("bats", name, block)
         .about(command.trim())
         .within(file)
         .at(file, number.trim_end_matches([')', ' ']).parse().ok());
-    Draft { style: Style::Diagnostic, values: block.join("\n"), ..draft }
+    RawFailure { style: MaskingStyle::Diagnostic, values: block.join("\n"), ..draft }
         .kind(format!("{function}command").trim())
 }

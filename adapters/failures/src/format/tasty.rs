@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::indentation;
-use super::{Sheet, until};
+use super::{FormatInput, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^ *(?P<name>\S.*?): +(?P<ending>FAIL|OK)(?: \([\d.]+s\))?$").expect("well formed")
@@ -16,7 +16,7 @@ static PLACE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^ +(?P<file>\S+\.l?hs):(?P<line>\d+):$").expect("well formed"));
 
 /// Reads every test that failed, with the groups that it is in; only where the sum stands below.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut groups: Vec<&str> = Vec::new();
     let Some(end) = sheet.marked().last().map(|(at, _)| at) else { return };
     for (at, line) in sheet.lines[..end].iter().enumerate() {
@@ -46,7 +46,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let name = within.chain([&failed["name"]]).collect::<Vec<_>>().join(".");
         let place = block.iter().find_map(|line| PLACE.captures(line));
         let told: Vec<&str> = block.iter().copied().filter(|line| !PLACE.is_match(line)).collect();
-        let draft = Draft::test("tasty", &name, &told).headed(&name);
+        let draft = RawFailure::test("tasty", &name, &told).headed(&name);
         found.push(match place {
             Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
             None => draft,

@@ -5,14 +5,14 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::FormatInput;
 
 /// PHPUnit says so of a test that is risky, which fails nobody.
 const RISKY: &str = "This test did not perform any assertions";
 
 /// Reads every failed test, with the suites that it stands in.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut suites: Vec<String> = Vec::new();
     for (_, line) in sheet.starting(b"#").filter(|(_, line)| line.starts_with("##teamcity[")) {
         let field = |name: &str| field(line, name).unwrap_or_default();
@@ -26,7 +26,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-fn failed(name: &str, field: &dyn Fn(&str) -> String, found: &mut Found<'_>) {
+fn failed(name: &str, field: &dyn Fn(&str) -> String, found: &mut FailureCollector<'_>) {
     static PLACE: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?P<file>[^\s:]+\.\w+):(?P<line>\d+)").expect("well formed"));
     let (message, details) = (field("message"), field("details"));
@@ -35,7 +35,7 @@ fn failed(name: &str, field: &dyn Fn(&str) -> String, found: &mut Found<'_>) {
     }
     let told = format!("{message}\n{details}");
     let lines: Vec<&str> = message.lines().collect();
-    let mut draft = Draft::test("teamcity", name, &lines).message(told.trim());
+    let mut draft = RawFailure::test("teamcity", name, &lines).message(told.trim());
     if draft.kind.is_empty() {
         draft.kind = field("type");
     }

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::FormatInput;
 
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^  on (?P<file>\S.*?) line (?P<line>\d+)(?:, in (?P<item>.+?))?:?$").expect("well formed")
@@ -20,7 +20,7 @@ static RULE: LazyLock<Regex> = LazyLock::new(|| {
 const LINES: usize = 8;
 
 /// Reads every error; the warnings of tflint where it has no errors.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let (mut drafts, mut free) = (Vec::new(), 0);
     for (at, line) in sheet.marked() {
         // The mark is in the summary, or in the place below it.
@@ -58,7 +58,7 @@ fn block<'a>(below: &[&'a str], is_boxed: bool) -> Vec<&'a str> {
     own.map(|line| bare(line)).take_while(|line| level(line).is_none()).collect()
 }
 
-fn problem(level: &str, what: &str, block: Vec<&str>) -> Option<Draft> {
+fn problem(level: &str, what: &str, block: Vec<&str>) -> Option<RawFailure> {
     let near = block.iter().take(LINES).enumerate();
     let (at, place) = near.filter_map(|(at, line)| Some((at, PLACE.captures(line)?))).next().unzip();
     let (what, rule) = RULE.captures(what).map_or((what.to_owned(), String::new()), |ruled| {
@@ -75,8 +75,8 @@ fn problem(level: &str, what: &str, block: Vec<&str>) -> Option<Draft> {
     let text = |name: &str| place.as_ref().and_then(|it| it.name(name)).map_or("", |it| it.as_str());
     let message = [&[what.as_str()], block.as_slice()].concat().join("\n");
     let draft = match text("item").strip_prefix("run \"").and_then(|item| item.strip_suffix('"')) {
-        Some(run) => Draft::test("terraform", run, &[&what, &why]).within(text("file")),
-        None => Draft::diagnostic("terraform", "", None, &what)
+        Some(run) => RawFailure::test("terraform", run, &[&what, &why]).within(text("file")),
+        None => RawFailure::diagnostic("terraform", "", None, &what)
             .about(&[&what, text("item"), instance, &why].join(" "))
             .kind(&rule)
             .warning(level != "Error"),

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::super::draft::{Draft, Found};
-use super::super::ending::{Ending, Tell};
-use super::{Sheet, cucumber, list, node_test, number, rspec, text};
+use super::super::ending::{OnTest, TestOutcome};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, cucumber, list, node_test, number, rspec, text};
 
 /// Reads every document.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     // Beside its JSON, jest tells all of it in words, and more.
     let summary = |line: &str| line.starts_with("Test Suites: ");
     let is_told = [sheet.own, sheet.beside].iter().any(|it| it.starting(b"T").any(|(_, line)| summary(line)));
@@ -41,7 +41,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Reads how each test ended of which a document of jest, vitest, mocha or RSpec tells.
-pub(crate) fn endings(text: &str, tell: &mut Tell<'_>) {
+pub(crate) fn endings(text: &str, tell: &mut OnTest<'_>) {
     let mut end = 0;
     for (at, _) in text.match_indices('{').filter(|(at, _)| *at == 0 || text.as_bytes()[at - 1] == b'\n') {
         if at < end {
@@ -64,9 +64,9 @@ pub(crate) fn endings(text: &str, tell: &mut Tell<'_>) {
         each_spec(&document["suites"], &mut |name, spec| {
             for test in list(&spec["tests"]) {
                 let ending = match super::text(&test["status"]) {
-                    "expected" | "flaky" => Ending::Passed,
-                    "unexpected" => Ending::Failed,
-                    _ => Ending::Excused,
+                    "expected" | "flaky" => TestOutcome::Passed,
+                    "unexpected" => TestOutcome::Failed,
+                    _ => TestOutcome::Excused,
                 };
                 tell("playwright-json", &in_project(name, test), ending);
             }
@@ -74,8 +74,11 @@ pub(crate) fn endings(text: &str, tell: &mut Tell<'_>) {
         for example in list(&document["examples"]) {
             tell("rspec", super::text(&example["full_description"]), ending(&example["status"]));
         }
-        let of_mocha =
-            [("passes", Ending::Passed), ("failures", Ending::Failed), ("pending", Ending::Excused)];
+        let of_mocha = [
+            ("passes", TestOutcome::Passed),
+            ("failures", TestOutcome::Failed),
+            ("pending", TestOutcome::Excused),
+        ];
         for (key, ending) in of_mocha {
             let titles = list(&document[key]).iter().map(|test| super::text(&test["fullTitle"]));
             titles
@@ -85,11 +88,11 @@ pub(crate) fn endings(text: &str, tell: &mut Tell<'_>) {
     }
 }
 
-fn ending(status: &Value) -> Ending {
+fn ending(status: &Value) -> TestOutcome {
     match text(status) {
-        "passed" => Ending::Passed,
-        "failed" => Ending::Failed,
-        _ => Ending::Excused,
+        "passed" => TestOutcome::Passed,
+        "failed" => TestOutcome::Failed,
+        _ => TestOutcome::Excused,
     }
 }
 
@@ -105,14 +108,14 @@ fn named(file: &Value, test: &Value) -> (&'static str, String) {
 /// How a failed test begins in the stream of mocha.
 const STREAMED: &str = "[\"fail\",{";
 
-fn jest(file: &Value, found: &mut Found<'_>) {
+fn jest(file: &Value, found: &mut FailureCollector<'_>) {
     let path = text(&file["name"]);
     let tests = list(&file["assertionResults"]);
     for test in tests.iter().filter(|test| test["status"] == "failed") {
         let told = clean(list(&test["failureMessages"]).iter().map(text).collect::<Vec<_>>().join("\n"));
         let block: Vec<&str> = told.lines().collect();
         let (tool, name) = named(file, test);
-        let draft = Draft::test(tool, &name, &block);
+        let draft = RawFailure::test(tool, &name, &block);
         let at = number(&test["location"]["line"]);
         let at = at.or(draft.line.filter(|_| draft.file.as_deref() == Some(path)));
         found.push(draft.at(path, at));
@@ -125,27 +128,28 @@ fn jest(file: &Value, found: &mut Found<'_>) {
             .skip_while(|line| line.contains("Test suite failed to run") || line.trim().is_empty())
             .collect();
         let kind = if block.is_empty() { "suite" } else { "" };
-        let draft = Draft::process("jest", kind, &block).at(path, None);
+        let draft = RawFailure::process("jest", kind, &block).at(path, None);
         let message = format!("{path}: failed outside of its tests");
         found.push(if block.is_empty() { draft.message(&message) } else { draft });
     }
 }
 
-fn mocha(test: &Value, found: &mut Found<'_>) {
+fn mocha(test: &Value, found: &mut FailureCollector<'_>) {
     let told = [&test["err"]["stack"], &test["err"]["message"], &test["stack"], &test["err"]]
         .map(text)
         .into_iter()
         .find(|told| !told.is_empty())
         .unwrap_or_default();
     let block: Vec<&str> = told.lines().collect();
-    let draft = Draft::test("mocha", text(&test["fullTitle"]), &block).within(node_test::called_from(&block));
+    let draft =
+        RawFailure::test("mocha", text(&test["fullTitle"]), &block).within(node_test::called_from(&block));
     found.push(match text(&test["file"]) {
         "" => draft,
         file => draft.at(file, None),
     });
 }
 
-fn ruby(example: &Value, found: &mut Found<'_>) {
+fn ruby(example: &Value, found: &mut FailureCollector<'_>) {
     if example["status"] != "failed" {
         return;
     }
@@ -153,7 +157,7 @@ fn ruby(example: &Value, found: &mut Found<'_>) {
     let told = format!("{}: {}", text(&exception["class"]), text(&exception["message"]).trim());
     let block: Vec<&str> = told.lines().map(str::trim).filter(|line| *line != "Diff:").collect();
     found.push(
-        Draft::test("rspec", text(&example["full_description"]), &block)
+        RawFailure::test("rspec", text(&example["full_description"]), &block)
             .within(text(&example["file_path"]))
             .at(text(&example["file_path"]), number(&example["line_number"])),
     );
@@ -174,7 +178,7 @@ fn each_spec(suites: &Value, take: &mut dyn FnMut(&str, &Value)) {
 }
 
 /// A test is told of once for each project, and of each try.
-fn playwright(name: &str, spec: &Value, found: &mut Found<'_>) {
+fn playwright(name: &str, spec: &Value, found: &mut FailureCollector<'_>) {
     let failed = list(&spec["tests"]).iter().filter(|test| test["status"] == "unexpected");
     for test in failed {
         let errors = list(&test["results"]).first().map_or(&[][..], |result| list(&result["errors"]));
@@ -182,18 +186,20 @@ fn playwright(name: &str, spec: &Value, found: &mut Found<'_>) {
         let told = clean(told.to_owned());
         let block: Vec<&str> = told.lines().collect();
         let name = in_project(name, test);
-        found.push(Draft::test("playwright", &name, &block).at(text(&spec["file"]), number(&spec["line"])));
+        found.push(
+            RawFailure::test("playwright", &name, &block).at(text(&spec["file"]), number(&spec["line"])),
+        );
     }
 }
 
 /// Reads an error of a run of Playwright that belongs to no test.
-fn outside(error: &Value, found: &mut Found<'_>) {
+fn outside(error: &Value, found: &mut FailureCollector<'_>) {
     let told = [&error["stack"], &error["message"], &error["value"]].map(text);
     let told = clean(
         told.into_iter().find(|told| !told.is_empty()).unwrap_or("an error outside of tests").to_owned(),
     );
     let block: Vec<&str> = told.lines().collect();
-    let draft = Draft::process("playwright", "", &block);
+    let draft = RawFailure::process("playwright", "", &block);
     let place = &error["location"];
     found.push(match text(&place["file"]) {
         "" => draft,
@@ -210,12 +216,12 @@ fn in_project(name: &str, test: &Value) -> String {
 }
 
 /// Of what a test failed at, the first counts, as in its XML.
-fn googletest(suite: &Value, found: &mut Found<'_>) {
+fn googletest(suite: &Value, found: &mut FailureCollector<'_>) {
     for test in list(&suite["testsuite"]) {
         let Some(first) = list(&test["failures"]).first() else { continue };
         let name = format!("{}.{}", text(&test["classname"]), text(&test["name"]));
         let block: Vec<&str> = text(&first["failure"]).lines().collect();
-        found.push(Draft::test("gtest", &name, &block).at(text(&test["file"]), number(&test["line"])));
+        found.push(RawFailure::test("gtest", &name, &block).at(text(&test["file"]), number(&test["line"])));
     }
 }
 
@@ -224,5 +230,5 @@ fn clean(told: String) -> String {
     if !told.contains('\u{1b}') {
         return told;
     }
-    super::super::page::Page::plain(told.as_bytes()).text().to_owned()
+    super::super::clean_output::CleanOutput::plain(told.as_bytes()).text().to_owned()
 }

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:── (?:\d+\. )?)?(?P<kind>Failure|Error) \('(?P<file>[^':]+):(?P<line>\d+)(?::\d+)?'\)(?:: (?P<name>.*?))?(?: ─+)?$")
@@ -13,7 +13,7 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads what stands below each headline. Some reporters tell it twice, in the same words.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let Some(failed) = FAILED.captures(line) else { continue };
         let block = until(sheet.lines, at + 1, |line| {
@@ -22,7 +22,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         });
         // What is outside of a test has no name.
         let name = failed.name("name").map_or("(code run outside of `test_that()`)", |name| name.as_str());
-        let draft = Draft::test("testthat", name, block).within(&failed["file"]).headed(name);
+        let draft = RawFailure::test("testthat", name, block).within(&failed["file"]).headed(name);
         let draft = if draft.kind.is_empty() { draft.kind(&failed["kind"].to_lowercase()) } else { draft };
         found.push(draft.at(&failed["file"], failed["line"].parse().ok()));
     }

@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 use memchr::memmem;
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::super::reason::exception;
+use super::super::message::exception;
+use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::is_frame;
-use super::{Sheet, libtest, look_back, until};
+use super::{FormatInput, libtest, look_back, until};
 
 /// Reads the last exception of each language that a stack belongs to.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     python(lines, found);
     fatal_python(lines, found);
@@ -33,7 +33,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 /// Reads those of a program that died beside what another tool said: they begin at the left margin, in words that only the
 /// language itself uses.
-pub(crate) fn read_beside(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read_beside(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     // A tool that tells of an exception in one of its processes quotes it.
     let is_quoted = |at: usize| at.checked_sub(1).is_some_and(|above| lines[above] == "\"\"\"");
@@ -42,7 +42,7 @@ pub(crate) fn read_beside(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let raised = lines[at + 1..].iter().position(|line| exception(line).is_some());
         let end = raised.map_or(at, |raised| at + 1 + raised);
         // What is below may be another command's.
-        found.push(Draft::process("traceback", "", &lines[at..]).up_to(lines[end]));
+        found.push(RawFailure::process("traceback", "", &lines[at..]).up_to(lines[end]));
     }
     java(sheet, found);
     // Whatever an exception looks like, node ends with its own version where nothing caught it.
@@ -68,11 +68,11 @@ pub(crate) const CRASH_LINES: usize = 60;
 /// Above the frames of Python.
 const TRACEBACK: &str = "Traceback (most recent call last):";
 
-fn push(kind: &str, block: &[&str], found: &mut Found<'_>) {
-    found.push(Draft::process("traceback", kind, block));
+fn push(kind: &str, block: &[&str], found: &mut FailureCollector<'_>) {
+    found.push(RawFailure::process("traceback", kind, block));
 }
 
-fn python(lines: &[&str], found: &mut Found<'_>) {
+fn python(lines: &[&str], found: &mut FailureCollector<'_>) {
     let begins = |line: &&str| line.trim_start_matches([' ', '+']).starts_with("Exception Group Traceback");
     if let Some(at) = lines.iter().rposition(begins) {
         return push("", &lines[at..], found);
@@ -90,13 +90,13 @@ fn python(lines: &[&str], found: &mut Found<'_>) {
         if let Some(raised) = raised {
             let place: Vec<&str> = lines[at].split('"').collect();
             let file = place.get(1).copied().unwrap_or_default();
-            found.push(Draft::process("traceback", "", &[lines[at + raised]]).at(file, None));
+            found.push(RawFailure::process("traceback", "", &[lines[at + raised]]).at(file, None));
         }
     }
 }
 
 /// The stack that `faulthandler` prints where Python itself dies, innermost call first.
-fn fatal_python(lines: &[&str], found: &mut Found<'_>) {
+fn fatal_python(lines: &[&str], found: &mut FailureCollector<'_>) {
     const HEAD: &str = "Fatal Python error: ";
     // What a runner of tests prints of its progress ends no line.
     let dies = |(at, line): (usize, &'_ &str)| Some((at, line.find(HEAD)?));
@@ -110,13 +110,13 @@ fn fatal_python(lines: &[&str], found: &mut Found<'_>) {
     let of_test = frames.clone().find(|(_, function)| function.starts_with("test"));
     let Some((file, function)) = of_test.or_else(|| frames.clone().next()) else { return };
     let kind = told[HEAD.len()..].split(':').next().unwrap_or_default();
-    let draft = Draft::process("traceback", kind, &[]).about(function);
+    let draft = RawFailure::process("traceback", kind, &[]).about(function);
     found.push(draft.at(file, None).message(&format!("{told}\nin {function}")));
 }
 
-fn rust(lines: &[&str], found: &mut Found<'_>) {
+fn rust(lines: &[&str], found: &mut FailureCollector<'_>) {
     for (name, line) in lines.iter().filter_map(|line| libtest::overflow(line)) {
-        found.push(Draft::process("traceback", "stack overflow", &[]).about(name).message(line));
+        found.push(RawFailure::process("traceback", "stack overflow", &[]).about(name).message(line));
     }
     for (at, _) in lines
         .iter()
@@ -127,7 +127,7 @@ fn rust(lines: &[&str], found: &mut Found<'_>) {
     }
 }
 
-fn go(lines: &[&str], found: &mut Found<'_>) {
+fn go(lines: &[&str], found: &mut FailureCollector<'_>) {
     let dies = |line: &str| line.starts_with("panic: ") || line.starts_with("fatal error: ");
     // A program may log such a line, too; the stacks stand below the one that it died of.
     let first = lines.iter().position(|line| dies(line)).unwrap_or(lines.len());
@@ -137,7 +137,7 @@ fn go(lines: &[&str], found: &mut Found<'_>) {
     }
 }
 
-fn java(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+fn java(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     // A program may print the first words, too.
     let thrown = |(at, line): (usize, &'_ str)| {
@@ -152,7 +152,7 @@ fn java(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// .NET: `Unhandled exception. Kind: message`; Mono has the exception on the next line.
-fn dotnet(lines: &[&str], found: &mut Found<'_>) {
+fn dotnet(lines: &[&str], found: &mut FailureCollector<'_>) {
     const HEAD: &str = "unhandled exception";
     let begins = |line: &&str| line.get(..HEAD.len()).is_some_and(|head| head.eq_ignore_ascii_case(HEAD));
     let Some(at) = lines.iter().position(begins) else { return };
@@ -169,12 +169,12 @@ fn dotnet(lines: &[&str], found: &mut Found<'_>) {
 }
 
 /// Elixir: `** (Kind) message`, perhaps with a place before the message.
-fn elixir(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+fn elixir(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     static RAISED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^\*\* \((?P<kind>[A-Z][\w.]*|exit|throw|EXIT from \S+)\) (?:(?P<file>[^\s:]+\.exs?):(?P<line>\d+)(?::\d+)?: )?(?P<what>.*)$").expect("well formed")
     });
     if let Some(raised) = sheet.starting(b"*").find_map(|(_, line)| RAISED.captures(line)) {
-        let draft = Draft::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
+        let draft = RawFailure::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
         let file = raised.name("file").map_or("", |file| file.as_str());
         let line = raised.name("line").and_then(|line| line.as_str().parse().ok());
         found.push(draft.at(file, line).message(&raised[0]));
@@ -182,10 +182,10 @@ fn elixir(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Node prints the source, the exception, its stack, and its own version at the end.
-fn node(lines: &[&str], found: &mut Found<'_>) {
+fn node(lines: &[&str], found: &mut FailureCollector<'_>) {
     let out_of_memory = memmem::Finder::new("JavaScript heap out of memory");
     if let Some(line) = lines.iter().find(|line| out_of_memory.find(line.as_bytes()).is_some()) {
-        found.push(Draft::process("traceback", "heap out of memory", &[]).message(line).told_by(line));
+        found.push(RawFailure::process("traceback", "heap out of memory", &[]).message(line).told_by(line));
         return;
     }
     /// So many lines may be between what was raised and its stack: a difference, a message of several lines.
@@ -199,7 +199,8 @@ fn node(lines: &[&str], found: &mut Found<'_>) {
     };
     if let Some((at, kind, what)) = uncaught(lines) {
         let block = until(lines, at, |line| line.starts_with("Node.js v"));
-        let draft = Draft::process("traceback", kind, &[]).about(what).message(block.join("\n").trim_end());
+        let draft =
+            RawFailure::process("traceback", kind, &[]).about(what).message(block.join("\n").trim_end());
         let place = block.iter().find_map(|line| place_of(line));
         let shown = shown(&lines[..at]);
         let (file, line) = shown.map(|(_, file, line)| (file, line)).or(place).unwrap_or_default();
@@ -208,7 +209,7 @@ fn node(lines: &[&str], found: &mut Found<'_>) {
     let Some((at, _)) = lines.iter().enumerate().rfind(raised) else { return };
     let block = until(lines, at, |line| line.starts_with("Node.js v"));
     let block: Vec<&str> = std::iter::once(said(block[0])).chain(block[1..].iter().copied()).collect();
-    let draft = Draft::process("traceback", "", &block);
+    let draft = RawFailure::process("traceback", "", &block);
     let Some((above, file, line)) = shown(&lines[..at]) else { return found.push(draft) };
     let draft = draft.told_by(above);
     // What cannot be parsed has no frame: the stack is that of whoever loads it.
@@ -265,7 +266,7 @@ fn shown<'l>(above: &[&'l str]) -> Option<(&'l str, &'l str, Option<u32>)> {
 
 /// Reads what mocha says of a module that cannot be parsed, with its file in the name of the exception:
 /// `SyntaxError[ @/a/b.mjs ]: message`.
-fn module(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+fn module(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     static NAMED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?P<kind>[A-Z]\w*)\[ @(?P<file>[^\]]+) \](?P<what>: .*)$").expect("well formed")
     });
@@ -274,7 +275,7 @@ fn module(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         return;
     };
     let raised = format!("{}{}", &named["kind"], &named["what"]);
-    let draft = Draft::process("traceback", "", &[raised.as_str()]).told_by(sheet.lines[at]);
+    let draft = RawFailure::process("traceback", "", &[raised.as_str()]).told_by(sheet.lines[at]);
     found.push(draft.at(&named["file"], None));
 }
 
@@ -284,7 +285,7 @@ fn said(line: &str) -> &str {
 }
 
 /// Rollup and vite: the error, behind `[!] ` or below a headline, and a stack that is their own.
-fn bundler(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+fn bundler(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     static PLACED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?P<file>\S+) \((?P<line>\d+):(?P<column>\d+)\): (?P<what>.*)$").expect("well formed")
     });
@@ -301,12 +302,12 @@ fn bundler(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let draft = match (PLACED.captures(what), FROM.captures(what)) {
         (Some(placed), _) => {
             let number = |name: &str| placed[name].parse().ok();
-            Draft::diagnostic("traceback", &placed["file"], number("line"), &placed["what"])
+            RawFailure::diagnostic("traceback", &placed["file"], number("line"), &placed["what"])
                 .shown_at(number("column"), "")
         }
         (None, from) => {
             let file = from.as_ref().map_or("", |from| &from["file"]);
-            Draft::process("traceback", "", &[]).about(what).at(file, None)
+            RawFailure::process("traceback", "", &[]).about(what).at(file, None)
         }
     };
     found.push(draft.kind(kind).message(line));
@@ -317,7 +318,7 @@ static ROLLDOWN: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(?:Error: )?Build failed with \d+ errors?:$").expect("well formed"));
 
 /// Rolldown, which vite builds with: `[CODE] message` for each error, and perhaps a frame with its place.
-fn rolldown(sheet: &Sheet<'_>, head: &str, found: &mut Found<'_>) {
+fn rolldown(sheet: &FormatInput<'_>, head: &str, found: &mut FailureCollector<'_>) {
     static SAID: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^\[(?P<code>[\w:@/.-]+)\] (?:Error: )?(?P<what>.*)$").expect("well formed")
     });
@@ -336,7 +337,7 @@ fn rolldown(sheet: &Sheet<'_>, head: &str, found: &mut Found<'_>) {
         let place = block.iter().find_map(|line| PLACE.captures(line));
         let text =
             |name: &str| place.as_ref().map_or("", |place| place.name(name).map_or("", |it| it.as_str()));
-        let draft = Draft::diagnostic("traceback", text("file"), text("line").parse().ok(), what.trim());
+        let draft = RawFailure::diagnostic("traceback", text("file"), text("line").parse().ok(), what.trim());
         let draft = draft.kind(&said["code"]).shown_at(text("column").parse().ok(), "").told_by(lines[at]);
         let told = until(block, 0, |line| line.trim() == "Stack backtrace:").join("\n");
         found.push(draft.up_to(block[block.len() - 1]).message(told.trim_end()));
@@ -344,13 +345,13 @@ fn rolldown(sheet: &Sheet<'_>, head: &str, found: &mut Found<'_>) {
 }
 
 /// The toplevel of OCaml: `Exception: Failure "message".`
-fn ocaml(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+fn ocaml(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     static PLACE: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r#"\("(?P<file>[^"]+)", (?P<line>\d+), \d+\)"#).expect("well formed"));
     let raised = |line: &'_ str| Some(line.strip_prefix("Exception: ")?.strip_suffix('.')?.to_owned());
     let Some(raised) = sheet.starting(b"E").find_map(|(_, line)| raised(line)) else { return };
     let kind = raised.split([' ', '(']).next().unwrap_or_default();
-    let draft = Draft::process("traceback", kind, &[]).message(&raised);
+    let draft = RawFailure::process("traceback", kind, &[]).message(&raised);
     let draft = match PLACE.captures(&raised) {
         Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
         None => draft.about(raised[kind.len()..].trim()),
@@ -361,14 +362,14 @@ fn ocaml(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Ruby: `a.rb:3:in 'm': message (Kind)`.
-fn ruby(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+fn ruby(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     static RAISED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?P<file>[^\s:]+):(?P<line>\d+):in [`'].*?': (?P<what>.*) \((?P<kind>[A-Z][\w:]*)\)$")
             .expect("well formed")
     });
     let mut told = sheet.lines.iter().filter(|line| line.ends_with(')') && line.contains(":in "));
     if let Some(raised) = told.find_map(|line| RAISED.captures(line)) {
-        let draft = Draft::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
+        let draft = RawFailure::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
         // What stands on the command line has no file to mend.
         let file = Some(&raised["file"]).filter(|file| *file != "-e").unwrap_or_default();
         found.push(draft.at(file, raised["line"].parse().ok()).message(&raised[0]));
@@ -376,44 +377,44 @@ fn ruby(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// PHP: `PHP Fatal error:  Uncaught Kind: message in a.php:3`.
-fn php(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+fn php(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     static RAISED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?:PHP )?(?P<kind>Fatal error|Parse error|Error):\s+(?P<what>.*?) in (?P<file>/?\S+\.php)(?: on line |:)(?P<line>\d+)").expect("well formed")
     });
     let mut told = sheet.starting(b"PFE").filter(|(_, line)| line.contains(".php"));
     if let Some(raised) = told.find_map(|(_, line)| RAISED.captures(line)) {
-        let draft = Draft::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
+        let draft = RawFailure::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
         found.push(draft.at(&raised["file"], raised["line"].parse().ok()).message(&raised[0]));
     }
 }
 
 /// C and C++: `assert`, and an exception that nothing caught.
-fn native(lines: &[&str], found: &mut Found<'_>) {
+fn native(lines: &[&str], found: &mut FailureCollector<'_>) {
     for (at, line) in lines.iter().enumerate() {
         if line.ends_with(" failed.") && line.contains(": Assertion ") {
             push("", &[line], found);
         } else if let Some(kind) = line.strip_prefix("terminate called after throwing an instance of ") {
             let what = lines.get(at + 1).map_or("", |next| next.trim());
             let message = format!("{line}\n{what}");
-            found.push(Draft::process("traceback", kind.trim_matches('\''), &[what]).message(&message));
+            found.push(RawFailure::process("traceback", kind.trim_matches('\''), &[what]).message(&message));
         }
     }
 }
 
 /// Lua: `lua: a.lua:3: message`, and `stack traceback:` below.
-fn lua(lines: &[&str], found: &mut Found<'_>) {
+fn lua(lines: &[&str], found: &mut FailureCollector<'_>) {
     static RAISED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?:lua\S*: )?(?P<file>[^\s:]+\.lua):(?P<line>\d+): (?P<what>.*)$").expect("well formed")
     });
     let Some(at) = lines.iter().position(|line| line.trim() == "stack traceback:") else { return };
     if let Some(raised) = look_back(&lines[..at]).find_map(|line| RAISED.captures(line)) {
-        let draft = Draft::process("traceback", "error", &[&raised["what"]]);
+        let draft = RawFailure::process("traceback", "error", &[&raised["what"]]);
         found.push(draft.at(&raised["file"], raised["line"].parse().ok()).message(&raised[0]));
     }
 }
 
 /// Perl: `message at a.pl line 3.`
-fn perl(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+fn perl(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     static RAISED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?P<what>.*) at (?P<file>\S+\.(?:pl|pm|t)) line (?P<line>\d+)[.,]")
             .expect("well formed")
@@ -421,7 +422,7 @@ fn perl(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     // In a comment, a test says where it failed.
     let mut told = sheet.with(" line ").filter(|(_, line)| !line.trim_start().starts_with('#'));
     if let Some(raised) = told.find_map(|(_, line)| RAISED.captures(line)) {
-        let draft = Draft::process("traceback", "die", &[&raised["what"]]);
+        let draft = RawFailure::process("traceback", "die", &[&raised["what"]]);
         found.push(draft.at(&raised["file"], raised["line"].parse().ok()).message(&raised[0]));
     }
 }

@@ -4,15 +4,15 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::FormatInput;
 
 static ERROR: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:(?P<file>[^\s(].*?)(?:\((?P<line>\d+),(?P<column>\d+)\): |:(?P<line2>\d+):(?P<column2>\d+) - ))?error (?P<code>TS\d+): ").expect("well formed")
 });
 
 /// Reads every error; the lines below one only explain it.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (_, line) in sheet.marked() {
         let Some(error) = ERROR.captures(line) else { continue };
         let number = |names: [&str; 2]| {
@@ -20,7 +20,8 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         };
         let (line_number, column) = (number(["line", "line2"]), number(["column", "column2"]));
         let file = error.name("file").map_or("", |file| file.as_str());
-        let draft = Draft::diagnostic("tsc", file, line_number, &line[error[0].len()..]).kind(&error["code"]);
+        let draft =
+            RawFailure::diagnostic("tsc", file, line_number, &line[error[0].len()..]).kind(&error["code"]);
         found.push(draft.shown_at(column, "").message(line));
     }
 }

@@ -1,12 +1,12 @@
 //! Python unittest.
 
-use super::super::draft::{Draft, Found};
-use super::{Lines, Sheet, python_place, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, Lines, python_place, until};
 
 const TOOL: &str = "unittest";
 
 /// Reads the blocks between the double lines.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     // What counts the tests lists their failures: on the other stream a test prints what looks like them.
     let is_count = |line: &str| line.starts_with("Ran ") && line.contains(" test");
@@ -54,7 +54,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let (name, stage) = name(title);
         // nose2 does not say of which class a fixture is.
         let name = if name == "_ErrorHolder" { fixture(block).unwrap_or(name) } else { name };
-        let draft = Draft::test(TOOL, &name, block);
+        let draft = RawFailure::test(TOOL, &name, block);
         let stage = stage.or_else(|| stage_of(block));
         let kind = stage.map_or_else(|| draft.kind.clone(), |stage| format!("{stage} {}", draft.kind));
         found.push(draft.kind(&kind).headed(head));
@@ -66,26 +66,28 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 const PASSED: &str = "UNEXPECTED SUCCESS: ";
 const UNEXPECTED: &str = "unexpected success";
 
-fn push_unexpected(title: &str, line: &str, found: &mut Found<'_>) {
+fn push_unexpected(title: &str, line: &str, found: &mut FailureCollector<'_>) {
     let (name, stage) = name(title);
-    let draft = Draft::test(TOOL, &name, &[]).told_by(line);
+    let draft = RawFailure::test(TOOL, &name, &[]).told_by(line);
     let kind = stage.map_or_else(|| UNEXPECTED.to_owned(), |stage| format!("{stage} {UNEXPECTED}"));
     found.push(draft.kind(&kind).headed(line));
 }
 
 /// Before Python 3.12, the line of a test is all that is said of one that passed and should not have.
-fn unexpected(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+fn unexpected(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     if !sheet.marked().any(|(_, line)| line.contains("unexpected successes=")) {
         return;
     }
     for (_, line) in sheet.with(" ... unexpected success") {
         if let Some(title) = line.strip_suffix(" ... unexpected success") {
-            found.push(Draft::test(TOOL, &name(title).0, &[]).kind(UNEXPECTED).message(line).told_by(line));
+            found.push(
+                RawFailure::test(TOOL, &name(title).0, &[]).kind(UNEXPECTED).message(line).told_by(line),
+            );
         }
     }
     let counted = |line: &str| line.starts_with("FAILED (unexpected successes=");
     if let Some((_, line)) = sheet.marked().find(|(_, line)| counted(line)).filter(|_| found.is_empty()) {
-        found.push(Draft::process(TOOL, UNEXPECTED, &[]).message(line));
+        found.push(RawFailure::process(TOOL, UNEXPECTED, &[]).message(line));
     }
 }
 

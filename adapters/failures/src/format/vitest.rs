@@ -1,8 +1,8 @@
 //! vitest.
 
-use super::super::draft::{Draft, Found};
-use super::super::reason::exception;
-use super::{Sheet, until};
+use super::super::message::exception;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 const TOOL: &str = "vitest";
 
@@ -13,7 +13,7 @@ const HEAD: &str = " FAIL  ";
 const RULE: u8 = "⎯".as_bytes()[0];
 
 /// Reads the blocks under `FAIL` and the unhandled errors.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let is_rule = |line: &str| line.starts_with('⎯');
     let is_head = |line: &str| line.starts_with(HEAD);
@@ -30,7 +30,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let raised =
                 lines.get(at + 1).filter(|line| unhandled && !is_head(line) && exception(line).is_some());
             if raised.is_some() {
-                let draft = Draft::process(TOOL, "", until(lines, at + 1, is_rule));
+                let draft = RawFailure::process(TOOL, "", until(lines, at + 1, is_rule));
                 let kind = format!("unhandled {}", draft.kind);
                 found.push(draft.kind(&kind));
             }
@@ -51,15 +51,15 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-fn push(name: &str, block: &[&str], found: &mut Found<'_>) {
+fn push(name: &str, block: &[&str], found: &mut FailureCollector<'_>) {
     // A project's name stands before the file in brackets or bars.
     let name = name.trim_start_matches('|').trim_start();
     let name = name.split_once("| ").map_or(name, |(_, rest)| rest);
     let place = name.split(" > ").next().unwrap_or(name);
     let name = place.rsplit_once("  ").map_or(name, |(project, _)| name[project.len()..].trim_start());
     let (file, rest) = name.split_once(" > ").unwrap_or((name.split(" [ ").next().unwrap_or(name), ""));
-    let draft = Draft::test(TOOL, name.split(" [ ").next().unwrap_or(name), block);
+    let draft = RawFailure::test(TOOL, name.split(" [ ").next().unwrap_or(name), block);
     let line = draft.line.filter(|_| draft.file.as_deref() == Some(file));
-    let draft = if rest.is_empty() { Draft { test: None, ..draft } } else { draft };
+    let draft = if rest.is_empty() { RawFailure { test: None, ..draft } } else { draft };
     found.push(draft.at(file, line).headed(name));
 }

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::FormatInput;
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<file>\S+):(?P<line>\d+): error: -?\[?(?P<test>[\w.]+[. ]\w+)\]? : (?P<what>.*)$")
@@ -13,13 +13,13 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads the first assertion of each test that failed.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut told = "";
     for (_, line) in sheet.with(": error: ") {
         let Some(failed) = FAILED.captures(line) else { continue };
         let test = failed.name("test").map_or("", |test| test.as_str());
         if test != told {
-            let draft = Draft::test("xctest", test, &[]).about(&failed["what"]).message(line);
+            let draft = RawFailure::test("xctest", test, &[]).about(&failed["what"]).message(line);
             found.push(draft.at(&failed["file"], failed["line"].parse().ok()));
             told = test;
         }

@@ -1,10 +1,10 @@
 //! zig test: `1/5 a.test.name...`, then what the test printed and how it ended.
 
-use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
 
 /// Reads every test that failed, panicked or leaked.
-pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.lines.iter().enumerate() {
         let Some((name, rest)) = test(line) else { continue };
         let below = until(sheet.lines, at + 1, |line| test(line).is_some() || ends(line));
@@ -17,7 +17,7 @@ pub(crate) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let file = place.next().unwrap_or_default();
         // What an assertion says comes before it ends the test, and perhaps before its name.
         let about = said.iter().find(|line| line.contains(" panic: ")).and_then(|line| line.split_once(": "));
-        let draft = Draft::test("zig", name, &said).kind(kind).about(about.map_or("", |(_, what)| what));
+        let draft = RawFailure::test("zig", name, &said).kind(kind).about(about.map_or("", |(_, what)| what));
         found.push(draft.at(file, place.next().and_then(|line| line.parse().ok())).headed(name));
     }
 }

@@ -24,7 +24,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-use crate::lineage::{Limit, Lineage};
+use crate::rlimit_mark::{Limit, RlimitMark};
 use crate::spawn::Program;
 use crate::spec::MARK;
 
@@ -168,7 +168,7 @@ impl Image {
         };
         let variables = program.env.iter();
         Ok(Self {
-            limit: program.env.get(OsStr::new(MARK)).and_then(|marks| Lineage::of_started(marks).limit()),
+            limit: program.env.get(OsStr::new(MARK)).and_then(|marks| RlimitMark::of_started(marks).limit()),
             cwd: c_string(program.cwd.as_os_str().as_bytes())?,
             files,
             arguments: program

@@ -15,8 +15,8 @@ use rustix::process::{
 use unstuck_core::client::StopSignal;
 
 use super::{How, Identity, clean_mark};
-use crate::lineage::Lineage;
 use crate::procfs::{self, Process};
+use crate::rlimit_mark::RlimitMark;
 
 /// Held while children are listed and buried: a list from which somebody is taken may miss others.
 static ORPHANS: Mutex<()> = Mutex::new(());
@@ -163,12 +163,12 @@ fn is_stray(orphan: &Process) -> bool {
 }
 
 /// What a process has started, and what that has, for as long as it is looked at.
-pub(crate) struct Family {
+pub(crate) struct Descendants {
     of: i32,
     known: BTreeSet<Identity>,
 }
 
-impl Family {
+impl Descendants {
     /// The family of the process that started this one.
     pub(crate) fn of_parent() -> Self {
         Self { of: sys::getppid().map_or(0, Pid::as_raw_pid), known: BTreeSet::new() }
@@ -192,7 +192,7 @@ pub(crate) fn end_leftovers(mark_prefix: &str) -> u32 {
 
 pub(crate) fn end_family(
     mark_prefix: &str,
-    family: Option<&Family>,
+    family: Option<&Descendants>,
     is_taken_over: &dyn Fn() -> bool,
 ) -> u32 {
     if mark_prefix.is_empty() {
@@ -241,10 +241,10 @@ fn may_end(process: &Process) -> bool {
 }
 
 /// Returns what is left of a family, and what bears a mark that begins so, each with its descendants.
-fn leftovers(mark_prefix: Option<&str>, family: Option<&Family>) -> Vec<Process> {
+fn leftovers(mark_prefix: Option<&str>, family: Option<&Descendants>) -> Vec<Process> {
     let all = procfs::all();
     let ours = ancestors(&all);
-    let lineage = mark_prefix.and_then(Lineage::of_run);
+    let lineage = mark_prefix.and_then(RlimitMark::of_run);
     let is_marked = |process: &Process| {
         let begins_so = |mark: &[u8]| mark_prefix.is_some_and(|prefix| mark.starts_with(prefix.as_bytes()));
         mark_prefix.is_some() && process.marks().is_some_and(|marks| marks.any(begins_so))
@@ -318,7 +318,7 @@ mod tests {
         let end = move || {
             // Only root can become somebody else.
             let nobody = rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(65_534));
-            let family = Family { of: 0, known: [identity(&found)].into() };
+            let family = Descendants { of: 0, known: [identity(&found)].into() };
             (nobody.is_ok(), end_family("nobody-has-this-mark", Some(&family), &|| false))
         };
         let (is_other, ended) = std::thread::spawn(end).join().unwrap();

@@ -16,7 +16,7 @@ mod job;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(not(target_os = "linux"))]
-mod no_family;
+mod no_descendants;
 #[cfg(all(unix, not(target_os = "linux")))]
 mod unix;
 #[cfg(windows)]
@@ -25,7 +25,7 @@ mod windows;
 #[cfg(target_os = "linux")]
 use self::linux::{self as family, self as platform};
 #[cfg(not(target_os = "linux"))]
-use self::no_family as family;
+use self::no_descendants as family;
 #[cfg(all(unix, not(target_os = "linux")))]
 use self::unix as platform;
 #[cfg(windows)]
@@ -35,7 +35,7 @@ use self::windows as platform;
 use rustix::process::Signal;
 use unstuck_core::client::StopSignal;
 
-pub(super) use family::Family;
+pub(super) use family::Descendants;
 pub(super) use platform::{Group, adopt_orphans, leave_terminal};
 
 /// How a process is ended.
@@ -78,7 +78,7 @@ pub fn end_leftovers(mark_prefix: &str) -> u32 {
 
 /// Ends these processes, and of a family those that are left, whatever became of their marks. Once `is_taken_over` by
 /// another supervisor, what bears the mark may be its own: then only the family is ended.
-pub(super) fn end_family(mark_prefix: &str, of: &Family, is_taken_over: &dyn Fn() -> bool) -> u32 {
+pub(super) fn end_family(mark_prefix: &str, of: &Descendants, is_taken_over: &dyn Fn() -> bool) -> u32 {
     family::end_family(&clean_mark(mark_prefix), Some(of), is_taken_over)
 }
 

@@ -2,9 +2,9 @@
 
 use expect_test::{Expect, expect};
 use unstuck_core::workflow::Capability::{self, Edit, Read, RunCommands, RunTests};
-use unstuck_workers::launch::{self, Error, Plan, Request, Session};
+use unstuck_workers::launch::{self, CallPlan, CallRequest, Error, Session};
 
-const REQUEST: Request<'_> = Request {
+const REQUEST: CallRequest<'_> = CallRequest {
     prompt: "Do the thing\nline 2",
     folder: "/calls/1",
     model: None,
@@ -18,13 +18,13 @@ const REQUEST: Request<'_> = Request {
     isolated: false,
 };
 
-fn plan(client: &str, request: &Request<'_>) -> Plan {
+fn plan(client: &str, request: &CallRequest<'_>) -> CallPlan {
     let client = unstuck_workers::find(client).unwrap();
     launch::plan(&client.program, &client.launch, request).unwrap()
 }
 
 /// Compares what a request comes to for each client, with what is not met.
-fn check(request: &Request<'_>, expected: Expect) {
+fn check(request: &CallRequest<'_>, expected: Expect) {
     let line = |name| {
         let plan = plan(name, request);
         let unmet: Vec<&str> = plan.unmet.iter().map(|it| it.as_str()).collect();
@@ -36,7 +36,7 @@ fn check(request: &Request<'_>, expected: Expect) {
 
 #[test]
 fn capabilities_become_what_a_client_may_do() {
-    let with = |capabilities| Request { capabilities, ..REQUEST };
+    let with = |capabilities| CallRequest { capabilities, ..REQUEST };
     check(
         &with(&[]),
         expect![[r#"
@@ -121,7 +121,7 @@ fn what_a_client_may_do_is_said_with_the_tests_that_it_may_run() {
 #[test]
 fn what_is_asked_for_is_passed_on_or_named() {
     let all: &[Capability] = &[Edit, RunCommands];
-    let asked = Request {
+    let asked = CallRequest {
         model: Some("m1"),
         variant: Some("xhigh"),
         turns: Some(30),
@@ -144,7 +144,7 @@ fn what_is_asked_for_is_passed_on_or_named() {
         "#]],
     );
     check(
-        &Request { session: Session::New(Some("U")), capabilities: all, ..REQUEST },
+        &CallRequest { session: Session::New(Some("U")), capabilities: all, ..REQUEST },
         expect![[r#"
             claude -p --output-format stream-json --verbose --dangerously-skip-permissions --session-id U
             codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox -
@@ -157,7 +157,7 @@ fn what_is_asked_for_is_passed_on_or_named() {
         "#]],
     );
     check(
-        &Request { session: Session::Continued("S"), capabilities: all, ..REQUEST },
+        &CallRequest { session: Session::Continued("S"), capabilities: all, ..REQUEST },
         expect![[r#"
             claude -p --output-format stream-json --verbose --dangerously-skip-permissions --resume S
             codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox resume S -
@@ -171,7 +171,7 @@ fn what_is_asked_for_is_passed_on_or_named() {
     );
     let extra = ["--x".to_owned(), "${model}".to_owned()];
     check(
-        &Request { extra: &extra, isolated: true, capabilities: all, ..REQUEST },
+        &CallRequest { extra: &extra, isolated: true, capabilities: all, ..REQUEST },
         expect![[r#"
             claude -p --output-format stream-json --verbose --dangerously-skip-permissions --strict-mcp-config --x ${model}
             codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox --ignore-user-config --x ${model} -
@@ -214,14 +214,14 @@ fn what_has_no_variable_is_set_by_a_file_of_defaults() {
 
 #[test]
 fn a_schema_goes_in_by_a_file_where_the_client_wants_one() {
-    let codex = plan("codex", &Request { schema: Some("{\"a\":1}"), ..REQUEST });
+    let codex = plan("codex", &CallRequest { schema: Some("{\"a\":1}"), ..REQUEST });
     assert_eq!(codex.files, [("/calls/1/schema.json".to_owned(), "{\"a\":1}".to_owned())]);
-    assert_eq!(plan("claude", &Request { schema: Some("{}"), ..REQUEST }).files, []);
+    assert_eq!(plan("claude", &CallRequest { schema: Some("{}"), ..REQUEST }).files, []);
 }
 
 #[test]
 fn a_conversation_has_a_name_before_the_start_where_the_client_takes_one() {
-    let session = |client, session| plan(client, &Request { session, ..REQUEST }).session;
+    let session = |client, session| plan(client, &CallRequest { session, ..REQUEST }).session;
     assert_eq!(session("claude", Session::New(Some("U"))).as_deref(), Some("U"));
     assert_eq!(session("codex", Session::New(Some("U"))), None);
     assert_eq!(session("codex", Session::Continued("S")).as_deref(), Some("S"));
@@ -230,7 +230,7 @@ fn a_conversation_has_a_name_before_the_start_where_the_client_takes_one() {
 
 #[test]
 fn the_environment_keeps_a_client_quiet_and_apart() {
-    let plan = plan("claude", &Request { isolated: true, ..REQUEST });
+    let plan = plan("claude", &CallRequest { isolated: true, ..REQUEST });
     assert_eq!(plan.env["DISABLE_AUTOUPDATER"], "1");
     assert_eq!(plan.env["CLAUDE_CONFIG_DIR"], "/calls/1/claude");
 }
@@ -239,7 +239,7 @@ fn the_environment_keeps_a_client_quiet_and_apart() {
 fn a_prompt_is_an_argument_only_if_it_is_short() {
     let text = "workers:\n  mine:\n    program: mine\n    stream: text\n    launch: { args: [\"${prompt}\"], prompt: argument }\n";
     let mine = &unstuck_workers::read("workers.yaml", text).unwrap()["mine"];
-    let plan = |prompt| launch::plan(&mine.program, &mine.launch, &Request { prompt, ..REQUEST });
+    let plan = |prompt| launch::plan(&mine.program, &mine.launch, &CallRequest { prompt, ..REQUEST });
     assert_eq!(plan("do ${model}").unwrap().argv, ["mine", "do ${model}"], "a value is not filled again");
     let long = "x".repeat(launch::ARGUMENT_BYTES_MAX + 1);
     assert_eq!(plan(&long), Err(Error::PromptTooLong(long.len())));

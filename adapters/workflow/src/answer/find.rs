@@ -15,7 +15,7 @@ const REFUSED_MAX: usize = 20;
 
 /// Where an answer can be, in the order in which it is looked for.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sources<'a> {
+pub struct AnswerSources<'a> {
     /// What the worker CLI gave as structured output.
     pub structured: Option<&'a Value>,
     /// The text of the decision file.
@@ -26,7 +26,7 @@ pub struct Sources<'a> {
     pub echo: Option<&'a Echo>,
 }
 
-impl<'a> Sources<'a> {
+impl<'a> AnswerSources<'a> {
     /// Tells which parts of a message only repeat what was asked.
     fn repeated(&self, message: &'a str) -> impl Fn(&str) -> bool + use<'a> {
         let repeated: Option<Repeated<'a>> = self.echo.map(|echo| echo.in_message(message));
@@ -62,7 +62,7 @@ pub(super) fn whole(keyword: &str, message: String) -> Violation {
 
 /// Which JSON value of an answer is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted<'a> {
+pub enum CandidateKind<'a> {
     /// The last that fits: any value in a fence, or an object.
     Any,
     /// The last object that fits.
@@ -71,7 +71,7 @@ pub enum Wanted<'a> {
     LastNaming(&'a [&'a str]),
 }
 
-impl Wanted<'_> {
+impl CandidateKind<'_> {
     /// Says whether a value is what is wanted, and no other, whatever is wrong with it.
     fn is_final(self, value: &Value) -> bool {
         matches!(self, Self::LastNaming(fields) if fields.iter().any(|field| value.get(field).is_some()))
@@ -91,11 +91,11 @@ impl Wanted<'_> {
 ///
 /// Structured output has to be an object always, and so has what stands in the text without a fence.
 pub fn choose(
-    sources: &Sources<'_>,
-    wanted: Wanted<'_>,
+    sources: &AnswerSources<'_>,
+    wanted: CandidateKind<'_>,
     mut judge: impl FnMut(&Value) -> Vec<Violation>,
 ) -> AnswerSeen {
-    let (object, last) = (wanted != Wanted::Any, matches!(wanted, Wanted::LastNaming(_)));
+    let (object, last) = (wanted != CandidateKind::Any, matches!(wanted, CandidateKind::LastNaming(_)));
     let mut seen = AnswerSeen::default();
     let mut accepts = |seen: &mut AnswerSeen, from, line, value: &Value| {
         let violations = judge(value);
@@ -152,7 +152,7 @@ pub fn choose(
 /// # Errors
 ///
 /// The pattern is no regular expression, or one that needs more than linear time.
-pub fn match_text(pattern: &str, sources: &Sources<'_>) -> Result<AnswerSeen, regex::Error> {
+pub fn match_text(pattern: &str, sources: &AnswerSources<'_>) -> Result<AnswerSeen, regex::Error> {
     let regex = regex::Regex::new(pattern)?;
     let mut seen = AnswerSeen::default();
     for (from, text) in messages_last_first(sources.messages) {
@@ -212,7 +212,7 @@ fn collect_allowed(schema: &Value, path: &str, levels: usize, found: &mut BTreeM
     }
 }
 
-fn texts<'a>(sources: &Sources<'a>) -> impl Iterator<Item = (Origin, &'a str)> {
+fn texts<'a>(sources: &AnswerSources<'a>) -> impl Iterator<Item = (Origin, &'a str)> {
     let file = sources.decision_file.map(|text| (Origin::DecisionFile, text.trim_start_matches('\u{feff}')));
     file.into_iter().chain(messages_last_first(sources.messages))
 }
@@ -236,7 +236,7 @@ fn not_an_object(value: &Value) -> String {
 
 /// How a candidate stands in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stands {
+enum CandidateContext {
     Fenced,
     Bare,
 }
@@ -244,7 +244,7 @@ enum Stands {
 /// A part of a text that may be JSON.
 #[derive(Clone, Debug)]
 struct Candidate<'a> {
-    stands: Stands,
+    stands: CandidateContext,
     line: u32,
     text: &'a str,
 }
@@ -255,7 +255,7 @@ impl Candidate<'_> {
             true => "not JSON: it is cut off".to_owned(),
             false => format!("not JSON: {error}"),
         })?;
-        if (object || self.stands == Stands::Bare) && !value.is_object() {
+        if (object || self.stands == CandidateContext::Bare) && !value.is_object() {
             return Err(not_an_object(&value));
         }
         Ok(value)
@@ -274,11 +274,11 @@ impl Candidate<'_> {
 
 /// Returns what may be JSON, in the order in which it is tried: the last fence first, then the last bare object.
 fn candidates(text: &str) -> Vec<Candidate<'_>> {
-    let parts = Parts::of(text);
+    let parts = TextBlocks::of(text);
     let is_json = |fence: &&Fence<'_>| fence.may_be_json();
     let fenced = parts.fences.iter().rev().filter(is_json);
     let mut out: Vec<_> = fenced
-        .map(|fence| Candidate { stands: Stands::Fenced, line: fence.line, text: fence.text })
+        .map(|fence| Candidate { stands: CandidateContext::Fenced, line: fence.line, text: fence.text })
         .collect();
     for (line, gap) in parts.gaps.iter().rev() {
         out.extend(bare(gap, *line));
@@ -290,12 +290,12 @@ fn candidates(text: &str) -> Vec<Candidate<'_>> {
 fn bare(text: &str, first_line: u32) -> Vec<Candidate<'_>> {
     let whole = text.trim();
     if whole.starts_with('[') && serde_json::from_str::<serde::de::IgnoredAny>(whole).is_ok() {
-        return vec![Candidate { stands: Stands::Bare, line: first_line, text: whole }];
+        return vec![Candidate { stands: CandidateContext::Bare, line: first_line, text: whole }];
     }
     let spans = spans(text, &[]);
     let mut out = Vec::new();
     for span in spans.iter().rev().take(REFUSED_MAX * 50) {
-        out.push(Candidate { stands: Stands::Bare, line: 0, text: &text[span.clone()] });
+        out.push(Candidate { stands: CandidateContext::Bare, line: 0, text: &text[span.clone()] });
     }
     number_lines(text, first_line, &mut out);
     out
@@ -335,23 +335,23 @@ impl Fence<'_> {
 
 /// A text, cut into blocks of code and what stands between them.
 #[derive(Default)]
-struct Parts<'a> {
+struct TextBlocks<'a> {
     fences: Vec<Fence<'a>>,
     /// With the line that each begins in.
     gaps: Vec<(u32, &'a str)>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> TextBlocks<'a> {
     /// A block that nothing closes ends with the text.
     fn of(text: &'a str) -> Self {
         let mut parts = Self::default();
-        let mut open: Option<(Opening<'a>, u32, usize)> = None;
+        let mut open: Option<(FenceStart<'a>, u32, usize)> = None;
         let (mut at, mut gap) = (0, (1, 0));
         for (number, line) in (1..).zip(text.split_inclusive('\n')) {
             let end = at + line.len();
             match &open {
                 None => {
-                    if let Some(opening) = Opening::read(line) {
+                    if let Some(opening) = FenceStart::read(line) {
                         parts.gaps.push((gap.0, &text[gap.1..at]));
                         open = Some((opening, number, end));
                     }
@@ -364,8 +364,8 @@ impl<'a> Parts<'a> {
                 // Who opens a block of a kind has forgotten to close the one before, which has none.
                 Some((opening, first, start)) if opening.tag.is_empty() => {
                     let is_another =
-                        |next: &Opening<'_>| !next.tag.is_empty() && opening.could_open_with(next);
-                    if let Some(next) = Opening::read(line).filter(is_another) {
+                        |next: &FenceStart<'_>| !next.tag.is_empty() && opening.could_open_with(next);
+                    if let Some(next) = FenceStart::read(line).filter(is_another) {
                         parts.fences.push(Fence { line: *first, tag: opening.tag, text: &text[*start..at] });
                         open = Some((next, number, end));
                     }
@@ -385,13 +385,13 @@ impl<'a> Parts<'a> {
 }
 
 /// The line that opens a block of code.
-struct Opening<'a> {
+struct FenceStart<'a> {
     mark: char,
     length: usize,
     tag: &'a str,
 }
 
-impl<'a> Opening<'a> {
+impl<'a> FenceStart<'a> {
     fn read(line: &'a str) -> Option<Self> {
         let line = line.trim();
         let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -419,8 +419,8 @@ mod tests {
     /// Reads messages, asking for an object that has the key `key`, if one is given.
     fn read(messages: &[&str], key: Option<&str>) -> AnswerSeen {
         let messages: Vec<String> = messages.iter().map(|text| (*text).to_owned()).collect();
-        let sources = Sources { messages: &messages, ..Sources::default() };
-        let wanted = if key.is_some() { Wanted::Object } else { Wanted::Any };
+        let sources = AnswerSources { messages: &messages, ..AnswerSources::default() };
+        let wanted = if key.is_some() { CandidateKind::Object } else { CandidateKind::Any };
         choose(&sources, wanted, |value| match key.filter(|key| value.get(key).is_none()) {
             Some(key) => vec![whole("required", format!("{key} is missing"))],
             None => Vec::new(),
@@ -457,8 +457,8 @@ mod tests {
     fn check_last(message: &str, expected: Option<&str>) {
         let messages = [message.to_owned()];
         let echo = Echo::of_judge("For example:\n{\"a\":9}\n");
-        let sources = Sources { messages: &messages, echo: Some(&echo), ..Sources::default() };
-        let seen = choose(&sources, Wanted::LastNaming(&["a", "b"]), |value| match value.get("s") {
+        let sources = AnswerSources { messages: &messages, echo: Some(&echo), ..AnswerSources::default() };
+        let seen = choose(&sources, CandidateKind::LastNaming(&["a", "b"]), |value| match value.get("s") {
             Some(_) => Vec::new(),
             None => vec![whole("required", "s is missing".to_owned())],
         });
@@ -565,7 +565,7 @@ mod tests {
     fn sources_are_asked_in_their_order() {
         let messages = [r#"{"m":1}"#.to_owned()];
         let structured = serde_json::json!({"o": 1});
-        let all = Sources {
+        let all = AnswerSources {
             structured: Some(&structured),
             decision_file: Some("{\"f\":1}"),
             messages: &messages,
@@ -574,7 +574,7 @@ mod tests {
         for (key, from) in
             [("o", Origin::StructuredOutput), ("f", Origin::DecisionFile), ("m", Origin::Message(1))]
         {
-            let seen = choose(&all, Wanted::Object, |value| match value.get(key) {
+            let seen = choose(&all, CandidateKind::Object, |value| match value.get(key) {
                 Some(_) => Vec::new(),
                 None => vec![whole("required", String::new())],
             });
@@ -603,7 +603,7 @@ mod tests {
     #[test]
     fn a_text_is_matched_from_its_last_message() {
         let messages = ["id=1".to_owned(), "id=2 id=3".to_owned(), "none".to_owned()];
-        let sources = Sources { messages: &messages, ..Sources::default() };
+        let sources = AnswerSources { messages: &messages, ..AnswerSources::default() };
         let found = |pattern| match_text(pattern, &sources).unwrap().value;
         assert_eq!(found("id=.").as_deref(), Some(r#""id=2""#));
         assert_eq!(found("id=(.)( x)?").as_deref(), Some(r#"["id=2","2",null]"#));

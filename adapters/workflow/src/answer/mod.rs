@@ -9,15 +9,15 @@ use unstuck_core::evidence::AnswerSeen;
 use unstuck_core::completion::Form;
 
 use crate::schema::check::Checker;
-pub use find::{Sources, Wanted, allowed_values, choose, match_text};
+pub use find::{AnswerSources, CandidateKind, allowed_values, choose, match_text};
 
 /// Reads an answer: the last JSON that meets the schema, or the last match of the pattern.
 ///
 /// A form that cannot be used is a violation; forms are checked when they are loaded.
-pub fn read(form: &Form, sources: &Sources<'_>) -> AnswerSeen {
+pub fn read(form: &Form, sources: &AnswerSources<'_>) -> AnswerSeen {
     match form {
-        Form::Json { schema: None, .. } => choose(sources, Wanted::Any, |_| Vec::new()),
-        Form::Json { schema: Some(schema), .. } => meeting(schema, Wanted::Object, sources),
+        Form::Json { schema: None, .. } => choose(sources, CandidateKind::Any, |_| Vec::new()),
+        Form::Json { schema: Some(schema), .. } => meeting(schema, CandidateKind::Object, sources),
         Form::TextPattern(pattern) => {
             match_text(pattern, sources).unwrap_or_else(|error| unusable("pattern", error.to_string()))
         }
@@ -25,11 +25,11 @@ pub fn read(form: &Form, sources: &Sources<'_>) -> AnswerSeen {
 }
 
 /// Reads the answer of a closer: its last one, if that can be read. Who corrects himself has not agreed.
-pub fn read_of_closer(sources: &Sources<'_>) -> AnswerSeen {
-    meeting(&closer::readable(), Wanted::LastNaming(closer::FIELDS), sources)
+pub fn read_of_closer(sources: &AnswerSources<'_>) -> AnswerSeen {
+    meeting(&closer::readable(), CandidateKind::LastNaming(closer::FIELDS), sources)
 }
 
-fn meeting(schema: &Value, wanted: Wanted<'_>, sources: &Sources<'_>) -> AnswerSeen {
+fn meeting(schema: &Value, wanted: CandidateKind<'_>, sources: &AnswerSources<'_>) -> AnswerSeen {
     match Checker::new(schema) {
         Ok(checker) => choose(sources, wanted, |value| checker.violations(value)),
         Err(what) => unusable("schema", what),

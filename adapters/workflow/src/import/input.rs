@@ -5,8 +5,8 @@ use std::fmt;
 use serde::Serialize;
 use unstuck_core::evidence::{Decision, DecisionFile};
 use unstuck_core::verdict::{self, Evidence};
-use unstuck_document::complaint::{KeyPath, Place, Report};
-use unstuck_document::{Complaint, Rejected, node};
+use unstuck_document::diagnostic::{KeyPath, Location, Report};
+use unstuck_document::{Diagnostic, Rejected, node};
 
 use super::{command, markdown, write};
 use crate::test_command::TestCommand;
@@ -26,23 +26,23 @@ pub struct Source<'a> {
 
 /// What is not for the file to say.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct ImportOptions {
     /// Who works; by default whom the file names, else Claude Code.
-    pub with: Option<Works>,
+    pub with: Option<ImportedWorker>,
     /// How the project is tested.
     pub tests: Option<TestCommand>,
 }
 
 /// Who works.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Works {
+pub enum ImportedWorker {
     /// A client, by its name.
     Client(String),
     /// A command line, not blank, which reads the prompt on standard input.
     Command(String),
 }
 
-impl fmt::Display for Works {
+impl fmt::Display for ImportedWorker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Client(name) => write!(f, "{name} works"),
@@ -53,7 +53,7 @@ impl fmt::Display for Works {
 
 /// Something that was carried over, or could not be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Remark {
+pub struct ImportNote {
     /// Where it stands.
     pub file: String,
     /// The line; the first is 1.
@@ -64,7 +64,7 @@ pub struct Remark {
     pub instead: Option<String>,
 }
 
-impl fmt::Display for Remark {
+impl fmt::Display for ImportNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if let Some(line) = self.line {
@@ -79,20 +79,20 @@ impl fmt::Display for Remark {
 pub(super) struct Input<'a> {
     pub(super) source: &'a Source<'a>,
     pub(super) text: &'a str,
-    pub(super) wishes: &'a Wishes,
+    pub(super) wishes: &'a ImportOptions,
     pub(super) options: &'a Options,
     pub(super) files: &'a dyn Files,
     pub(super) draft: write::Draft,
     /// The file that remarks are about.
     pub(super) about: String,
-    pub(super) carried: Vec<Remark>,
-    pub(super) left: Vec<Remark>,
+    pub(super) carried: Vec<ImportNote>,
+    pub(super) left: Vec<ImportNote>,
 }
 
 impl<'a> Input<'a> {
     pub(super) fn new(
         source: &'a Source<'a>,
-        wishes: &'a Wishes,
+        wishes: &'a ImportOptions,
         options: &'a Options,
         files: &'a dyn Files,
     ) -> Result<Self, Rejected> {
@@ -116,12 +116,12 @@ impl<'a> Input<'a> {
 
     pub(super) fn carried(&mut self, line: impl Into<Option<u32>>, what: impl Into<String>) {
         let file = self.about.clone();
-        self.carried.push(Remark { file, line: line.into(), what: shown(&what.into()), instead: None });
+        self.carried.push(ImportNote { file, line: line.into(), what: shown(&what.into()), instead: None });
     }
 
     pub(super) fn left(&mut self, line: impl Into<Option<u32>>, what: impl Into<String>, instead: &str) {
         let (file, instead) = (self.about.clone(), Some(instead.to_owned()));
-        self.left.push(Remark { file, line: line.into(), what: shown(&what.into()), instead });
+        self.left.push(ImportNote { file, line: line.into(), what: shown(&what.into()), instead });
     }
 
     /// Takes a command of the file as one that shows the work, or says why not.
@@ -154,7 +154,7 @@ impl<'a> Input<'a> {
         match &self.wishes.tests {
             Some(tests) => {
                 let what = format!("`{}`: the tests of the project have to pass", tests.command);
-                self.carried.push(Remark { file: tests.found.clone(), line: None, what, instead: None });
+                self.carried.push(ImportNote { file: tests.found.clone(), line: None, what, instead: None });
                 let command = write::Command { run: tests.command.clone(), from: tests.found.clone() };
                 self.draft.step().commands.push(command);
             }
@@ -245,14 +245,14 @@ pub(super) fn text_of<'a>(path: &str, bytes: &'a [u8]) -> Result<&'a str, Reject
 fn rejected(path: &str, text: &str, offset: u32, what: impl Into<String>, help: &str) -> Rejected {
     let mut report = Report::default();
     let source = report.add_source(path.to_owned(), text.to_owned());
-    report.error(Place { source, offset }, &KeyPath::default(), what, help);
+    report.error(Location { source, offset }, &KeyPath::default(), what, help);
     Rejected { complaints: report.finish(false).0 }
 }
 
 /// Refuses a file for what it is as a whole.
 fn rejected_whole(path: &str, what: &str, help: &str) -> Rejected {
     let (file, what, help) = (path.to_owned(), what.to_owned(), Some(help.to_owned()));
-    let complaint = Complaint { file, line: 0, column: 0, path: String::new(), what, help, excerpt: None };
+    let complaint = Diagnostic { file, line: 0, column: 0, path: String::new(), what, help, excerpt: None };
     Rejected { complaints: vec![complaint] }
 }
 

@@ -29,7 +29,7 @@ mod stories;
 mod write;
 
 use input::Input;
-pub use input::{BYTES_MAX, Remark, Source, Wishes, Works};
+pub use input::{BYTES_MAX, ImportNote, ImportOptions, ImportedWorker, Source};
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -70,9 +70,9 @@ pub struct Imported {
     /// A workflow that its reader takes.
     pub workflow: String,
     /// The parts that were imported.
-    pub carried: Vec<Remark>,
+    pub carried: Vec<ImportNote>,
     /// The parts that were left out.
-    pub left: Vec<Remark>,
+    pub left: Vec<ImportNote>,
 }
 
 /// Makes a workflow of a file. What it refers to comes from `files`, below the workspace of `options`.
@@ -84,7 +84,7 @@ pub struct Imported {
 /// A file that is none of these, or is broken: with its place and what to do about it.
 pub fn import(
     source: &Source<'_>,
-    wishes: &Wishes,
+    wishes: &ImportOptions,
     options: &Options,
     files: &dyn Files,
 ) -> Result<Imported, Rejected> {
@@ -109,7 +109,7 @@ pub fn import(
     let name = if kind == Kind::Workflow { Path::new(source.path) } else { &name };
     let loaded = workflow_file::parse(workflow.as_bytes(), &options.workspace.join(name), options, files)?;
     let mut imported = Imported { kind, workflow, carried, left };
-    imported.left.extend(loaded.warnings.into_iter().map(|warning| Remark {
+    imported.left.extend(loaded.warnings.into_iter().map(|warning| ImportNote {
         file: warning.file,
         line: (warning.line > 0).then_some(warning.line),
         what: warning.what,

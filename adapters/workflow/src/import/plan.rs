@@ -3,7 +3,7 @@
 use unstuck_core::plural::count;
 
 use super::input::Input;
-use super::write::{Checklist, Done};
+use super::write::{Checklist, DoneCondition};
 use super::{markdown, prompt};
 
 /// Reads a plan.
@@ -25,5 +25,5 @@ pub(super) fn read(input: &mut Input<'_>) {
          box (- [x]) only when it holds; leave the rest of {path} as it is. Then take the next one."
     );
     step.need_iterations(open);
-    step.done = Done::Checklists(vec![Checklist { path, pointer: None }]);
+    step.done = DoneCondition::Checklists(vec![Checklist { path, pointer: None }]);
 }

@@ -1,11 +1,11 @@
 //! A text for the worker, such as a `PROMPT.md` that is sent again and again.
 
-use unstuck_document::complaint::Report;
+use unstuck_document::diagnostic::Report;
 use unstuck_document::node::{self, Kind};
 
 use super::input::Input;
 use super::markdown;
-use super::write::Done;
+use super::write::DoneCondition;
 use crate::registry::front_matter;
 
 /// Texts up to this size stand in the workflow itself, so that the log tells what was asked.
@@ -46,7 +46,7 @@ pub(super) fn commands(input: &mut Input<'_>, text: &str, lines_before: u32) {
 pub(super) fn take(input: &mut Input<'_>, text: &str, lines_before: u32) {
     let path = input.about.clone();
     let step = input.draft.step();
-    step.done = Done::Claim;
+    step.done = DoneCondition::Claim;
     if text.len() <= INLINE_BYTES_MAX {
         step.instructions = text.replace("\r\n", "\n").trim_end().to_owned();
         input.carried(lines_before + 1, "the prompt, word for word");

@@ -4,11 +4,11 @@ use unstuck_core::id::Millis;
 use unstuck_core::money;
 use unstuck_core::plural::count;
 use unstuck_core::text::shell;
-use unstuck_document::complaint::quoted;
+use unstuck_document::diagnostic::quoted;
 use unstuck_document::node::{Entry, Kind, Node};
 use unstuck_document::{Rejected, path_within};
 
-use super::input::{Input, Works};
+use super::input::{ImportedWorker, Input};
 use super::prompt;
 
 /// Says whether a tree is one.
@@ -131,7 +131,7 @@ fn client(input: &mut Input<'_>, entries: &[Entry]) {
                 let words = arguments.iter().flatten().map(|it| shell::quoted(it));
                 let words = [command.unwrap_or_default().to_owned()].into_iter().chain(words);
                 let command = words.collect::<Vec<_>>().join(" ");
-                let works = Works::Command(command);
+                let works = ImportedWorker::Command(command);
                 input.carried(line, works.to_string());
                 input.draft.works(works);
             }
@@ -159,7 +159,7 @@ fn worker(input: &mut Input<'_>, line: u32, name: &str) {
         return input.left(line, what, "name its command line: unstuck import --with COMMAND");
     }
     if input.wishes.with.is_none() {
-        let works = Works::Client(name.to_owned());
+        let works = ImportedWorker::Client(name.to_owned());
         input.carried(line, works.to_string());
         input.draft.works(works);
     }

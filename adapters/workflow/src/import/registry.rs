@@ -5,9 +5,9 @@ use unstuck_document::node::Node;
 use unstuck_document::{Rejected, segment};
 
 use super::input::Input;
-use super::write::{Done, Step};
+use super::write::{DoneCondition, Step};
 use crate::registry::{Registry, StepRef};
-use crate::workflow_file::verify::without_value;
+use crate::workflow_file::conditions::without_value;
 
 /// Says whether a tree is one.
 pub(super) fn is_one(tree: &Node) -> bool {
@@ -53,7 +53,7 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<(), Rejected> {
             let what = format!("values for {} of the step {name}: they are empty", uv.join(", "));
             input.left(None, what, "write them under registry_step");
         }
-        let done = Done::Registry { name: name.clone(), uv };
+        let done = DoneCondition::Registry { name: name.clone(), uv };
         let instructions = format!("Do the step {name}.");
         input.draft.steps.push(Step {
             depends_on: before.replace(id.clone()),

@@ -8,7 +8,7 @@ use unstuck_document::node::{Kind, Node};
 
 use super::command;
 use super::input::Input;
-use super::write::{Checklist, Done};
+use super::write::{Checklist, DoneCondition};
 
 /// A list of stories of a file, or the lists that have the same place in each item of another one.
 pub(super) struct Stories<'a> {
@@ -157,7 +157,7 @@ pub(super) fn read(input: &mut Input<'_>, tree: &Node, lists: &[Stories<'_>]) ->
         path: path.clone(),
         pointer: Some(format!("{pointer}/*/{field}")),
     };
-    step.done = Done::Checklists(lists.iter().map(list).collect());
+    step.done = DoneCondition::Checklists(lists.iter().map(list).collect());
     Ok(())
 }
 

@@ -7,13 +7,13 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::test_command::TestCommand;
-use crate::workflow_file::Disk;
+use crate::workflow_file::FileSystem;
 
 fn import_in(
     path: &str,
     bytes: &[u8],
     beside: &[(&str, &str)],
-    wishes: &Wishes,
+    wishes: &ImportOptions,
 ) -> Result<Imported, Rejected> {
     let folder = tempfile::tempdir().expect("a scratch folder");
     for (name, text) in beside {
@@ -22,19 +22,19 @@ fn import_in(
         fs::write(file, text).expect("the folder is ours");
     }
     let options = Options { workspace: folder.path().to_owned(), ..Options::default() };
-    import(&Source { path, bytes }, wishes, &options, &Disk)
+    import(&Source { path, bytes }, wishes, &options, &FileSystem)
 }
 
-fn cargo() -> Wishes {
+fn cargo() -> ImportOptions {
     let tests = TestCommand { command: "cargo test".to_owned(), found: "Cargo.toml".to_owned() };
-    Wishes { tests: Some(tests), ..Wishes::default() }
+    ImportOptions { tests: Some(tests), ..ImportOptions::default() }
 }
 
 /// Shows what becomes of a file: the workflow, then what was carried over (`+`) and what was left (`-`).
 fn shown_of(found: Result<Imported, Rejected>) -> String {
     match found {
         Ok(imported) => {
-            let remarks = |mark: char, remarks: &[Remark]| -> String {
+            let remarks = |mark: char, remarks: &[ImportNote]| -> String {
                 remarks.iter().map(|remark| format!("{mark} {remark}\n")).collect()
             };
             let Imported { kind, workflow, carried, left } = imported;
@@ -44,7 +44,7 @@ fn shown_of(found: Result<Imported, Rejected>) -> String {
     }
 }
 
-fn check(path: &str, text: &str, wishes: &Wishes, expected: &Expect) {
+fn check(path: &str, text: &str, wishes: &ImportOptions, expected: &Expect) {
     expected.assert_eq(&shown_of(import_in(path, text.as_bytes(), &[], wishes)));
 }
 
@@ -139,7 +139,7 @@ fn stories_without_a_command_take_the_tests_of_the_project() {
     check(
         "prd.json",
         text,
-        &Wishes { with: Some(Works::Command("sh ./agent.sh".to_owned())), tests: None },
+        &ImportOptions { with: Some(ImportedWorker::Command("sh ./agent.sh".to_owned())), tests: None },
         &expect![[r#"
             user stories
             # Written by `unstuck import prd.json`. Every key is in docs/workflow-reference.md;
@@ -221,7 +221,7 @@ fn every_list_of_open_work_is_asked_for() {
 #[test]
 fn a_plan_is_read_below_front_matter_and_underlined_headings() {
     let text = "---\ntitle: Dates\nmodel: x\n---\n\nDates for all\n=============\n\n- [ ] parse them\n\nRun `cargo fmt --check` after every change.\n\nTests\n-----\n\n```sh\ncargo test --all\n```\n\nNotes\n-----\n\n```sh\ncargo bench\n```\n";
-    let shown = shown_of(import_in("plan.md", text.as_bytes(), &[], &Wishes::default()));
+    let shown = shown_of(import_in("plan.md", text.as_bytes(), &[], &ImportOptions::default()));
     let wanted = |line: &&str| ["name:", "# plan.md", "+ ", "- plan"].iter().any(|it| line.contains(it));
     expect![[r#"
         name: "Dates for all"
@@ -245,7 +245,7 @@ fn a_promise_that_is_a_verdict_is_said_to_be_a_claim() {
         ("<promise>TASK COMPLETE</promise>", false),
     ] {
         let text = format!("Mend it.\n\nOutput {marker} at the end.\n");
-        let shown = shown_of(import_in("PROMPT.md", text.as_bytes(), &[], &Wishes::default()));
+        let shown = shown_of(import_in("PROMPT.md", text.as_bytes(), &[], &ImportOptions::default()));
         let says = |what: &str| shown.contains(&format!("PROMPT.md:3: `{marker}` in the output {what}"));
         assert_eq!(
             (says("is a claim of the worker here"), says("ends nothing here")),
@@ -254,7 +254,7 @@ fn a_promise_that_is_a_verdict_is_said_to_be_a_claim() {
         );
     }
     let settings = "---\ncompletion_promise: COMPLETE\n---\n\nMend it.\n";
-    let shown = shown_of(import_in("PROMPT.md", settings.as_bytes(), &[], &Wishes::default()));
+    let shown = shown_of(import_in("PROMPT.md", settings.as_bytes(), &[], &ImportOptions::default()));
     assert!(shown.contains("the completion promise `COMPLETE` is a claim of the worker here"), "{shown}");
 }
 
@@ -349,7 +349,7 @@ Output <promise>DONE</promise> when complete, or LOOP_COMPLETE.
     check(
         "PROMPT.md",
         text,
-        &Wishes::default(),
+        &ImportOptions::default(),
         &expect![[r#"
             a prompt
             # Written by `unstuck import PROMPT.md`. Every key is in docs/workflow-reference.md;
@@ -386,7 +386,7 @@ Output <promise>DONE</promise> when complete, or LOOP_COMPLETE.
     check(
         "PROMPT.md",
         "Mend the parser.\r\n",
-        &Wishes::default(),
+        &ImportOptions::default(),
         &expect![[r#"
             a prompt
             # Written by `unstuck import PROMPT.md`. Every key is in docs/workflow-reference.md;
@@ -550,7 +550,7 @@ fn a_workflow_is_taken_as_it_is() {
     check(
         "flow.yaml",
         text,
-        &Wishes::default(),
+        &ImportOptions::default(),
         &expect![[r#"
         a workflow
         name: w
@@ -568,7 +568,7 @@ fn a_workflow_is_taken_as_it_is() {
     check(
         "flow.yaml",
         &text.replace("instructions", "instrutions"),
-        &Wishes::default(),
+        &ImportOptions::default(),
         &expect![[r#"
         flow.yaml:5:3: steps.a.instructions: missing; expected the prompt, or the script of a CUSTOM worker
           |
@@ -594,7 +594,8 @@ fn a_registry_becomes_a_step_for_each_of_its_steps() {
         (".agent/fixer/prompts/steps/retry/issue/f_failed_red.md", "Mend it.\n"),
         (".agent/fixer/prompts/steps/retry/review/f_failed_red.md", "Mend it.\n"),
     ];
-    let found = import_in(".agent/fixer/steps_registry.json", text.as_bytes(), &beside, &Wishes::default());
+    let found =
+        import_in(".agent/fixer/steps_registry.json", text.as_bytes(), &beside, &ImportOptions::default());
     expect![[r#"
         a steps registry
         # Written by `unstuck import .agent/fixer/steps_registry.json`. Every key is in docs/workflow-reference.md;
@@ -627,7 +628,7 @@ fn a_registry_becomes_a_step_for_each_of_its_steps() {
 
 #[test]
 fn what_is_none_of_these_is_refused_with_its_place() {
-    let none = Wishes::default();
+    let none = ImportOptions::default();
     check(
         "a.md",
         " \n",
@@ -777,7 +778,7 @@ proptest! {
         ],
         with in prop::option::of("[!-~][ -~]{0,19}"),
     ) {
-        match import_in(path, text.as_bytes(), &[], &Wishes { with: with.map(Works::Command), tests: None }) {
+        match import_in(path, text.as_bytes(), &[], &ImportOptions { with: with.map(ImportedWorker::Command), tests: None }) {
             Ok(imported) => prop_assert!(!imported.workflow.is_empty()),
             Err(rejected) => {
                 prop_assert!(!rejected.complaints.is_empty());

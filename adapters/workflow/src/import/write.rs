@@ -4,10 +4,10 @@ use unstuck_core::id::Millis;
 use unstuck_core::money;
 use unstuck_core::plural;
 use unstuck_core::workflow::{WorkerKind, Workflow};
-use unstuck_document::complaint::named;
+use unstuck_document::diagnostic::named;
 
-use super::input::{Input, Wishes, Works};
-use crate::workflow_file::save::{quoted, span};
+use super::input::{ImportOptions, ImportedWorker, Input};
+use crate::workflow_file::to_yaml::{quoted, span};
 
 /// A workflow to be written.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Draft {
     /// The file that it comes from.
     source: String,
     name: String,
-    works: Works,
+    works: ImportedWorker,
     /// The file says who works.
     pub names_worker: bool,
     pub timeout: Millis,
@@ -33,7 +33,7 @@ pub(super) struct Step {
     pub instructions: String,
     pub commands: Vec<Command>,
     pub max_iterations: u32,
-    pub done: Done,
+    pub done: DoneCondition,
 }
 
 /// A command that has to pass.
@@ -46,7 +46,7 @@ pub(super) struct Command {
 
 /// What else has to hold.
 #[derive(Clone, Debug)]
-pub(super) enum Done {
+pub(super) enum DoneCondition {
     /// The worker says that it is done.
     Claim,
     /// All items of these lists are done; that is the worker's word as well.
@@ -67,11 +67,11 @@ const ITERATIONS_MAX: u32 = 200;
 const INDENT: &str = "      ";
 
 impl Draft {
-    pub fn new(source: &str, wishes: &Wishes) -> Self {
+    pub fn new(source: &str, wishes: &ImportOptions) -> Self {
         Self {
             source: source.to_owned(),
             name: source.rsplit('/').next().unwrap_or(source).to_owned(),
-            works: wishes.with.clone().unwrap_or_else(|| Works::Client("claude".to_owned())),
+            works: wishes.with.clone().unwrap_or_else(|| ImportedWorker::Client("claude".to_owned())),
             names_worker: false,
             timeout: Workflow::DEFAULT_TIMEOUT,
             micro_usd: None,
@@ -89,7 +89,7 @@ impl Draft {
         }
     }
 
-    pub fn works(&mut self, works: Works) {
+    pub fn works(&mut self, works: ImportedWorker) {
         (self.works, self.names_worker) = (works, true);
     }
 
@@ -97,7 +97,7 @@ impl Draft {
     pub fn tells_cost(&self) -> bool {
         let tells =
             |name: &str| unstuck_workers::all().any(|client| client.name == name && client.tells_cost());
-        matches!(&self.works, Works::Client(name) if tells(name))
+        matches!(&self.works, ImportedWorker::Client(name) if tells(name))
     }
 
     /// Returns the first step: where there is one loop, it is that.
@@ -117,7 +117,7 @@ impl Step {
             instructions: String::new(),
             commands: Vec::new(),
             max_iterations: Workflow::DEFAULT_MAX_ITERATIONS,
-            done: Done::Claim,
+            done: DoneCondition::Claim,
         }
     }
 
@@ -179,11 +179,11 @@ pub(super) fn written(draft: &Draft) -> String {
 
 fn of_step(draft: &Draft, step: &Step) -> Vec<String> {
     let mut lines = match &draft.works {
-        Works::Command(command) => vec![
+        ImportedWorker::Command(command) => vec![
             format!("worker: {}", WorkerKind::Command.as_str()),
             format!("command: {} # gets the prompt on standard input", quoted(command)),
         ],
-        Works::Client(name) => match WorkerKind::of_client(name) {
+        ImportedWorker::Client(name) => match WorkerKind::of_client(name) {
             kind @ WorkerKind::Client => {
                 vec![format!("worker: {}", kind.as_str()), format!("client: {}", quoted(name))]
             }
@@ -194,27 +194,27 @@ fn of_step(draft: &Draft, step: &Step) -> Vec<String> {
     lines.extend(step.depends_on.iter().map(|before| format!("depends_on: [{}]", quoted(before))));
     lines.push(format!("max_iterations: {}", step.max_iterations));
     match &step.done {
-        Done::Registry { name, uv } if uv.is_empty() => {
+        DoneCondition::Registry { name, uv } if uv.is_empty() => {
             lines.push(format!("registry_step: {}", quoted(name)))
         }
-        Done::Registry { name, uv } => {
+        DoneCondition::Registry { name, uv } => {
             let uv: Vec<String> = uv.iter().map(|name| format!("{}: \"\"", named(name))).collect();
             lines.push(format!("registry_step: {{name: {}, uv: {{{}}}}}", quoted(name), uv.join(", ")));
         }
-        Done::Claim => {
+        DoneCondition::Claim => {
             lines.extend(claim());
             lines.extend(conditions(&step.commands, &[]));
         }
-        Done::Checklists(lists) if step.commands.is_empty() => {
+        DoneCondition::Checklists(lists) if step.commands.is_empty() => {
             lines.extend(claim());
             lines.extend(conditions(&[], lists));
         }
-        Done::Checklists(lists) => {
+        DoneCondition::Checklists(lists) => {
             lines.extend(check(&step.commands));
             lines.extend(conditions(&[], lists));
         }
     }
-    if !matches!(step.done, Done::Registry { .. }) {
+    if !matches!(step.done, DoneCondition::Registry { .. }) {
         lines.push("convergence: {enabled: true, stall_threshold: 3}".to_owned());
     }
     lines

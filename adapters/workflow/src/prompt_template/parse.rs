@@ -4,8 +4,8 @@
 //! hold nothing but a block, with no way to have it back: its tree has neither that text nor its place. docs/registry.md
 //! has what else was tried.
 
-use unstuck_document::complaint::quoted;
-use unstuck_document::shape::nearest;
+use unstuck_document::diagnostic::quoted;
+use unstuck_document::type_check::nearest;
 
 use super::{Names, Problem};
 

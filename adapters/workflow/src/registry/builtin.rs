@@ -8,7 +8,7 @@ use unstuck_core::completion::{
 };
 
 use super::load::{TIMEOUT, near_or_list};
-use super::{Refused, load};
+use super::{RegistryError, load};
 use crate::prompt_template::Params;
 use crate::test_command::{self, Project};
 
@@ -21,13 +21,13 @@ pub const DESCRIBED: &[&str] = &["files", "command", "checklist"];
 
 /// Returns the validator with this name that is described by its parameters alone: `files` with `paths`, `checklist`
 /// with `path` and, for JSON, `pointer`, and `command` with `run`. `None` if it is none of them.
-pub fn of_params(name: &str, params: &Params) -> Option<Result<Validator, Refused>> {
+pub fn of_params(name: &str, params: &Params) -> Option<Result<Validator, RegistryError>> {
     let text = |param: &str| params.get(param).and_then(Value::as_str).map(str::to_owned);
     if name == "command" {
         return Some(
             text("run")
                 .map(of_command)
-                .ok_or_else(|| Refused::new("command has no command line", "write params: {run: ..}")),
+                .ok_or_else(|| RegistryError::new("command has no command line", "write params: {run: ..}")),
         );
     }
     let (run, description) = match (name, text("path")) {
@@ -35,13 +35,18 @@ pub fn of_params(name: &str, params: &Params) -> Option<Result<Validator, Refuse
         ("checklist", Some(path)) => {
             let pointer = text("pointer");
             if let Some(Err(why)) = pointer.as_deref().map(check_pointer) {
-                return Some(Err(Refused::new(format!("the pointer of checklist {why}"), load::POINTER)));
+                return Some(Err(RegistryError::new(
+                    format!("the pointer of checklist {why}"),
+                    load::POINTER,
+                )));
             }
             (Run::Checklist(Checklist { path, pointer }), "Items are not done")
         }
-        ("files", _) => return Some(Err(Refused::new("files has no paths", "write params: {paths: [..]}"))),
+        ("files", _) => {
+            return Some(Err(RegistryError::new("files has no paths", "write params: {paths: [..]}")));
+        }
         ("checklist", None) => {
-            return Some(Err(Refused::new("checklist has no path", "write params: {path: ..}")));
+            return Some(Err(RegistryError::new("checklist has no path", "write params: {path: ..}")));
         }
         _ => return None,
     };
@@ -60,14 +65,14 @@ fn of_command(run: String) -> Validator {
 /// # Errors
 ///
 /// A name that is none of these, or a project that does not say how it is checked so.
-pub fn validator(name: &str, root: &Path) -> Result<Validator, Refused> {
+pub fn validator(name: &str, root: &Path) -> Result<Validator, RegistryError> {
     let kind = KINDS.iter().find(|kind| kind.name == name).ok_or_else(|| {
         let help = near_or_list(name, NAMES.iter().copied());
-        Refused::new(format!("there is no validator \"{name}\""), help)
+        RegistryError::new(format!("there is no validator \"{name}\""), help)
     })?;
     let command = (kind.command)(&Project { root }).ok_or_else(|| {
         let help = "define the validator in a steps registry, with the command that checks it";
-        Refused::new(format!("no file of the project says which command is {name}"), help)
+        RegistryError::new(format!("no file of the project says which command is {name}"), help)
     })?;
     // It exits with 0 whatever it finds, and prints it.
     let success_when =

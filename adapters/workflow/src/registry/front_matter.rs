@@ -1,9 +1,9 @@
 //! The YAML block that a prompt file may begin with; it is not part of the prompt.
 
-use unstuck_document::complaint::{KeyPath, Place, Report};
+use unstuck_document::diagnostic::{KeyPath, Location, Report};
+use unstuck_document::map_view::texts;
 use unstuck_document::node::{self, Kind, Node};
-use unstuck_document::shape::nearest;
-use unstuck_document::view::texts;
+use unstuck_document::type_check::nearest;
 
 /// The keys with a meaning.
 const KNOWN: &[&str] =
@@ -105,7 +105,7 @@ fn names(root: &Node, key: &str, report: &mut Report) -> Vec<String> {
     let found = texts(&entry.value);
     let is_list = matches!(entry.value.kind, Kind::List(_)) && found.len() == entry.value.items().len();
     if !is_list && !matches!(entry.value.kind, Kind::Null) {
-        let place: Place = entry.value.place;
+        let place: Location = entry.value.place;
         report.error(
             place,
             &KeyPath::default().key(key),

@@ -1,6 +1,6 @@
 //! The keys of a steps registry, in all its generations.
 
-use unstuck_document::keys::{Format, Key, Kind, Level, optional, required};
+use unstuck_document::keys::{Format, Key, KeyContext, Kind, optional, required};
 
 use crate::workflow_file::keys::{CAPABILITIES, SPAN, WORKERS};
 
@@ -35,12 +35,12 @@ const fn free(name: &'static str) -> Key {
     optional(name, Kind::Anything, "", "")
 }
 
-const fn part(name: &'static str, level: &'static Level) -> Key {
+const fn part(name: &'static str, level: &'static KeyContext) -> Key {
     optional(name, Kind::Map(level), "", "")
 }
 
 /// Keys of the top level of a registry.
-pub static TOP: Level = Level {
+pub static TOP: KeyContext = KeyContext {
     title: "the top level of a registry",
     definition: "Top",
     format: &REGISTRIES,
@@ -67,7 +67,7 @@ pub static TOP: Level = Level {
 };
 
 /// Keys of a failure pattern.
-pub static PATTERN: Level = Level {
+pub static PATTERN: KeyContext = KeyContext {
     title: "a failure pattern",
     definition: "Pattern",
     format: &REGISTRIES,
@@ -84,7 +84,7 @@ pub static PATTERN: Level = Level {
 };
 
 /// Keys of a validator.
-pub static VALIDATOR: Level = Level {
+pub static VALIDATOR: KeyContext = KeyContext {
     title: "a validator",
     definition: "Validator",
     format: &REGISTRIES,
@@ -108,7 +108,7 @@ pub static VALIDATOR: Level = Level {
 };
 
 /// Keys of semanticConfig of a validator.
-pub static SEMANTIC: Level = Level {
+pub static SEMANTIC: KeyContext = KeyContext {
     title: "semanticConfig of a validator",
     definition: "Semantic",
     format: &REGISTRIES,
@@ -124,7 +124,7 @@ pub static SEMANTIC: Level = Level {
 };
 
 /// Keys of a step of a registry.
-pub static STEP: Level = Level {
+pub static STEP: KeyContext = KeyContext {
     title: "a step of a registry",
     definition: "Step",
     format: &REGISTRIES,
@@ -168,7 +168,7 @@ pub static STEP: Level = Level {
 };
 
 /// Keys of address of a step.
-pub static ADDRESS: Level = Level {
+pub static ADDRESS: KeyContext = KeyContext {
     title: "address of a step",
     definition: "Address",
     format: &REGISTRIES,
@@ -185,7 +185,7 @@ pub static ADDRESS: Level = Level {
 };
 
 /// Keys of a condition of a step.
-pub static CONDITION: Level = Level {
+pub static CONDITION: KeyContext = KeyContext {
     title: "a condition of a step",
     definition: "Condition",
     format: &REGISTRIES,
@@ -194,7 +194,7 @@ pub static CONDITION: Level = Level {
 };
 
 /// Keys of onFailure of a step.
-pub static ON_FAILURE: Level = Level {
+pub static ON_FAILURE: KeyContext = KeyContext {
     title: "onFailure of a step",
     definition: "OnFailure",
     format: &REGISTRIES,
@@ -208,7 +208,7 @@ pub static ON_FAILURE: Level = Level {
 };
 
 /// Keys of outputSchemaRef of a step.
-pub static SCHEMA_REF: Level = Level {
+pub static SCHEMA_REF: KeyContext = KeyContext {
     title: "outputSchemaRef of a step",
     definition: "SchemaRef",
     format: &REGISTRIES,
@@ -217,7 +217,7 @@ pub static SCHEMA_REF: Level = Level {
 };
 
 /// Keys of check of a step.
-pub static CHECK: Level = Level {
+pub static CHECK: KeyContext = KeyContext {
     title: "check of a step",
     definition: "Check",
     format: &REGISTRIES,
@@ -232,7 +232,7 @@ pub static CHECK: Level = Level {
 };
 
 /// Keys of check.responseFormat.
-pub static RESPONSE_FORMAT: Level = Level {
+pub static RESPONSE_FORMAT: KeyContext = KeyContext {
     title: "check.responseFormat",
     definition: "ResponseFormat",
     format: &REGISTRIES,
@@ -249,7 +249,7 @@ pub static RESPONSE_FORMAT: Level = Level {
 };
 
 /// Keys of check.onPass.
-pub static ON_PASS: Level = Level {
+pub static ON_PASS: KeyContext = KeyContext {
     title: "check.onPass",
     definition: "OnPass",
     format: &REGISTRIES,
@@ -258,7 +258,7 @@ pub static ON_PASS: Level = Level {
 };
 
 /// Keys of check.onFail.
-pub static ON_FAIL: Level = Level {
+pub static ON_FAIL: KeyContext = KeyContext {
     title: "check.onFail",
     definition: "OnFail",
     format: &REGISTRIES,
@@ -273,7 +273,7 @@ pub static ON_FAIL: Level = Level {
 };
 
 /// Keys of check.onFail.retryPrompt.
-pub static RETRY_PROMPT: Level = Level {
+pub static RETRY_PROMPT: KeyContext = KeyContext {
     title: "check.onFail.retryPrompt",
     definition: "RetryPrompt",
     format: &REGISTRIES,
@@ -289,7 +289,7 @@ pub static RETRY_PROMPT: Level = Level {
 };
 
 /// Keys of closer of a step.
-pub static CLOSER: Level = Level {
+pub static CLOSER: KeyContext = KeyContext {
     title: "closer of a step",
     definition: "Closer",
     format: &REGISTRIES,

@@ -9,17 +9,18 @@ use unstuck_core::completion::{
 };
 use unstuck_core::completion::{Extractor, SuccessWhen};
 use unstuck_core::id::Millis;
-use unstuck_document::complaint::{Complaint, Report, quoted};
-use unstuck_document::shape::nearest;
+use unstuck_document::diagnostic::{Diagnostic, Report, quoted};
+use unstuck_document::type_check::nearest;
 
-use super::answers::Answer;
-use super::json_form::{json_form, refuse};
+use super::answer_schema_json::{json_form, refuse};
+use super::answer_schemas::Answer;
 use super::params;
-use super::pattern::Word;
+use super::pattern::PatternTerm;
+use super::prompt_dir::{Folder, PromptFile, Tree, check_element};
 use super::read::{
-    At, RawAddress, RawAnswer, RawCloser, RawCondition, RawForm, RawPattern, RawStep, RawValidator, Top,
+    RawAddress, RawAnswer, RawCloser, RawCondition, RawForm, RawPattern, RawStep, RawValidator, RegistryRoot,
+    SourceLocation,
 };
-use super::tree::{Folder, PromptFile, Tree, check_element};
 use super::{ATTEMPTS, CloserSpec, End, Own, Parts};
 use crate::prompt_template::variables;
 use crate::schema::Schemas;
@@ -42,7 +43,7 @@ pub(super) const TIMEOUT: Millis = Millis(10 * 60 * 1000);
 
 /// Resolves a registry; complaints go to `report`.
 pub(super) fn resolve(
-    top: &Top,
+    top: &RegistryRoot,
     registry: &Path,
     workspace: &Path,
     asked: Option<&[String]>,
@@ -81,7 +82,7 @@ pub(super) fn resolve(
 }
 
 struct Loader<'a> {
-    top: &'a Top,
+    top: &'a RegistryRoot,
     schemas: Schemas,
     tree: Tree,
     report: &'a mut Report,
@@ -96,7 +97,7 @@ struct Loader<'a> {
 impl Loader<'_> {
     fn check_pattern(&mut self, pattern: &RawPattern) {
         for (word, at) in &pattern.words {
-            if let Err(error) = Word::parse(word) {
+            if let Err(error) = PatternTerm::parse(word) {
                 at.error(self.report, error.to_string(), "");
             }
         }
@@ -121,7 +122,7 @@ impl Loader<'_> {
         }
     }
 
-    fn check_element(&mut self, element: &str, at: &At) {
+    fn check_element(&mut self, element: &str, at: &SourceLocation) {
         if let Err(reason) = check_element(element) {
             let what = format!("found {}: {reason}", quoted(element));
             at.error(self.report, what, "an element has letters, digits, \".\", \"_\" and \"-\"");
@@ -147,7 +148,7 @@ impl Loader<'_> {
     }
 
     fn run(&mut self, raw: &RawValidator) -> Option<Run> {
-        let mut need = |key: &str, said: &Option<(String, At)>| {
+        let mut need = |key: &str, said: &Option<(String, SourceLocation)>| {
             if said.is_none() {
                 let path = raw.at.path.key(key);
                 self.report.error(
@@ -302,7 +303,7 @@ impl Loader<'_> {
         &mut self,
         folder: &Folder,
         conditions: &[Condition],
-        step: &At,
+        step: &SourceLocation,
     ) -> BTreeMap<String, Vec<Template>> {
         let mut found = BTreeMap::new();
         for pattern in &self.top.patterns {
@@ -350,7 +351,12 @@ impl Loader<'_> {
     }
 
     /// Finds the templates of a pattern in the folder of a step; `needed` by that step they must be there.
-    fn templates(&mut self, pattern: &RawPattern, folder: &Folder, needed: Option<&At>) -> Vec<Template> {
+    fn templates(
+        &mut self,
+        pattern: &RawPattern,
+        folder: &Folder,
+        needed: Option<&SourceLocation>,
+    ) -> Vec<Template> {
         let mut found = Vec::new();
         let own = self.tree.find(folder, &pattern.edition, Some(&pattern.adaptation), self.report);
         let whole = [("default".to_owned(), pattern.at.clone())];
@@ -373,7 +379,13 @@ impl Loader<'_> {
     }
 
     /// Finds the prompt of an element of a chain.
-    fn element(&mut self, folder: &Folder, edition: &str, element: &str, at: &At) -> Option<PromptFile> {
+    fn element(
+        &mut self,
+        folder: &Folder,
+        edition: &str,
+        element: &str,
+        at: &SourceLocation,
+    ) -> Option<PromptFile> {
         if check_element(element).is_err() {
             return None;
         }
@@ -389,7 +401,7 @@ impl Loader<'_> {
         file
     }
 
-    fn complain_about_missing(&mut self, pattern: &RawPattern, folder: &Folder, step: &At) {
+    fn complain_about_missing(&mut self, pattern: &RawPattern, folder: &Folder, step: &SourceLocation) {
         let name = self.tree.name(folder, &pattern.edition, Some(&pattern.adaptation));
         let plain = self.tree.name(folder, &pattern.edition, None);
         if self.tree.exists(&name) || self.tree.exists(&plain) {
@@ -463,7 +475,7 @@ impl Loader<'_> {
                     Ok(resolved) => json_form(resolved, at, self.report).map(with_open)?,
                     // It has no lines of its own, so all stands where the schema begins.
                     Err(complaints) => {
-                        for Complaint { path, what, help, .. } in complaints {
+                        for Diagnostic { path, what, help, .. } in complaints {
                             let what = if path.is_empty() { what } else { format!("{path}: {what}") };
                             at.error(self.report, what, help.unwrap_or_default());
                         }
@@ -605,7 +617,7 @@ fn always() -> impl Iterator<Item = String> {
 
 /// Returns a pattern as plain data, without its templates.
 pub(super) fn data_of(raw: &RawPattern) -> Pattern {
-    let texts = |list: &[(String, At)]| list.iter().map(|(text, _)| text.clone()).collect();
+    let texts = |list: &[(String, SourceLocation)]| list.iter().map(|(text, _)| text.clone()).collect();
     Pattern {
         name: raw.name.clone(),
         description: raw.description.clone(),

@@ -6,7 +6,7 @@
 //!
 //! # Map
 //!
-//! Read in this order: [`keys`] is the table of all keys, `read` makes the generations of the format one, `tree` finds prompts,
+//! Read in this order: [`keys`] is the table of all keys, `read` makes the generations of the format one, `prompt_dir` finds prompts,
 //! `load` looks everything up; [`params`] checks the params of commands, [`pattern`] chooses the pattern of a failure,
 //! [`retry_prompt`] writes the prompt that answers failures, [`builtin`] knows validators without a registry.
 
@@ -17,28 +17,28 @@ use unstuck_core::client::Client;
 use unstuck_core::completion::{Closer, Completion, Condition, OnFailed, Pattern, Run, Template, Validator};
 use unstuck_core::workflow::{Worker, WorkerKind};
 
-mod answers;
+mod answer_schema_json;
+mod answer_schemas;
 pub mod builtin;
 pub mod front_matter;
-mod json_form;
 pub mod keys;
 mod load;
 pub mod params;
 pub mod pattern;
+mod prompt_dir;
 mod read;
 pub mod retry_prompt;
-mod starter;
-mod tree;
+mod scaffold;
 
-use self::answers::Answer;
+use self::answer_schemas::Answer;
 use crate::prompt_template::Params;
 use crate::workflow_file::worker::{capability, worker_kind};
-pub(crate) use json_form::{json_form, refuse};
+pub(crate) use answer_schema_json::{json_form, refuse};
 use load::near_or_list;
-pub(crate) use read::At;
-pub use starter::starter;
+pub(crate) use read::SourceLocation;
+pub use scaffold::starter;
 use unstuck_document::Rejected;
-use unstuck_document::complaint::{Complaint, Report};
+use unstuck_document::diagnostic::{Diagnostic, Report};
 
 /// A registry that was read, checked and resolved.
 #[derive(Clone, Debug)]
@@ -109,7 +109,7 @@ pub struct StepRef {
 
 /// A condition of a workflow step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RequestedCondition {
     /// The name of a validator.
     pub validator: String,
     /// Its parameters: scalars, or lists of them.
@@ -119,14 +119,14 @@ pub struct Wanted {
 /// Why a registry cannot give what a workflow asks for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}; {help}")]
-pub struct Refused {
+pub struct RegistryError {
     /// What is wrong.
     pub what: String,
     /// What to do about it.
     pub help: String,
 }
 
-impl Refused {
+impl RegistryError {
     fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self { what: what.into(), help: help.into() }
     }
@@ -160,10 +160,10 @@ impl Registry {
         path: &Path,
         workspace: &Path,
         asked: Option<&[String]>,
-    ) -> Result<(Self, Vec<Complaint>), Rejected> {
+    ) -> Result<(Self, Vec<Diagnostic>), Rejected> {
         let mut report = Report::default();
         let before = report.count();
-        let root = tree::source(path, workspace, &mut report)
+        let root = prompt_dir::source(path, workspace, &mut report)
             .and_then(|(source, text)| unstuck_document::json::parse(source, &text, &mut report));
         let parts = root.map(|root| {
             let top = read::top(&root, &mut report);
@@ -182,7 +182,7 @@ impl Registry {
     /// # Errors
     ///
     /// A name that the registry does not define, a step without its prompt, a closer that nobody is.
-    pub fn completion(&self, step: &StepRef) -> Result<Completion, Refused> {
+    pub fn completion(&self, step: &StepRef) -> Result<Completion, RegistryError> {
         let found = self.find(&step.name)?;
         let spec = found.end.and_then(|end| end.closer.as_ref());
         let closer = spec.map(|spec| closer(spec, step.worker.as_ref())).transpose()?;
@@ -202,11 +202,11 @@ impl Registry {
     /// A validator that the registry does not define, and that is no built-in one of this project.
     pub fn condition(
         &self,
-        wanted: &Wanted,
+        wanted: &RequestedCondition,
         step: Option<&str>,
         project: &Path,
-    ) -> Result<Option<Condition>, Refused> {
-        let Wanted { validator: name, params } = wanted;
+    ) -> Result<Option<Condition>, RegistryError> {
+        let RequestedCondition { validator: name, params } = wanted;
         let end = step.map(|name| self.find(name)).transpose()?.and_then(|found| found.end);
         let mut validator = match self.parts.validators.get(name) {
             Some(Some(validator)) => with_prompts(validator, end),
@@ -220,17 +220,17 @@ impl Registry {
             paths.extend(read::paths(more));
         }
         if matches!(&validator.run, Run::Files(paths) if paths.is_empty()) {
-            return Err(Refused::new(format!("{name} asks for no file"), load::NO_PATHS));
+            return Err(RegistryError::new(format!("{name} asks for no file"), load::NO_PATHS));
         }
         let texts = params.iter().map(|(param, value)| match read::joined(value) {
             Some(text) => Ok((param.clone(), text)),
-            None => Err(Refused::new(
+            None => Err(RegistryError::new(
                 format!("parameter {param} of validator {name} is neither a scalar nor a list of scalars"),
                 "expected text, a number, true or false, or a list of these",
             )),
         });
         let params: BTreeMap<String, String> = texts.collect::<Result<_, _>>()?;
-        params::check_values(&params).map_err(|error| Refused::new(error.to_string(), ""))?;
+        params::check_values(&params).map_err(|error| RegistryError::new(error.to_string(), ""))?;
         Ok(Some(Condition { validator, params }))
     }
 
@@ -281,19 +281,22 @@ impl Registry {
     /// # Errors
     ///
     /// A name that the registry does not define.
-    pub fn pattern(&self, step: &str, pattern: &str) -> Result<(Completion, Option<Pattern>), Refused> {
+    pub fn pattern(&self, step: &str, pattern: &str) -> Result<(Completion, Option<Pattern>), RegistryError> {
         let completion = self.find(step)?.completion(step)?;
         let mut patterns = completion.conditions.iter().map(|it| &it.validator.pattern);
         let found = patterns.find(|it| it.name == pattern).cloned();
         if found.is_none() && !pattern.is_empty() {
             let names = completion.conditions.iter().map(|it| it.validator.pattern.name.as_str());
             let help = near_or_list(pattern, names);
-            return Err(Refused::new(format!("no condition of {step} has the pattern {pattern}"), help));
+            return Err(RegistryError::new(
+                format!("no condition of {step} has the pattern {pattern}"),
+                help,
+            ));
         }
         Ok((completion, found))
     }
 
-    fn find(&self, name: &str) -> Result<Found<'_>, Refused> {
+    fn find(&self, name: &str) -> Result<Found<'_>, RegistryError> {
         let Parts { own, ends, .. } = &self.parts;
         if own.contains_key(name) || ends.contains_key(name) {
             return Ok(Found { initial: own.get(name), continuation: None, end: ends.get(name) });
@@ -303,26 +306,26 @@ impl Registry {
         let (end, other) = (both.next(), both.next());
         if other.is_some() {
             let what = format!("the registry defines both complete.{name} and closure.{name}");
-            return Err(Refused::new(what, "name one of them in full"));
+            return Err(RegistryError::new(what, "name one of them in full"));
         }
         let found =
             Found { initial: own.get(&named(INITIAL)), continuation: own.get(&named(CONTINUATION)), end };
         if found.initial.is_none() && found.continuation.is_none() && end.is_none() {
             let names = self.names();
             let help = near_or_list(name, names.iter().map(String::as_str));
-            return Err(Refused::new(format!("the registry defines no step \"{name}\""), help));
+            return Err(RegistryError::new(format!("the registry defines no step \"{name}\""), help));
         }
         Ok(found)
     }
 
-    fn refused_validator(&self, name: &str, builtin: Refused) -> Refused {
+    fn refused_validator(&self, name: &str, builtin: RegistryError) -> RegistryError {
         if builtin::NAMES.contains(&name) {
             return builtin;
         }
         let own: BTreeSet<&str> = self.parts.validators.keys().map(String::as_str).collect();
         let ours = builtin::NAMES.iter().chain(builtin::DESCRIBED).copied().filter(|it| !own.contains(it));
         let names = own.iter().copied().chain(ours);
-        Refused::new(format!("the registry defines no validator \"{name}\""), near_or_list(name, names))
+        RegistryError::new(format!("the registry defines no validator \"{name}\""), near_or_list(name, names))
     }
 }
 
@@ -343,17 +346,17 @@ struct Found<'a> {
 
 impl Found<'_> {
     /// Returns all but the closer.
-    fn completion(&self, name: &str) -> Result<Completion, Refused> {
+    fn completion(&self, name: &str) -> Result<Completion, RegistryError> {
         let Self { initial, continuation, end } = *self;
         for own in [initial, continuation].into_iter().flatten() {
             if let (None, Some(file)) = (&own.prompt, &own.missing) {
-                return Err(Refused::new(format!("there is no prompt {file} for {name}"), "write it"));
+                return Err(RegistryError::new(format!("there is no prompt {file} for {name}"), "write it"));
             }
         }
         let own = initial.or(continuation).map(|own| own.answer.as_ref());
         let later = initial.and(continuation).map(|own| own.answer.as_ref());
-        let forms = answers::forms(own.flatten(), later, end.and_then(|end| end.answer.as_ref()))
-            .map_err(|(what, help)| Refused::new(format!("{name}: {what}"), help))?;
+        let forms = answer_schemas::forms(own.flatten(), later, end.and_then(|end| end.answer.as_ref()))
+            .map_err(|(what, help)| RegistryError::new(format!("{name}: {what}"), help))?;
         // Of the step that ends it, else of the one that begins it, since it has one bound.
         let bounds = [initial, continuation].into_iter().flatten().map(|own| own.max_attempts);
         let max_attempts =
@@ -384,10 +387,10 @@ fn client_of_kind(kind: WorkerKind) -> Option<Box<Client>> {
 }
 
 /// Makes a judge of what the file says and who works on the step.
-fn closer(spec: &CloserSpec, worker: Option<&Worker>) -> Result<Closer, Refused> {
+fn closer(spec: &CloserSpec, worker: Option<&Worker>) -> Result<Closer, RegistryError> {
     let named = spec.worker.as_deref().and_then(worker_kind);
     let Some(kind) = named.or_else(|| worker.map(|it| it.kind)) else {
-        return Err(Refused::new(
+        return Err(RegistryError::new(
             "the closer names no worker",
             "add worker to it, one of those of the workflow",
         ));
@@ -398,7 +401,7 @@ fn closer(spec: &CloserSpec, worker: Option<&Worker>) -> Result<Closer, Refused>
     base.client = base.client.or_else(|| client_of_kind(kind));
     if !base.can_be_started() {
         let what = format!("the closer's worker {} is nobody that can be started", kind.as_str());
-        return Err(Refused::new(
+        return Err(RegistryError::new(
             what,
             "name one of those of the workflow, or CLAUDE_CODE, CODEX_CLI or OPENCODE",
         ));

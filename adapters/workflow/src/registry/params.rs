@@ -142,7 +142,7 @@ fn is_identifier(name: &str) -> bool {
 
 /// Where a quote begins something, and what ends it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Inside {
+enum QuoteState {
     /// Words of a command; so many brackets are open.
     Command(u32),
     /// Double quotes, where a single one is only a character.
@@ -152,7 +152,7 @@ enum Inside {
 /// Returns the texts inside of single quotes, as a shell sees them.
 fn single_quoted(command: &str) -> Vec<&str> {
     let bytes = command.as_bytes();
-    let mut inside = vec![Inside::Command(0)];
+    let mut inside = vec![QuoteState::Command(0)];
     let mut texts = Vec::new();
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -160,21 +160,21 @@ fn single_quoted(command: &str) -> Vec<&str> {
         match (byte, inside.last_mut()) {
             (b'\\', _) => at += 1,
             (b'$', _) if bytes.get(at + 1) == Some(&b'(') => {
-                inside.push(Inside::Command(0));
+                inside.push(QuoteState::Command(0));
                 at += 1;
             }
-            (b'"', Some(Inside::Double)) => _ = inside.pop(),
-            (b'"', _) => inside.push(Inside::Double),
-            (b'(', Some(Inside::Command(open))) => *open += 1,
-            (b')', Some(Inside::Command(open))) if *open > 0 => *open -= 1,
-            (b')', Some(Inside::Command(_))) if nested => _ = inside.pop(),
-            (b'\'', Some(Inside::Command(_))) => {
+            (b'"', Some(QuoteState::Double)) => _ = inside.pop(),
+            (b'"', _) => inside.push(QuoteState::Double),
+            (b'(', Some(QuoteState::Command(open))) => *open += 1,
+            (b')', Some(QuoteState::Command(open))) if *open > 0 => *open -= 1,
+            (b')', Some(QuoteState::Command(_))) if nested => _ = inside.pop(),
+            (b'\'', Some(QuoteState::Command(_))) => {
                 let rest = &command[at + 1..];
                 let text = rest.split('\'').next().unwrap_or(rest);
                 texts.push(text);
                 at += text.len() + 1;
             }
-            (b'#', Some(Inside::Command(_))) if begins_word(bytes, at) => {
+            (b'#', Some(QuoteState::Command(_))) if begins_word(bytes, at) => {
                 at += command[at..].find('\n').unwrap_or(command.len() - at);
             }
             _ => {}

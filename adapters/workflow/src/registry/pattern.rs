@@ -6,15 +6,15 @@ use unstuck_core::completion::{SuccessWhenError, regex};
 
 /// A word, or a regular expression between slashes, that a pattern is picked by.
 #[derive(Clone, Debug)]
-pub struct Word(Kind);
+pub struct PatternTerm(TermKind);
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum TermKind {
     Plain(String),
     Matches(regex::Regex),
 }
 
-impl Word {
+impl PatternTerm {
     /// Reads a word as a registry writes it: `/regex/`, or the text itself.
     ///
     /// # Errors
@@ -24,16 +24,16 @@ impl Word {
         let inner = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
         Ok(Self(match inner.filter(|inner| !inner.is_empty()) {
             // Case is ignored, as for words.
-            Some(inner) => Kind::Matches(regex(inner).and_then(|_| regex(&format!("(?i){inner}")))?),
-            None => Kind::Plain(text.to_lowercase()),
+            Some(inner) => TermKind::Matches(regex(inner).and_then(|_| regex(&format!("(?i){inner}")))?),
+            None => TermKind::Plain(text.to_lowercase()),
         }))
     }
 
     /// Says whether it is in a corpus. An empty word is in none.
     fn hits(&self, corpus: &str) -> bool {
         match &self.0 {
-            Kind::Plain(word) => !word.trim().is_empty() && corpus.contains(word),
-            Kind::Matches(regex) => regex.is_match(corpus),
+            TermKind::Plain(word) => !word.trim().is_empty() && corpus.contains(word),
+            TermKind::Matches(regex) => regex.is_match(corpus),
         }
     }
 }
@@ -47,12 +47,12 @@ pub fn corpus<'a>(error: &'a str, params: impl IntoIterator<Item = &'a Value>) -
 }
 
 /// Counts the words that are in a corpus.
-pub fn score(words: &[Word], corpus: &str) -> usize {
+pub fn score(words: &[PatternTerm], corpus: &str) -> usize {
     words.iter().filter(|word| word.hits(corpus)).count()
 }
 
 /// Returns the place of the pattern with most hits, the first of equals; `None` where none has any.
-pub fn best<'a>(patterns: impl IntoIterator<Item = &'a [Word]>, corpus: &str) -> Option<usize> {
+pub fn best<'a>(patterns: impl IntoIterator<Item = &'a [PatternTerm]>, corpus: &str) -> Option<usize> {
     let scores = patterns.into_iter().map(|words| score(words, corpus)).enumerate();
     let best = scores.reduce(|best, next| if next.1 > best.1 { next } else { best });
     best.filter(|(_, hits)| *hits > 0).map(|(at, _)| at)

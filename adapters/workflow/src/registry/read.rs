@@ -8,29 +8,29 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use unstuck_core::completion::OnFailed;
 use unstuck_core::id::Millis;
-use unstuck_document::complaint::{KeyPath, Note, Place, Report, quoted};
+use unstuck_document::diagnostic::{KeyPath, Location, OnceNote, Report, quoted};
 use unstuck_document::json;
+use unstuck_document::map_view::MapView;
 use unstuck_document::node::{Kind, Node};
-use unstuck_document::shape::check_map;
-use unstuck_document::view::View;
+use unstuck_document::type_check::check_map;
 
 use super::keys::{self, NOT_YET};
 use crate::schema;
 
 /// Where something is said, and how it is called there.
 #[derive(Clone, Debug)]
-pub(crate) struct At {
-    pub place: Place,
+pub(crate) struct SourceLocation {
+    pub place: Location,
     pub path: KeyPath,
 }
 
-impl At {
-    pub fn of(view: &View<'_>) -> Self {
+impl SourceLocation {
+    pub fn of(view: &MapView<'_>) -> Self {
         Self { place: view.place, path: view.path.clone() }
     }
 
     /// Returns the value of a key below it.
-    pub fn value(view: &View<'_>, key: &str) -> Self {
+    pub fn value(view: &MapView<'_>, key: &str) -> Self {
         Self { place: view.value_place(key), path: view.path.key(key) }
     }
 
@@ -44,12 +44,12 @@ impl At {
 }
 
 /// The top of a registry.
-pub(super) struct Top {
-    pub place: Place,
+pub(super) struct RegistryRoot {
+    pub place: Location,
     pub agent: String,
     pub c1: String,
-    pub template: Option<(String, At)>,
-    pub template_plain: Option<(String, At)>,
+    pub template: Option<(String, SourceLocation)>,
+    pub template_plain: Option<(String, SourceLocation)>,
     pub prompts_base: Option<String>,
     pub schemas_base: Option<String>,
     pub patterns: Vec<RawPattern>,
@@ -61,26 +61,26 @@ pub(super) struct Top {
 }
 
 pub(super) struct RawPattern {
-    pub at: At,
+    pub at: SourceLocation,
     pub name: String,
     pub description: String,
     pub edition: String,
     pub adaptation: String,
-    pub params: Vec<(String, At)>,
-    pub words: Vec<(String, At)>,
-    pub chain: Option<Vec<(String, At)>>,
+    pub params: Vec<(String, SourceLocation)>,
+    pub words: Vec<(String, SourceLocation)>,
+    pub chain: Option<Vec<(String, SourceLocation)>>,
 }
 
 pub(super) struct RawValidator {
-    pub at: At,
+    pub at: SourceLocation,
     pub name: String,
     pub kind: String,
-    pub command: Option<(String, At)>,
-    pub path: Option<(String, At)>,
-    pub pointer: Option<(String, At)>,
-    pub success_when: Option<(String, At)>,
-    pub pattern: Option<(String, At)>,
-    pub extract: Vec<(String, String, At)>,
+    pub command: Option<(String, SourceLocation)>,
+    pub path: Option<(String, SourceLocation)>,
+    pub pointer: Option<(String, SourceLocation)>,
+    pub success_when: Option<(String, SourceLocation)>,
+    pub pattern: Option<(String, SourceLocation)>,
+    pub extract: Vec<(String, String, SourceLocation)>,
     pub preflight: Option<bool>,
     pub recoverable: bool,
     pub timeout: Option<Millis>,
@@ -94,11 +94,11 @@ pub(super) struct RawAddress {
     pub c3: Option<String>,
     pub edition: String,
     pub adaptation: Option<String>,
-    pub at: At,
+    pub at: SourceLocation,
 }
 
 pub(super) struct RawStep {
-    pub at: At,
+    pub at: SourceLocation,
     pub id: String,
     pub address: RawAddress,
     /// Written in the newest generation of keys.
@@ -108,12 +108,12 @@ pub(super) struct RawStep {
     pub on_failure: Option<OnFailed>,
     pub max_attempts: Option<u32>,
     pub answer: Option<RawAnswer>,
-    pub chain: Option<Vec<(String, At)>>,
+    pub chain: Option<Vec<(String, SourceLocation)>>,
     pub closer: Option<RawCloser>,
 }
 
 pub(super) struct RawCondition {
-    pub at: At,
+    pub at: SourceLocation,
     pub validator: String,
     pub params: BTreeMap<String, String>,
     /// What a validator for files is asked about besides its own path.
@@ -123,10 +123,10 @@ pub(super) struct RawCondition {
 }
 
 pub(super) enum RawForm {
-    Schema { file: String, name: String, at: At },
-    Inline(Value, At),
+    Schema { file: String, name: String, at: SourceLocation },
+    Inline(Value, SourceLocation),
     Any,
-    Pattern(String, At),
+    Pattern(String, SourceLocation),
 }
 
 pub(super) struct RawAnswer {
@@ -143,9 +143,9 @@ pub(super) struct RawCloser {
 }
 
 /// Reads a registry from its tree.
-pub(super) fn top(root: &Node, report: &mut Report) -> Top {
+pub(super) fn top(root: &Node, report: &mut Report) -> RegistryRoot {
     check_map(&keys::TOP, root, root.place, &KeyPath::default(), report);
-    let view = View::new(root, root.place, KeyPath::default());
+    let view = MapView::new(root, root.place, KeyPath::default());
     not_yet(&view, report);
     let steps = entries(&view, &["steps"], report);
     let mut ends = entries(&view, &["completionSteps", "validationSteps"], report);
@@ -163,7 +163,7 @@ pub(super) fn top(root: &Node, report: &mut Report) -> Top {
     let mut own: Vec<RawStep> = rest.map(|(id, view)| step(id, view, report)).collect();
     let again = ends.iter().filter(|(id, _)| both.contains(id));
     own.extend(again.map(|(id, view)| step(id, view, &mut Report::default())));
-    Top {
+    RegistryRoot {
         place: root.place,
         agent: view.owned("agentId").unwrap_or_default(),
         c1: view.owned("c1").unwrap_or_else(|| "steps".to_owned()),
@@ -185,23 +185,27 @@ pub(super) fn top(root: &Node, report: &mut Report) -> Top {
 }
 
 /// Says whether this entry is one of those.
-fn same_place(entry: &View<'_>, entries: &[(String, View<'_>)]) -> bool {
+fn same_place(entry: &MapView<'_>, entries: &[(String, MapView<'_>)]) -> bool {
     entries.iter().any(|(_, other)| other.place == entry.place)
 }
 
 /// Gathers the entries of maps that mean the same, in their order.
-fn entries<'a>(view: &View<'a>, keys: &[&str], report: &mut Report) -> Vec<(String, View<'a>)> {
+fn entries<'a>(view: &MapView<'a>, keys: &[&str], report: &mut Report) -> Vec<(String, MapView<'a>)> {
     let mut found = Vec::new();
     for map in keys.iter().filter_map(|key| view.map(key)) {
         for entry in map.node.entries() {
-            let view = View::new(&entry.value, entry.place, map.path.key(&entry.key));
+            let view = MapView::new(&entry.value, entry.place, map.path.key(&entry.key));
             add(&mut found, view.is_map().then(|| (entry.key.clone(), view)), report);
         }
     }
     found
 }
 
-fn add<'a>(found: &mut Vec<(String, View<'a>)>, entry: Option<(String, View<'a>)>, report: &mut Report) {
+fn add<'a>(
+    found: &mut Vec<(String, MapView<'a>)>,
+    entry: Option<(String, MapView<'a>)>,
+    report: &mut Report,
+) {
     let Some((name, view)) = entry else { return };
     match found.iter().find(|(other, _)| *other == name) {
         Some((_, other)) => agree(other, &view, report),
@@ -210,13 +214,13 @@ fn add<'a>(found: &mut Vec<(String, View<'a>)>, entry: Option<(String, View<'a>)
 }
 
 /// Complains if two maps that should say the same do not.
-fn agree(first: &View<'_>, second: &View<'_>, report: &mut Report) {
+fn agree(first: &MapView<'_>, second: &MapView<'_>, report: &mut Report) {
     if !same(first.node, second.node) {
-        twice(&At::of(second), first.path.as_str(), report);
+        twice(&SourceLocation::of(second), first.path.as_str(), report);
     }
 }
 
-fn twice(at: &At, other: &str, report: &mut Report) {
+fn twice(at: &SourceLocation, other: &str, report: &mut Report) {
     at.error(report, format!("says something else than {other}"), "both mean the same: keep one of them");
 }
 
@@ -225,32 +229,32 @@ fn same(left: &Node, right: &Node) -> bool {
     json::value(left) == json::value(right)
 }
 
-fn said(view: &View<'_>, key: &str) -> Option<(String, At)> {
-    Some((view.owned(key)?, At::value(view, key)))
+fn said(view: &MapView<'_>, key: &str) -> Option<(String, SourceLocation)> {
+    Some((view.owned(key)?, SourceLocation::value(view, key)))
 }
 
-fn list(view: &View<'_>, key: &str) -> Option<Vec<(String, At)>> {
+fn list(view: &MapView<'_>, key: &str) -> Option<Vec<(String, SourceLocation)>> {
     let entry = view.entry(key)?;
     let path = view.path.key(key);
     let items = entry.value.items().iter().enumerate();
     let texts = items.filter_map(|(index, item)| {
-        Some((item.text()?.to_owned(), At { place: item.place, path: path.index(index) }))
+        Some((item.text()?.to_owned(), SourceLocation { place: item.place, path: path.index(index) }))
     });
     Some(texts.collect())
 }
 
 /// Notes the features that have no effect yet.
-fn not_yet(view: &View<'_>, report: &mut Report) {
+fn not_yet(view: &MapView<'_>, report: &mut Report) {
     for (key, feature) in NOT_YET {
         if view.has(key) {
-            report.note(Note::NotYet(feature), view.key_place(key));
+            report.note(OnceNote::NotYet(feature), view.key_place(key));
         }
     }
 }
 
-fn pattern(name: &str, view: &View<'_>) -> RawPattern {
+fn pattern(name: &str, view: &MapView<'_>) -> RawPattern {
     RawPattern {
-        at: At::of(view),
+        at: SourceLocation::of(view),
         name: name.to_owned(),
         description: view.owned("description").unwrap_or_default(),
         edition: view.owned("edition").unwrap_or_default(),
@@ -261,27 +265,32 @@ fn pattern(name: &str, view: &View<'_>) -> RawPattern {
     }
 }
 
-fn validator(name: &str, view: &View<'_>, report: &mut Report) -> RawValidator {
+fn validator(name: &str, view: &MapView<'_>, report: &mut Report) -> RawValidator {
     let kind = view.owned("type").unwrap_or_default();
     if kind == "semantic" {
-        report.note(Note::NotYet("semantic validators"), view.place);
+        report.note(OnceNote::NotYet("semantic validators"), view.place);
         if !view.has("semanticConfig") {
             let help =
                 "expected semanticConfig with checkType commit-message, coverage-check or file-relevance";
-            At::of(view).error(report, "a semantic validator without semanticConfig.checkType", help);
+            SourceLocation::of(view).error(
+                report,
+                "a semantic validator without semanticConfig.checkType",
+                help,
+            );
         }
     }
     let extract = view.map("extractParams").map(|map| {
         let entries = map.node.entries().iter();
         let texts = entries.filter_map(|it| {
-            let at = At { place: it.value.place, path: map.path.key(&it.key) };
+            let at = SourceLocation { place: it.value.place, path: map.path.key(&it.key) };
             Some((it.key.clone(), it.value.text()?.to_owned(), at))
         });
         texts.collect()
     });
-    let codes = view.entry("exitCodes").map(|entry| exit_codes(&entry.value, &At::of(view), report));
+    let codes =
+        view.entry("exitCodes").map(|entry| exit_codes(&entry.value, &SourceLocation::of(view), report));
     RawValidator {
-        at: At::of(view),
+        at: SourceLocation::of(view),
         name: name.to_owned(),
         kind,
         command: said(view, "command"),
@@ -297,14 +306,14 @@ fn validator(name: &str, view: &View<'_>, report: &mut Report) -> RawValidator {
     }
 }
 
-fn exit_codes(list: &Node, validator: &At, report: &mut Report) -> Vec<i32> {
+fn exit_codes(list: &Node, validator: &SourceLocation, report: &mut Report) -> Vec<i32> {
     let mut codes = Vec::new();
     for item in list.items() {
         let Kind::Int(text) = &item.kind else { continue };
         match text.parse::<u8>() {
             Ok(code) => codes.push(code.into()),
             Err(_) => {
-                let at = At { place: item.place, path: validator.path.key("exitCodes") };
+                let at = SourceLocation { place: item.place, path: validator.path.key("exitCodes") };
                 at.error(report, format!("no program ends with {text}"), "expected 0 to 255");
             }
         }
@@ -312,22 +321,22 @@ fn exit_codes(list: &Node, validator: &At, report: &mut Report) -> Vec<i32> {
     codes
 }
 
-fn step(id: &str, view: &View<'_>, report: &mut Report) -> RawStep {
+fn step(id: &str, view: &MapView<'_>, report: &mut Report) -> RawStep {
     not_yet(view, report);
     if let Some(other) = view.text("stepId").filter(|other| *other != id) {
         let what = format!("found {}, but the key of this step is {}", quoted(other), quoted(id));
-        At::value(view, "stepId").error(report, what, "leave stepId out, or make them equal");
+        SourceLocation::value(view, "stepId").error(report, what, "leave stepId out, or make them equal");
     }
     if let (Some(old), Some(new)) = (view.entry("stepKind"), view.entry("kind"))
         && !same(&old.value, &new.value)
     {
-        twice(&At::value(view, "kind"), "stepKind", report);
+        twice(&SourceLocation::value(view, "kind"), "stepKind", report);
     }
     let failed = view.map("onFailure");
     let action = failed.as_ref().and_then(|it| it.text("action"));
     let retries = view.map("check").and_then(|it| it.map("onFail")).and_then(|it| it.whole("maxRetries"));
     RawStep {
-        at: At::of(view),
+        at: SourceLocation::of(view),
         id: id.to_owned(),
         address: step_address(view, report),
         newest: ["kind", "address", "postLLMConditions", "preflightConditions"]
@@ -350,13 +359,13 @@ fn step(id: &str, view: &View<'_>, report: &mut Report) -> RawStep {
 }
 
 /// Reads the address of a step, which stands in the step or in a map of its own.
-fn step_address(view: &View<'_>, report: &mut Report) -> RawAddress {
+fn step_address(view: &MapView<'_>, report: &mut Report) -> RawAddress {
     let Some(inner) = view.map("address") else { return address(view, "default") };
     for key in ["c1", "c2", "c3", "edition", "adaptation"] {
         if let (Some(outer), Some(entry)) = (view.entry(key), inner.entry(key))
             && !same(&outer.value, &entry.value)
         {
-            twice(&At::value(&inner, key), key, report);
+            twice(&SourceLocation::value(&inner, key), key, report);
         }
     }
     let (outer, inner) = (address(view, "default"), address(&inner, ""));
@@ -370,7 +379,7 @@ fn step_address(view: &View<'_>, report: &mut Report) -> RawAddress {
     }
 }
 
-fn address(view: &View<'_>, edition: &str) -> RawAddress {
+fn address(view: &MapView<'_>, edition: &str) -> RawAddress {
     let segment = |key| view.owned(key).filter(|text| !text.is_empty());
     RawAddress {
         c1: segment("c1"),
@@ -378,12 +387,12 @@ fn address(view: &View<'_>, edition: &str) -> RawAddress {
         c3: segment("c3"),
         edition: segment("edition").unwrap_or_else(|| edition.to_owned()),
         adaptation: segment("adaptation"),
-        at: At::of(view),
+        at: SourceLocation::of(view),
     }
 }
 
 /// Reads the conditions: what is asked before the work first.
-fn conditions(view: &View<'_>, report: &mut Report) -> Vec<RawCondition> {
+fn conditions(view: &MapView<'_>, report: &mut Report) -> Vec<RawCondition> {
     let mut found = condition_list(view, "preflightConditions", Some(true), report);
     let mut first: Option<&str> = None;
     for (key, preflight) in
@@ -392,7 +401,7 @@ fn conditions(view: &View<'_>, report: &mut Report) -> Vec<RawCondition> {
         let Some(entry) = view.entry(key) else { continue };
         if let Some(other) = first {
             if view.entry(other).is_some_and(|other| !same(&other.value, &entry.value)) {
-                twice(&At::value(view, key), other, report);
+                twice(&SourceLocation::value(view, key), other, report);
             }
             continue;
         }
@@ -403,7 +412,7 @@ fn conditions(view: &View<'_>, report: &mut Report) -> Vec<RawCondition> {
 }
 
 fn condition_list(
-    view: &View<'_>,
+    view: &MapView<'_>,
     key: &str,
     preflight: Option<bool>,
     report: &mut Report,
@@ -412,7 +421,7 @@ fn condition_list(
     let named = maps.filter_map(|map| Some((map.owned("validator")?, map)));
     named
         .map(|(validator, map)| RawCondition {
-            at: At::value(&map, "validator"),
+            at: SourceLocation::value(&map, "validator"),
             validator,
             params: map.map("params").map(|params| scalars(&params, report)).unwrap_or_default(),
             paths: map
@@ -426,7 +435,7 @@ fn condition_list(
 }
 
 /// Reads the parameters of a condition: scalars, or lists of them.
-fn scalars(params: &View<'_>, report: &mut Report) -> BTreeMap<String, String> {
+fn scalars(params: &MapView<'_>, report: &mut Report) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for entry in params.node.entries() {
         let value = json::value(&entry.value);
@@ -434,7 +443,7 @@ fn scalars(params: &View<'_>, report: &mut Report) -> BTreeMap<String, String> {
             Some(text) => {
                 found.insert(entry.key.clone(), text);
             }
-            None => At::value(params, &entry.key).error(
+            None => SourceLocation::value(params, &entry.key).error(
                 report,
                 format!("found {}", entry.value.found()),
                 "expected text, a number, true or false, or a list of these",
@@ -465,14 +474,14 @@ pub(super) fn paths(value: &Value) -> Vec<String> {
 }
 
 /// Reads what an answer has to look like.
-fn answer(view: &View<'_>, report: &mut Report) -> Option<RawAnswer> {
+fn answer(view: &MapView<'_>, report: &mut Report) -> Option<RawAnswer> {
     let check = view.map("check");
     if let Some(part) = check.as_ref().and_then(|it| it.map("onPass")) {
         not_yet(&part, report);
     }
     let failed = check.as_ref().and_then(|it| it.map("onFail"));
     if let Some(part) = failed.as_ref().filter(|it| it.flag("retry") == Some(false)) {
-        report.note(Note::NotYet("check.onFail.retry: false"), part.key_place("retry"));
+        report.note(OnceNote::NotYet("check.onFail.retry: false"), part.key_place("retry"));
     }
     let retry = failed.and_then(|it| it.map("retryPrompt")).map(|it| address(&it, "default"));
     let format = check.and_then(|it| it.map("responseFormat"));
@@ -481,7 +490,7 @@ fn answer(view: &View<'_>, report: &mut Report) -> Option<RawAnswer> {
         Some(schema) => {
             if matches!(own, Some(RawForm::Schema { .. } | RawForm::Inline(..) | RawForm::Pattern(..))) {
                 let help = "keep the schema of the step, or that of check.responseFormat";
-                At::of(view).error(report, "says twice what an answer looks like", help);
+                SourceLocation::of(view).error(report, "says twice what an answer looks like", help);
             }
             schema
         }
@@ -490,13 +499,13 @@ fn answer(view: &View<'_>, report: &mut Report) -> Option<RawAnswer> {
     Some(RawAnswer { form, retry })
 }
 
-fn response(format: &View<'_>, report: &mut Report) -> Option<RawForm> {
+fn response(format: &MapView<'_>, report: &mut Report) -> Option<RawForm> {
     not_yet(format, report);
     match format.text("type")? {
         "text-pattern" => {
             let said = said(format, "pattern");
             if said.is_none() {
-                At::of(format).error(
+                SourceLocation::of(format).error(
                     report,
                     "text-pattern without pattern",
                     "expected pattern, a regular expression",
@@ -512,18 +521,18 @@ fn response(format: &View<'_>, report: &mut Report) -> Option<RawForm> {
             if is_reference { reference(format, "schema", report) } else { inline(format, "schema", report) }
         }
         "action-block" => {
-            report.note(Note::NotYet("action blocks (responseFormat.type: action-block)"), format.place);
+            report.note(OnceNote::NotYet("action blocks (responseFormat.type: action-block)"), format.place);
             None
         }
         _ => None,
     }
 }
 
-fn schema(view: &View<'_>, report: &mut Report) -> Option<RawForm> {
+fn schema(view: &MapView<'_>, report: &mut Report) -> Option<RawForm> {
     match (view.has("outputSchemaRef"), view.has("outputSchema")) {
         (true, true) => {
             let help = "keep one of them";
-            At::value(view, "outputSchema").error(report, "beside outputSchemaRef", help);
+            SourceLocation::value(view, "outputSchema").error(report, "beside outputSchemaRef", help);
             None
         }
         (true, false) => reference(view, "outputSchemaRef", report),
@@ -532,9 +541,9 @@ fn schema(view: &View<'_>, report: &mut Report) -> Option<RawForm> {
     }
 }
 
-fn reference(view: &View<'_>, key: &str, report: &mut Report) -> Option<RawForm> {
+fn reference(view: &MapView<'_>, key: &str, report: &mut Report) -> Option<RawForm> {
     let entry = view.entry(key)?;
-    let at = At::value(view, key);
+    let at = SourceLocation::value(view, key);
     if let Some(text) = entry.value.text() {
         let (file, schema) = schema::named(text);
         let shown = serde_json::json!({ "file": file, "schema": schema });
@@ -546,17 +555,17 @@ fn reference(view: &View<'_>, key: &str, report: &mut Report) -> Option<RawForm>
     Some(RawForm::Schema { file: map.owned("file")?, name: map.owned("schema")?, at })
 }
 
-fn inline(view: &View<'_>, key: &str, report: &mut Report) -> Option<RawForm> {
+fn inline(view: &MapView<'_>, key: &str, report: &mut Report) -> Option<RawForm> {
     let entry = view.entry(key)?;
     if !matches!(entry.value.kind, Kind::Map(_) | Kind::Bool(_)) {
         let what = format!("found {}", entry.value.found());
-        At::value(view, key).error(report, what, "expected a JSON Schema: a map, true or false");
+        SourceLocation::value(view, key).error(report, what, "expected a JSON Schema: a map, true or false");
         return None;
     }
-    Some(RawForm::Inline(json::value(&entry.value), At::value(view, key)))
+    Some(RawForm::Inline(json::value(&entry.value), SourceLocation::value(view, key)))
 }
 
-fn closer(view: &View<'_>) -> RawCloser {
+fn closer(view: &MapView<'_>) -> RawCloser {
     let address = address(view, "default");
     let c2 = address.c2.clone().unwrap_or_else(|| "complete".to_owned());
     let capabilities = view.has("capabilities").then(|| view.texts("capabilities"));

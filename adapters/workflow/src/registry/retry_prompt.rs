@@ -18,7 +18,7 @@ const EVIDENCE_MAX: usize = 16 * 1024;
 
 /// A condition that does not hold, or an answer that has not the right form.
 #[derive(Clone, Debug, Default)]
-pub struct Failed<'a> {
+pub struct FailedValidator<'a> {
     /// The name of the validator.
     pub validator: &'a str,
     /// What the failure is called.
@@ -59,7 +59,7 @@ pub struct Failed<'a> {
 
 /// What the worker claimed, and what speaks against it.
 #[derive(Clone, Copy, Debug)]
-pub struct Declared<'a> {
+pub struct ClaimVsEvidence<'a> {
     /// Its own words.
     pub declaration: &'a str,
     /// What was found.
@@ -72,9 +72,9 @@ pub struct Request<'a> {
     /// The step.
     pub completion: &'a Completion,
     /// What failed, in the order of the conditions.
-    pub failed: &'a [Failed<'a>],
+    pub failed: &'a [FailedValidator<'a>],
     /// A declaration against the evidence.
-    pub declared: Option<Declared<'a>>,
+    pub declared: Option<ClaimVsEvidence<'a>>,
     /// How often in a row this was found, where it is not a validator that has failed.
     pub attempt: u32,
     /// The iteration that was checked.
@@ -111,7 +111,7 @@ pub fn retry_prompt(request: &Request<'_>) -> RetryPrompt {
     if !evidence.is_empty() {
         section(&mut prompt.text, &format!("## Evidence\n\n{evidence}"));
     }
-    if let Some(Declared { declaration, evidence }) = request.declared {
+    if let Some(ClaimVsEvidence { declaration, evidence }) = request.declared {
         let text = format!(
             "## What was declared, and what was found\n\nDeclared:\n\n{}\nFound:\n\n{}",
             fenced(declaration),
@@ -144,7 +144,7 @@ pub fn allowed<'a>(forms: impl Iterator<Item = &'a Form>) -> Vec<(String, Vec<St
 struct Group<'a> {
     pattern: Option<&'a Pattern>,
     template: Option<&'a Template>,
-    failed: Vec<&'a Failed<'a>>,
+    failed: Vec<&'a FailedValidator<'a>>,
 }
 
 /// Groups failures, in the order of the first of each group. Those without a template are on their own.
@@ -166,7 +166,7 @@ fn groups<'a>(request: &Request<'a>) -> Vec<Group<'a>> {
 }
 
 /// Returns what answers a failure: the template for this occurrence, or that of the step for any failure.
-fn template<'a>(failed: &Failed<'a>, completion: &'a Completion) -> Option<&'a Template> {
+fn template<'a>(failed: &FailedValidator<'a>, completion: &'a Completion) -> Option<&'a Template> {
     let own = failed.pattern.and_then(|pattern| {
         let at = usize::try_from(failed.occurrence.max(1) - 1).unwrap_or(usize::MAX);
         pattern.templates.get(at).or(pattern.templates.last())
@@ -224,7 +224,7 @@ fn values(group: &Group<'_>, request: &Request<'_>) -> Params {
 }
 
 /// Returns the values that every template may use. What is not known has none.
-fn standard(failed: &Failed<'_>) -> Params {
+fn standard(failed: &FailedValidator<'_>) -> Params {
     let text = |text: &str| (!text.is_empty()).then(|| Value::from(text));
     let list = |list: &[String]| (!list.is_empty()).then(|| Value::from(list));
     let values = [
@@ -270,7 +270,7 @@ fn join(first: Value, second: Value) -> Value {
 }
 
 /// Returns the text for a failure that no template answers.
-fn built_in(failed: &Failed<'_>) -> String {
+fn built_in(failed: &FailedValidator<'_>) -> String {
     let title = failed.pattern.map(|it| it.description.as_str()).filter(|it| !it.trim().is_empty());
     let title = title.map_or_else(|| format!("{} does not hold", failed.validator), str::to_owned);
     let mut text = format!("## {}\n", title.trim());
@@ -289,7 +289,7 @@ fn built_in(failed: &Failed<'_>) -> String {
 }
 
 /// Adds the error text and each parameter that no template has shown.
-fn add_evidence(failed: &Failed<'_>, told: &BTreeSet<String>, evidence: &mut String) {
+fn add_evidence(failed: &FailedValidator<'_>, told: &BTreeSet<String>, evidence: &mut String) {
     let is_told = told.contains("error")
         || failed
             .params
@@ -309,7 +309,7 @@ fn add_evidence(failed: &Failed<'_>, told: &BTreeSet<String>, evidence: &mut Str
     }
 }
 
-fn piece(name: &str, text: &str, failed: &Failed<'_>, evidence: &mut String) {
+fn piece(name: &str, text: &str, failed: &FailedValidator<'_>, evidence: &mut String) {
     let _infallible = writeln!(evidence, "### {name} ({})\n", failed.validator);
     if text.trim().is_empty() {
         evidence.push_str("(empty)\n\n");

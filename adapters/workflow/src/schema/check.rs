@@ -7,7 +7,7 @@ use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 use unstuck_core::evidence::Violation;
 
-use super::deep;
+use super::deep_stack;
 
 /// Violations that are told.
 const VIOLATIONS_MAX: usize = 100;
@@ -49,7 +49,7 @@ impl<'a> Checker<'a> {
             .with_draft(Draft::Draft202012)
             .should_validate_formats(false)
             .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES_MAX));
-        let validator = deep::with_room_for(schema, || {
+        let validator = deep_stack::with_room_for(schema, || {
             options
                 .build(schema)
                 .map_err(|error| format!("not a schema: #{}: {error}", error.instance_path()))
@@ -59,12 +59,12 @@ impl<'a> Checker<'a> {
 
     /// Tells whether a value meets the schema.
     pub fn accepts(&self, value: &Value) -> bool {
-        deep::with_room_for(self.schema, || self.validator.is_valid(value))
+        deep_stack::with_room_for(self.schema, || self.validator.is_valid(value))
     }
 
     /// Returns in what a value does not meet the schema; empty if it does.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
-        deep::with_room_for(self.schema, || {
+        deep_stack::with_room_for(self.schema, || {
             let errors = self.validator.iter_errors(value);
             errors
                 .take(VIOLATIONS_MAX)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use unstuck_document::complaint::Complaint;
+use unstuck_document::diagnostic::Diagnostic;
 
 use super::keyword::{self, Shape};
 use super::resolved::pointer_text;
@@ -122,7 +122,7 @@ impl Document {
         name: &str,
         base: &str,
         bytes: &[u8],
-    ) -> Result<(Self, Vec<Complaint>), Box<Complaint>> {
+    ) -> Result<(Self, Vec<Diagnostic>), Box<Diagnostic>> {
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
         let empty = |text: &str| Self {
             name: name.to_owned(),
@@ -149,7 +149,7 @@ impl Document {
         Ok((document, complaints))
     }
 
-    fn syntax(&self, error: &serde_json::Error) -> Complaint {
+    fn syntax(&self, error: &serde_json::Error) -> Diagnostic {
         let line =
             self.text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
         let at = self.text.floor_char_boundary(line + error.column().saturating_sub(1));
@@ -165,12 +165,12 @@ impl Document {
         pointer: &[String],
         what: String,
         help: impl Into<String>,
-    ) -> Complaint {
+    ) -> Diagnostic {
         let before = &self.text[..self.text.floor_char_boundary(at)];
         let start = before.rfind('\n').map_or(0, |end| end + 1);
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let help: String = help.into();
-        Complaint {
+        Diagnostic {
             file: self.name.clone(),
             line: number(before.matches('\n').count() + 1),
             column: number(before[start..].chars().count() + 1),

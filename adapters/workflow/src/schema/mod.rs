@@ -4,25 +4,25 @@
 //! Nothing outside the folder is read, and nothing from the network. A resolved schema accepts nothing that the
 //! original refuses (one exception, on purpose: a `oneOf` whose branches become exclusive by being closed).
 
+mod additional_properties;
 pub mod check;
-mod close;
-pub(crate) mod deep;
+pub(crate) mod deep_stack;
 mod document;
-mod expand;
 mod files;
 mod keyword;
-mod merge;
+mod merge_all_of;
 mod reference;
+mod resolve_refs;
 mod resolved;
 
 use std::path::Path;
 
 use serde_json::Value;
 
-pub use self::close::{excluded, strict, together};
+pub use self::additional_properties::{excluded, strict, together};
 pub use self::files::Schemas;
-pub use self::resolved::{FILE_BYTES_MAX, LEVELS_MAX, Resolved};
-pub use unstuck_document::Complaint;
+pub use self::resolved::{FILE_BYTES_MAX, LEVELS_MAX, ResolvedSchema};
+pub use unstuck_document::Diagnostic;
 
 /// Resolves one schema of a folder. For several, [`Schemas`] reads each file once.
 ///
@@ -32,7 +32,7 @@ pub use unstuck_document::Complaint;
 /// # Errors
 ///
 /// Everything that is wrong, with its place.
-pub fn resolve(folder: &Path, file: &str, name: &str) -> Result<Resolved, Vec<Complaint>> {
+pub fn resolve(folder: &Path, file: &str, name: &str) -> Result<ResolvedSchema, Vec<Diagnostic>> {
     Schemas::new(folder).resolve(file, name)
 }
 
@@ -50,6 +50,10 @@ pub fn named(reference: &str) -> (&str, String) {
 /// # Errors
 ///
 /// Everything that is wrong, with its place in the schema.
-pub fn resolve_inline(folder: &Path, schema: &Value, source: &str) -> Result<Resolved, Vec<Complaint>> {
+pub fn resolve_inline(
+    folder: &Path,
+    schema: &Value,
+    source: &str,
+) -> Result<ResolvedSchema, Vec<Diagnostic>> {
     Schemas::new(folder).resolve_inline(schema, source)
 }

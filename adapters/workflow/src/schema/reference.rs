@@ -1,6 +1,6 @@
 //! How a schema is named: a JSON pointer, an anchor, a plain name, with or without a file.
 
-use unstuck_document::shape::nearest;
+use unstuck_document::type_check::nearest;
 
 use super::document::Document;
 use super::resolved::pointer_text;
@@ -24,10 +24,10 @@ pub(super) enum Place {
 }
 
 /// What is wrong with a reference, and what to do about it.
-pub(super) type Wrong = (String, String);
+pub(super) type RefError = (String, String);
 
 /// Reads a `$ref`.
-pub(super) fn read(text: &str) -> Result<Reference, Wrong> {
+pub(super) fn read(text: &str) -> Result<Reference, RefError> {
     let (file, fragment) = text.split_once('#').unwrap_or((text, ""));
     if has_scheme(file) || file.starts_with("//") {
         let help = "keep a copy in the folder of the schemas and refer to that";
@@ -45,7 +45,7 @@ pub(super) fn read(text: &str) -> Result<Reference, Wrong> {
 }
 
 /// Reads the `schema` of an `outputSchemaRef`: a pointer with or without `#`, or a name.
-pub(super) fn read_name(text: &str) -> Result<Place, Wrong> {
+pub(super) fn read_name(text: &str) -> Result<Place, RefError> {
     if text.is_empty() || text.starts_with("##") || text.starts_with("//") || text.starts_with("#//") {
         let help = "write a name, a pointer such as #/$defs/name, or # for the whole file";
         return Err((format!("\"{text}\" is no way to name a schema"), help.to_owned()));
@@ -59,7 +59,7 @@ pub(super) fn read_name(text: &str) -> Result<Place, Wrong> {
 }
 
 /// Finds a place in a file and returns the way to it.
-pub(super) fn find(document: &Document, place: &Place) -> Result<Vec<String>, Wrong> {
+pub(super) fn find(document: &Document, place: &Place) -> Result<Vec<String>, RefError> {
     let listed = |names: Vec<&str>, none: &str| {
         if names.is_empty() { none.to_owned() } else { format!("there are: {}", names.join(", ")) }
     };
@@ -99,7 +99,7 @@ fn names(document: &Document) -> Vec<&str> {
 }
 
 /// Reads a JSON pointer that begins with a slash.
-fn pointer(text: &str) -> Result<Vec<String>, Wrong> {
+fn pointer(text: &str) -> Result<Vec<String>, RefError> {
     let tokens = text.split('/').skip(1);
     tokens
         .map(|token| {
@@ -114,7 +114,7 @@ fn pointer(text: &str) -> Result<Vec<String>, Wrong> {
 }
 
 /// Decodes `%20` and its like.
-fn decode(text: &str) -> Result<String, Wrong> {
+fn decode(text: &str) -> Result<String, RefError> {
     let wrong = || {
         let help = "write %25 for a percent sign";
         (format!("\"{text}\" has a percent sign that stands for nothing"), help.to_owned())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use unstuck_document::Complaint;
+use unstuck_document::Diagnostic;
 
 /// Schemas inside each other, at most.
 pub const LEVELS_MAX: usize = 1024;
@@ -16,7 +16,7 @@ pub(super) const PROBLEMS_MAX: usize = 100;
 
 /// A schema that refers to nothing.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Resolved {
+pub struct ResolvedSchema {
     /// As its authors wrote it: no object is closed that they have left open.
     pub open: Value,
     /// The schema that answers are checked against.
@@ -24,7 +24,7 @@ pub struct Resolved {
     /// For a worker that accepts closed objects only: the same, without `additionalProperties: true`.
     pub closed: Value,
     /// Warnings for the author.
-    pub warnings: Vec<Complaint>,
+    pub warnings: Vec<Diagnostic>,
     /// Where it comes from: `issue.schema.json#/$defs/work`.
     pub source: String,
     /// SHA-256 of each file that it was made of, as hexadecimal digits.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use unstuck_document::complaint::{KeyPath, Place, Report, named, quoted};
+use unstuck_document::diagnostic::{KeyPath, Location, Report, named, quoted};
+use unstuck_document::map_view::MapView;
 use unstuck_document::node::{Kind, Node};
-use unstuck_document::shape::{check_map, nearest};
-use unstuck_document::view::View;
+use unstuck_document::type_check::{check_map, nearest};
 
 use super::keys;
 
@@ -14,13 +14,13 @@ use super::keys;
 #[derive(Debug)]
 pub(super) struct Profile {
     node: Node,
-    place: Place,
+    place: Location,
     path: KeyPath,
 }
 
 impl Profile {
-    pub fn view(&self) -> View<'_> {
-        View::new(&self.node, self.place, self.path.clone())
+    pub fn view(&self) -> MapView<'_> {
+        MapView::new(&self.node, self.place, self.path.clone())
     }
 }
 
@@ -68,7 +68,7 @@ impl Catalog {
         let agents = agents.map(Node::entries).unwrap_or_default();
         for entry in agents {
             let path = top.key("agents").key(&entry.key);
-            check_servers(&View::new(&entry.value, entry.place, path.clone()), report);
+            check_servers(&MapView::new(&entry.value, entry.place, path.clone()), report);
             let profile = Profile { node: entry.value.clone(), place: entry.place, path };
             self.profiles.insert(entry.key.clone(), Arc::new(profile));
         }
@@ -76,7 +76,7 @@ impl Catalog {
 }
 
 /// Checks that each server is either started or reached.
-fn check_servers(profile: &View<'_>, report: &mut Report) {
+fn check_servers(profile: &MapView<'_>, report: &mut Report) {
     for server in profile.maps("mcp_servers") {
         if server.has("command") == server.has("url") {
             report.error(server.place, &server.path, "needs exactly one of command and url", "");

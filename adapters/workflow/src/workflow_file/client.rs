@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use unstuck_core::client::Client;
 use unstuck_core::workflow::{Worker, WorkerKind};
-use unstuck_document::view::View;
+use unstuck_document::map_view::MapView;
 use unstuck_workers::Clients;
 use unstuck_workers::known::{in_place_of, names, near, unknown};
 
@@ -14,7 +14,7 @@ use super::step::Task;
 
 impl Loader<'_> {
     /// Reads the descriptions that hold for a workflow.
-    pub(super) fn clients(&mut self, top: &View<'_>) -> Clients {
+    pub(super) fn clients(&mut self, top: &MapView<'_>) -> Clients {
         let mut known = match self.files.clients(&self.options.workspace) {
             Ok(known) => known,
             Err(rejected) => {

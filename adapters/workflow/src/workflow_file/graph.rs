@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use unstuck_core::beside;
 use unstuck_core::workflow::{Step, Work, Workflow};
 
-use unstuck_document::complaint::{Place, Report, named, quoted};
-use unstuck_document::shape::nearest;
-use unstuck_document::view::View;
+use unstuck_document::diagnostic::{Location, Report, named, quoted};
+use unstuck_document::map_view::MapView;
+use unstuck_document::type_check::nearest;
 
 /// Checks edges, cycles, inputs and names of artifacts.
 pub(super) fn check(
-    views: &[(&str, View<'_>)],
+    views: &[(&str, MapView<'_>)],
     steps: &[Step],
     concurrency: Option<u32>,
     report: &mut Report,
@@ -31,7 +31,7 @@ pub(super) fn check(
 }
 
 /// Checks that a child has what a step wants to export from it.
-pub(super) fn check_exports(view: &View<'_>, child: &Workflow, report: &mut Report) {
+pub(super) fn check_exports(view: &MapView<'_>, child: &Workflow, report: &mut Report) {
     for export in view.maps("exports") {
         let (Some(from), Some(artifact)) = (export.text("from"), export.text("artifact")) else { continue };
         match child.steps.iter().find(|step| step.id.as_str() == from) {
@@ -47,7 +47,7 @@ pub(super) fn check_exports(view: &View<'_>, child: &Workflow, report: &mut Repo
 
 /// Warns of one decision file for two steps that may run side by side: a verdict in it without a check id counts for neither.
 fn check_decision_files(
-    views: &[(&str, View<'_>)],
+    views: &[(&str, MapView<'_>)],
     steps: &[Step],
     concurrency: Option<u32>,
     report: &mut Report,
@@ -68,7 +68,7 @@ fn check_decision_files(
     }
 }
 
-fn check_edges(view: &View<'_>, index: &BTreeMap<&str, usize>, report: &mut Report) {
+fn check_edges(view: &MapView<'_>, index: &BTreeMap<&str, usize>, report: &mut Report) {
     let items = view.entry("depends_on").map(|entry| entry.value.items()).unwrap_or_default();
     for (at, item) in items.iter().enumerate() {
         let Some(name) = item.text().filter(|name| !index.contains_key(name) && !name.trim().is_empty())
@@ -81,7 +81,7 @@ fn check_edges(view: &View<'_>, index: &BTreeMap<&str, usize>, report: &mut Repo
 }
 
 fn check_inputs(
-    view: &View<'_>,
+    view: &MapView<'_>,
     step: &Step,
     steps: &[Step],
     index: &BTreeMap<&str, usize>,
@@ -109,7 +109,7 @@ fn check_inputs(
 }
 
 /// Checks that a step can produce an artifact that is taken from it.
-fn check_artifact(view: &View<'_>, step: &Step, artifact: &str, report: &mut Report) {
+fn check_artifact(view: &MapView<'_>, step: &Step, artifact: &str, report: &mut Report) {
     let names = artifacts(step);
     if names.contains(&artifact) || artifact.is_empty() {
         return;
@@ -131,7 +131,7 @@ fn artifacts(step: &Step) -> Vec<&str> {
 }
 
 /// Checks that no two artifacts of a step have the same name.
-fn check_unique(view: &View<'_>, list: &str, key: &str, report: &mut Report) {
+fn check_unique(view: &MapView<'_>, list: &str, key: &str, report: &mut Report) {
     let mut seen = BTreeSet::new();
     for item in view.maps(list) {
         let key = if item.has(key) { key } else { "artifact" };
@@ -144,7 +144,7 @@ fn check_unique(view: &View<'_>, list: &str, key: &str, report: &mut Report) {
 }
 
 fn check_cycles(
-    views: &[(&str, View<'_>)],
+    views: &[(&str, MapView<'_>)],
     steps: &[Step],
     index: &BTreeMap<&str, usize>,
     report: &mut Report,
@@ -166,7 +166,7 @@ fn check_cycles(
             }
             None => format!("cycles among {}", members.iter().map(name).collect::<Vec<_>>().join(", ")),
         };
-        let place: Place = view.key_place("depends_on");
+        let place: Location = view.key_place("depends_on");
         report.error(place, &view.path.key("depends_on"), what, "a step cannot wait for itself");
     }
 }

@@ -5,7 +5,7 @@
 use unstuck_core::id::Millis;
 use unstuck_core::money;
 
-use unstuck_document::keys::{Format, Key, Kind, Level, Scalar, optional, required};
+use unstuck_document::keys::{Format, Key, KeyContext, Kind, Scalar, optional, required};
 use unstuck_document::node;
 use unstuck_workers::keys as workers;
 
@@ -80,7 +80,7 @@ const ERROR_CLASS: Kind = Kind::Word(&[
 ]);
 
 /// Keys of the top level.
-pub static WORKFLOW: Level = Level { title: "the top level", definition: "workflow", format: &WORKFLOWS, is_inert: false, keys: &[
+pub static WORKFLOW: KeyContext = KeyContext { title: "the top level", definition: "workflow", format: &WORKFLOWS, is_inert: false, keys: &[
     required("name", Kind::Text, "Shown to people."),
     optional("description", Kind::Text, "none", "Shown to people."),
     required("version", Kind::Version, "Exactly `\"1\"`, in quotes."),
@@ -109,7 +109,7 @@ pub static WORKFLOW: Level = Level { title: "the top level", definition: "workfl
 ] };
 
 /// Keys of a step.
-pub static STEP: Level = Level { title: "a step", definition: "step", format: &WORKFLOWS, is_inert: false, keys: &[
+pub static STEP: KeyContext = KeyContext { title: "a step", definition: "step", format: &WORKFLOWS, is_inert: false, keys: &[
     optional("description", Kind::Text, "none", "Shown to people."),
     optional("agent", Kind::Text, "none", "A profile of the agent catalog; it fills what the step leaves out.").worker(),
     optional("worker", WORKER, "required, or from the agent", "Who does the work.").worker(),
@@ -155,7 +155,7 @@ pub static STEP: Level = Level { title: "a step", definition: "step", format: &W
 ] };
 
 /// Keys of completion_check.
-pub static CHECK: Level = Level { title: "completion_check", definition: "completion_check", format: &WORKFLOWS, is_inert: false, keys: &[
+pub static CHECK: KeyContext = KeyContext { title: "completion_check", definition: "completion_check", format: &WORKFLOWS, is_inert: false, keys: &[
     optional("agent", Kind::Text, "none", "A profile of the agent catalog; it fills what the check leaves out."),
     optional("worker", WORKER, "required, or from the agent", "Who checks. With CUSTOM the exit code is the verdict; any other is an agent check."),
     optional("instructions", Kind::Text, "required, or from the agent", "The prompt; for CUSTOM the script. May hold `{{completion_check_id}}`."),
@@ -179,7 +179,7 @@ pub static CHECK: Level = Level { title: "completion_check", definition: "comple
 ] };
 
 /// Keys of an entry of completion_check.commands.
-pub static COMMAND: Level = Level { title: "an entry of completion_check.commands", definition: "command", format: &WORKFLOWS, is_inert: false, keys: &[
+pub static COMMAND: KeyContext = KeyContext { title: "an entry of completion_check.commands", definition: "command", format: &WORKFLOWS, is_inert: false, keys: &[
     required("run", Kind::Text, "The command line, run by `bash -c` in the root of the workspace.").ours(),
     optional(
         "gate",
@@ -198,7 +198,7 @@ pub static COMMAND: Level = Level { title: "an entry of completion_check.command
 ] };
 
 /// Keys of convergence.
-pub static CONVERGENCE: Level = Level { title: "convergence", definition: "convergence", format: &WORKFLOWS, is_inert: false, keys: &[
+pub static CONVERGENCE: KeyContext = KeyContext { title: "convergence", definition: "convergence", format: &WORKFLOWS, is_inert: false, keys: &[
     optional("enabled", Kind::Flag, "`false`", "Nothing of this happens without it."),
     optional("stall_threshold", Kind::Whole(1), "2", "Iterations without progress that raise the stage."),
     optional(
@@ -266,7 +266,7 @@ pub static CONVERGENCE: Level = Level { title: "convergence", definition: "conve
 
 #[rustfmt::skip] // A key reads best in one line.
 /// Keys of convergence.diagnose_with.
-pub static DIAGNOSIS: Level = Level { title: "convergence.diagnose_with", definition: "diagnosis", format: &WORKFLOWS, is_inert: false, keys: &[
+pub static DIAGNOSIS: KeyContext = KeyContext { title: "convergence.diagnose_with", definition: "diagnosis", format: &WORKFLOWS, is_inert: false, keys: &[
     optional("agent", Kind::Text, "none", "A profile of the agent catalog; it fills what is left out here.").ours(),
     optional("worker", WORKER, "required, or from the agent", "Who looks for the cause.").ours(),
     optional("instructions", Kind::Text, "none; required for CUSTOM", "What it is asked besides; for CUSTOM the script.").ours(),
@@ -280,7 +280,7 @@ pub static DIAGNOSIS: Level = Level { title: "convergence.diagnose_with", defini
 ] };
 
 /// Keys of an entry of convergence.stages.
-pub static STAGE_OVERLAY: Level = Level {
+pub static STAGE_OVERLAY: KeyContext = KeyContext {
     title: "an entry of convergence.stages",
     definition: "stage",
     format: &WORKFLOWS,
@@ -292,7 +292,7 @@ pub static STAGE_OVERLAY: Level = Level {
 };
 
 /// Keys of an entry of inputs.
-pub static INPUT: Level = Level {
+pub static INPUT: KeyContext = KeyContext {
     title: "an entry of inputs",
     definition: "input",
     format: &WORKFLOWS,
@@ -310,7 +310,7 @@ pub static INPUT: Level = Level {
 };
 
 /// Keys of an entry of outputs.
-pub static OUTPUT: Level = Level {
+pub static OUTPUT: KeyContext = KeyContext {
     title: "an entry of outputs",
     definition: "output",
     format: &WORKFLOWS,
@@ -323,7 +323,7 @@ pub static OUTPUT: Level = Level {
 };
 
 /// Keys of an entry of exports.
-pub static EXPORT: Level = Level {
+pub static EXPORT: KeyContext = KeyContext {
     title: "an entry of exports",
     definition: "export",
     format: &WORKFLOWS,
@@ -341,7 +341,7 @@ pub static EXPORT: Level = Level {
 };
 
 /// Keys of an entry of completion_conditions.
-pub static CONDITION: Level = Level {
+pub static CONDITION: KeyContext = KeyContext {
     title: "an entry of completion_conditions",
     definition: "condition",
     format: &WORKFLOWS,
@@ -353,7 +353,7 @@ pub static CONDITION: Level = Level {
 };
 
 /// Keys of registry_step.
-pub static REGISTRY_STEP: Level = Level {
+pub static REGISTRY_STEP: KeyContext = KeyContext {
     title: "registry_step",
     definition: "registry_step",
     format: &WORKFLOWS,
@@ -365,7 +365,7 @@ pub static REGISTRY_STEP: Level = Level {
 };
 
 /// Keys of sentinel.
-pub static SENTINEL: Level = Level {
+pub static SENTINEL: KeyContext = KeyContext {
     title: "sentinel",
     definition: "sentinel",
     format: &WORKFLOWS,
@@ -378,7 +378,7 @@ pub static SENTINEL: Level = Level {
 };
 
 /// Keys of sentinel.telemetry.
-pub static TELEMETRY: Level = Level {
+pub static TELEMETRY: KeyContext = KeyContext {
     title: "sentinel.telemetry",
     definition: "telemetry",
     format: &WORKFLOWS,
@@ -391,7 +391,7 @@ pub static TELEMETRY: Level = Level {
 };
 
 /// Keys of sentinel.defaults.
-pub static SENTINEL_DEFAULTS: Level = Level {
+pub static SENTINEL_DEFAULTS: KeyContext = KeyContext {
     title: "sentinel.defaults",
     definition: "sentinel_defaults",
     format: &WORKFLOWS,
@@ -404,7 +404,7 @@ pub static SENTINEL_DEFAULTS: Level = Level {
 };
 
 /// Keys of sentinel.defaults.interrupt.
-pub static INTERRUPT: Level = Level {
+pub static INTERRUPT: KeyContext = KeyContext {
     title: "sentinel.defaults.interrupt",
     definition: "interrupt",
     format: &WORKFLOWS,
@@ -415,7 +415,7 @@ pub static INTERRUPT: Level = Level {
 const NOT_RUN: &str = "Accepted, not run yet.";
 
 /// Keys of stall.
-pub static STALL: Level = Level {
+pub static STALL: KeyContext = KeyContext {
     title: "stall",
     definition: "stall",
     format: &WORKFLOWS,
@@ -432,7 +432,7 @@ pub static STALL: Level = Level {
 
 #[rustfmt::skip] // A key reads best in one line.
 /// Keys of stall.probe.
-pub static PROBE: Level = Level { title: "stall.probe", definition: "probe", format: &WORKFLOWS, is_inert: false, keys: &[
+pub static PROBE: KeyContext = KeyContext { title: "stall.probe", definition: "probe", format: &WORKFLOWS, is_inert: false, keys: &[
     optional("command", Kind::Text, "none", "Run by `sh -c` in the working folder of the worker. The first word that it prints, or else its exit code, says `progressing` (0), `stalled` (1) or `terminal` (2). Where both say something the milder counts. Another exit code says nothing, nor does 1 or 2 with a complaint on standard error and none of the words."),
     optional("interval", SPAN, "`60s`", "How long the worker is silent before it is asked, and between two times."),
     optional("timeout", SPAN, "`10s`", "How long the command may take; longer is no answer."),
@@ -444,7 +444,7 @@ pub static PROBE: Level = Level { title: "stall.probe", definition: "probe", for
 ] };
 
 /// Keys of stall.on_stall and stall.on_terminal.
-pub static ON_STALL: Level = Level {
+pub static ON_STALL: KeyContext = KeyContext {
     title: "stall.on_stall and stall.on_terminal",
     definition: "on_stall",
     format: &WORKFLOWS,
@@ -458,7 +458,7 @@ pub static ON_STALL: Level = Level {
 };
 
 /// Keys of management at the top level.
-pub static MANAGEMENT: Level = Level {
+pub static MANAGEMENT: KeyContext = KeyContext {
     title: "management at the top level",
     definition: "management",
     format: &WORKFLOWS,
@@ -474,7 +474,7 @@ pub static MANAGEMENT: Level = Level {
 };
 
 /// Keys of management.agent.
-pub static MANAGEMENT_AGENT: Level = Level {
+pub static MANAGEMENT_AGENT: KeyContext = KeyContext {
     title: "management.agent",
     definition: "management_agent",
     format: &WORKFLOWS,
@@ -495,7 +495,7 @@ pub static MANAGEMENT_AGENT: Level = Level {
 };
 
 /// Keys of management.hooks.
-pub static HOOKS: Level = Level {
+pub static HOOKS: KeyContext = KeyContext {
     title: "management.hooks",
     definition: "hooks",
     format: &WORKFLOWS,
@@ -511,7 +511,7 @@ pub static HOOKS: Level = Level {
 };
 
 /// Keys of management of a step.
-pub static STEP_MANAGEMENT: Level = Level {
+pub static STEP_MANAGEMENT: KeyContext = KeyContext {
     title: "management of a step",
     definition: "step_management",
     format: &WORKFLOWS,
@@ -529,7 +529,7 @@ pub static STEP_MANAGEMENT: Level = Level {
 };
 
 /// Keys of agents at the top level.
-pub static AGENTS: Level = Level {
+pub static AGENTS: KeyContext = KeyContext {
     title: "agents at the top level",
     definition: "agents",
     format: &WORKFLOWS,
@@ -543,7 +543,7 @@ pub static AGENTS: Level = Level {
 };
 
 /// Keys of a member of agents.
-pub static MEMBER: Level = Level {
+pub static MEMBER: KeyContext = KeyContext {
     title: "a member of agents",
     definition: "member",
     format: &WORKFLOWS,
@@ -552,7 +552,7 @@ pub static MEMBER: Level = Level {
 };
 
 /// Keys of a task of agents.
-pub static TASK: Level = Level {
+pub static TASK: KeyContext = KeyContext {
     title: "a task of agents",
     definition: "task",
     format: &WORKFLOWS,
@@ -569,7 +569,7 @@ pub static TASK: Level = Level {
 };
 
 /// Keys of the top level of an agent catalog.
-pub static CATALOG: Level = Level {
+pub static CATALOG: KeyContext = KeyContext {
     title: "the top level of an agent catalog",
     definition: "agent_catalog",
     format: &CATALOGS,
@@ -581,7 +581,7 @@ pub static CATALOG: Level = Level {
 };
 
 /// Keys of a profile of an agent catalog.
-pub static PROFILE: Level = Level {
+pub static PROFILE: KeyContext = KeyContext {
     title: "a profile of an agent catalog",
     definition: "profile",
     format: &CATALOGS,

@@ -4,11 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::workflow::Workflow;
-use unstuck_document::complaint::{Complaint, KeyPath, Place, Report, named, quoted};
+use unstuck_document::diagnostic::{Diagnostic, KeyPath, Location, Report, named, quoted};
 use unstuck_document::file;
 use unstuck_document::file::reason;
+use unstuck_document::map_view::MapView;
 use unstuck_document::node::Node;
-use unstuck_document::view::View;
 use unstuck_workers::Clients;
 
 use super::catalog::Catalog;
@@ -42,7 +42,7 @@ impl<'a> Loader<'a> {
     }
 
     /// Returns errors and warnings.
-    pub fn finish(self) -> (Vec<Complaint>, Vec<Complaint>) {
+    pub fn finish(self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.report.finish(self.options.strict)
     }
 
@@ -56,7 +56,7 @@ impl<'a> Loader<'a> {
     }
 
     /// Complains about a path that leaves its base through a link.
-    pub fn stays_in(&mut self, base: &Path, text: &str, place: Place, path: &KeyPath) -> bool {
+    pub fn stays_in(&mut self, base: &Path, text: &str, place: Location, path: &KeyPath) -> bool {
         let Some(to) = self.files.leads_out(base, text) else { return true };
         let (base, to) = (shown(base, self.options), shown(&to, self.options));
         let what = format!("found {}: a link leads it out of {base}, to {to}", quoted(text));
@@ -65,13 +65,19 @@ impl<'a> Loader<'a> {
     }
 
     /// The same for a key of a map, where it is there.
-    pub fn value_stays_in(&mut self, base: &Path, view: &View<'_>, key: &str) -> bool {
+    pub fn value_stays_in(&mut self, base: &Path, view: &MapView<'_>, key: &str) -> bool {
         let (place, path) = (view.value_place(key), view.path.key(key));
         view.text(key).is_none_or(|text| self.stays_in(base, text, place, &path))
     }
 
     /// Reads the file that a subworkflow step calls; complaints about the call go to `place`.
-    pub fn child(&mut self, called: &str, place: Place, key: &KeyPath, parent: &Scope) -> Option<Workflow> {
+    pub fn child(
+        &mut self,
+        called: &str,
+        place: Location,
+        key: &KeyPath,
+        parent: &Scope,
+    ) -> Option<Workflow> {
         let base = folder(&parent.path);
         if !self.stays_in(base, called, place, key) {
             return None;

@@ -6,7 +6,7 @@
 //!
 //! # Map
 //!
-//! Read in this order: [`keys`] is the table of all keys; `load`, `workflow`, `step`, `graph` and `verify` say what the keys mean
+//! Read in this order: [`keys`] is the table of all keys; `load`, `workflow`, `step`, `graph` and `conditions` say what the keys mean
 //! together; `client`, `catalog` and `worker` say who works. [`fn@schema`] and [`fn@reference`] are made from the table. [`fn@quick`] builds the
 //! workflow of a command line, [`fn@save`] writes a workflow as a file, [`fn@plan`] says what it may cost, [`fn@value`] reads the value of one
 //! key. Not here: the tree with places, and the check of keys and types (`unstuck-document`).
@@ -18,35 +18,35 @@ use std::path::{Component, Path, PathBuf};
 use unstuck_core::id::Digest;
 use unstuck_core::workflow::Workflow;
 use unstuck_document::file::{self, reason};
-use unstuck_document::{Complaint, Rejected, Report, node};
+use unstuck_document::{Diagnostic, Rejected, Report, node};
 
 use crate::registry::Registry;
-use crate::schema::Resolved;
+use crate::schema::ResolvedSchema;
 
 mod catalog;
 mod client;
-mod declares;
+pub(crate) mod conditions;
+mod from_args;
 mod graph;
 pub mod keys;
 pub(crate) mod load;
 mod plan;
-mod quick;
 mod reference;
-pub(crate) mod save;
 mod schema;
+mod schema_declares;
 mod secret;
 pub(crate) mod step;
+pub(crate) mod to_yaml;
 mod value;
-pub(crate) mod verify;
 pub(crate) mod worker;
 mod workflow;
 
-pub use plan::{Plan, PlannedCheck, PlannedStep, Worst, plan};
-pub use quick::{QuickOptions, quick};
+pub use from_args::{QuickOptions, quick};
+pub use plan::{Plan, PlannedCheck, PlannedStep, WorstCase, plan};
 pub use reference::reference;
-pub use save::save;
 pub use schema::schema;
 pub use secret::{named_registry, secret};
+pub use to_yaml::save;
 pub use value::{names_below, samples, value};
 
 /// A workflow that was read, and what is worth saying about its file.
@@ -57,7 +57,7 @@ pub struct Loaded {
     /// SHA-256 of the workflow file itself.
     pub digest: Digest,
     /// What has no effect, or not yet.
-    pub warnings: Vec<Complaint>,
+    pub warnings: Vec<Diagnostic>,
     /// The file as it was named.
     pub path: PathBuf,
 }
@@ -130,11 +130,11 @@ pub trait Files {
         path: Option<&Path>,
         workspace: &Path,
         asked: &[String],
-    ) -> Result<(Registry, Vec<Complaint>), Rejected> {
+    ) -> Result<(Registry, Vec<Diagnostic>), Rejected> {
         let _nothing_to_read = (workspace, asked);
         let Some(path) = path else { return Ok((Registry::built_in(), Vec::new())) };
         let what = "steps registries are read from the disk only";
-        Err(Rejected { complaints: vec![Complaint::of_file(path, what)] })
+        Err(Rejected { complaints: vec![Diagnostic::of_file(path, what)] })
     }
 
     /// Resolves a schema of a workspace, by its file and its name there.
@@ -142,9 +142,9 @@ pub trait Files {
     /// # Errors
     ///
     /// All that is wrong with it; files that are only in memory hold none.
-    fn schema(&self, workspace: &Path, file: &str, name: &str) -> Result<Resolved, Vec<Complaint>> {
+    fn schema(&self, workspace: &Path, file: &str, name: &str) -> Result<ResolvedSchema, Vec<Diagnostic>> {
         let _nothing_to_read = (workspace, name);
-        Err(vec![Complaint::of_file(Path::new(file), "schemas are read from the disk only")])
+        Err(vec![Diagnostic::of_file(Path::new(file), "schemas are read from the disk only")])
     }
 
     /// Returns the clients that are known in a workspace: without a disk those that are built in.
@@ -160,9 +160,9 @@ pub trait Files {
 
 /// The files of the disk.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Disk;
+pub struct FileSystem;
 
-impl Files for Disk {
+impl Files for FileSystem {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         file::read(path)
     }
@@ -184,14 +184,14 @@ impl Files for Disk {
         path: Option<&Path>,
         workspace: &Path,
         asked: &[String],
-    ) -> Result<(Registry, Vec<Complaint>), Rejected> {
+    ) -> Result<(Registry, Vec<Diagnostic>), Rejected> {
         match path {
             Some(path) => Registry::load(path, workspace, Some(asked)),
             None => Ok((Registry::built_in(), Vec::new())),
         }
     }
 
-    fn schema(&self, workspace: &Path, file: &str, name: &str) -> Result<Resolved, Vec<Complaint>> {
+    fn schema(&self, workspace: &Path, file: &str, name: &str) -> Result<ResolvedSchema, Vec<Diagnostic>> {
         crate::schema::resolve(workspace, file, name)
     }
 
@@ -214,14 +214,14 @@ impl Files for BTreeMap<PathBuf, Vec<u8>> {
 /// All problems of the file, its agent catalogs and its subworkflows. With [`Options::strict`] also
 /// what would be a warning.
 pub fn load(path: &Path, options: &Options) -> Result<Loaded, Rejected> {
-    match Disk.read(path) {
-        Ok(bytes) => parse(&bytes, path, options, &Disk),
+    match FileSystem.read(path) {
+        Ok(bytes) => parse(&bytes, path, options, &FileSystem),
         Err(error) => {
             let what = format!("cannot read the file: {}", reason(&error));
             let file = shown(path, options);
             let none = String::new();
             let complaint =
-                Complaint { file, line: 0, column: 0, path: none, what, help: None, excerpt: None };
+                Diagnostic { file, line: 0, column: 0, path: none, what, help: None, excerpt: None };
             Err(Rejected { complaints: vec![complaint] })
         }
     }

@@ -27,7 +27,7 @@ pub struct Plan {
     /// The steps; a step comes after all it depends on.
     pub steps: Vec<PlannedStep>,
     /// The worst case of the run, of which [`Plan::polls`] and [`Plan::outage_budget_ms`] are no part.
-    pub worst: Worst,
+    pub worst: WorstCase,
 }
 
 /// What a step will do, and its worst case.
@@ -60,7 +60,7 @@ pub struct PlannedStep {
     /// The workflow that the step calls.
     pub workflow: Option<Box<Plan>>,
     /// The worst case of the step.
-    pub worst: Worst,
+    pub worst: WorstCase,
 }
 
 /// What is asked after the work.
@@ -76,7 +76,7 @@ pub struct PlannedCheck {
 
 /// The most that can happen, if everything fails as late as it can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Worst {
+pub struct WorstCase {
     /// Starts of workers.
     pub worker_calls: u64,
     /// Starts of checks.
@@ -92,7 +92,7 @@ pub fn plan(workflow: &Workflow) -> Plan {
     let mut steps: Vec<PlannedStep> =
         workflow.steps.iter().map(|step| planned(step, level(step), workflow.timeout)).collect();
     steps.sort_by_key(|step| step.level);
-    let worst = Worst {
+    let worst = WorstCase {
         worker_calls: steps.iter().fold(0, |sum, step| sum.saturating_add(step.worst.worker_calls)),
         check_calls: steps.iter().fold(0, |sum, step| sum.saturating_add(step.worst.check_calls)),
         wall_time_ms: wall_time(workflow, &steps).at_most(workflow.timeout),
@@ -186,18 +186,18 @@ fn planned(step: &Step, level: u32, run_timeout: Millis) -> PlannedStep {
 }
 
 /// Returns the worst case of a step: all iterations, and in each all attempts of worker and check.
-fn worst(step: &Step, attempts: u32, child: Option<&Plan>) -> Worst {
+fn worst(step: &Step, attempts: u32, child: Option<&Plan>) -> WorstCase {
     let rounds = u64::from(step.max_iterations);
     let works = rounds.saturating_mul(u64::from(attempts));
     let once = child
-        .map_or(Worst { worker_calls: 1, check_calls: 0, wall_time_ms: step.timeout }, |plan| plan.worst);
+        .map_or(WorstCase { worker_calls: 1, check_calls: 0, wall_time_ms: step.timeout }, |plan| plan.worst);
     let checks = step.check.as_ref().map_or((0, Millis(0)), |check| match check.by {
         CheckBy::Claim | CheckBy::Conditions => (0, Millis(0)),
         _ => (rounds.saturating_mul(u64::from(step.max_retries.max(2)).saturating_add(1)), check.timeout),
     });
     let checks = with_verification(step, rounds, checks);
     let Millis(work_time) = once.wall_time_ms.at_most(step.timeout);
-    Worst {
+    WorstCase {
         worker_calls: once.worker_calls.saturating_mul(works),
         check_calls: once.check_calls.saturating_mul(works).saturating_add(checks.0),
         wall_time_ms: Millis(
@@ -362,7 +362,7 @@ impl PlannedStep {
     }
 }
 
-impl fmt::Display for Worst {
+impl fmt::Display for WorstCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let workers = count(self.worker_calls, "worker call");
         let checks = count(self.check_calls, "check call");

@@ -1,6 +1,6 @@
 //! The reference page of workflow files, made from the [table of keys](super::keys).
 
-use unstuck_document::keys::{Key, Kind, Level, Side};
+use unstuck_document::keys::{Key, KeyContext, KeyStepKind, Kind};
 
 use super::keys::{CAPABILITIES, CATALOGS, RESERVED_ARTIFACTS, RESERVED_STEPS, STEP, WORKERS, WORKFLOWS};
 
@@ -85,7 +85,7 @@ pub fn reference() -> String {
     page
 }
 
-fn levels() -> impl Iterator<Item = &'static Level> {
+fn levels() -> impl Iterator<Item = &'static KeyContext> {
     WORKFLOWS.levels.iter().chain(CATALOGS.levels).copied()
 }
 
@@ -94,7 +94,7 @@ fn words(title: &str, words: &[&str]) -> String {
     format!("\n{title}: {}.\n", list.join(", "))
 }
 
-fn section(level: &Level) -> String {
+fn section(level: &KeyContext) -> String {
     let title = level.title;
     let mut chars = title.chars();
     let upper: String =
@@ -108,15 +108,15 @@ fn section(level: &Level) -> String {
     }
 }
 
-fn row(level: &Level, key: &Key) -> String {
+fn row(level: &KeyContext, key: &Key) -> String {
     let name = key.name;
     if level.is_inert {
         return format!("| `{name}` | {} |\n", type_name(key.kind));
     }
     let ours = if key.ours { " *ours*" } else { "" };
     let side = match key.side {
-        Side::Worker if *level == STEP => "Worker steps. ",
-        Side::Subworkflow if *level == STEP => "Subworkflow steps. ",
+        KeyStepKind::Worker if *level == STEP => "Worker steps. ",
+        KeyStepKind::Subworkflow if *level == STEP => "Subworkflow steps. ",
         _ => "",
     };
     format!("| `{name}`{ours} | {} | {} | {side}{} |\n", type_name(key.kind), key.default, key.doc)

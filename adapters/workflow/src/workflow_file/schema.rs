@@ -1,7 +1,7 @@
 //! The JSON Schema of workflow files, made from the [table of keys](super::keys).
 
 use serde_json::{Map, Value, json};
-use unstuck_document::keys::{Key, Kind, Level, Side};
+use unstuck_document::keys::{Key, KeyContext, KeyStepKind, Kind};
 use unstuck_workers::keys as workers;
 
 use super::keys::{CATALOGS, CHECK, STEP, WORKFLOWS};
@@ -27,7 +27,7 @@ pub fn schema() -> String {
     text
 }
 
-fn definition(level: &Level) -> Value {
+fn definition(level: &KeyContext) -> Value {
     let properties: Map<String, Value> =
         level.keys.iter().map(|key| (key.name.to_owned(), property(key))).collect();
     let required: Vec<&str> = level.keys.iter().filter(|key| key.required).map(|key| key.name).collect();
@@ -47,20 +47,20 @@ fn definition(level: &Level) -> Value {
 }
 
 /// What the keys of a map mean together.
-fn together(level: &Level) -> Value {
+fn together(level: &KeyContext) -> Value {
     let asks_for = |key: &str| json!({ "required": [key] });
     match level {
         _ if *level == STEP => {
-            let without = |side: Side| {
+            let without = |side: KeyStepKind| {
                 let keys = level.keys.iter().filter(|key| key.side == side);
                 let none: Map<String, Value> = keys.map(|key| (key.name.to_owned(), json!(false))).collect();
                 json!({ "properties": none })
             };
             json!({
                 "dependentRequired": { "completion_check": ["max_iterations"] },
-                "else": without(Side::Subworkflow),
+                "else": without(KeyStepKind::Subworkflow),
                 "if": asks_for("workflow"),
-                "then": without(Side::Worker),
+                "then": without(KeyStepKind::Worker),
             })
         }
         _ if *level == CHECK => {
@@ -131,7 +131,7 @@ fn text_without(patterns: &[&str]) -> Value {
     json!({ "type": "string", "pattern": "\\S", "not": { "pattern": patterns.join("|") } })
 }
 
-fn reference(level: &Level) -> Value {
+fn reference(level: &KeyContext) -> Value {
     json!({ "$ref": format!("#/$defs/{}", level.definition) })
 }
 
@@ -177,7 +177,7 @@ mod tests {
 
     use super::super::{Options, node, parse, value};
     use super::*;
-    use unstuck_document::complaint::Report;
+    use unstuck_document::diagnostic::Report;
 
     /// Checks that the schema and the reader agree about these lines of a step.
     fn check(lines: &str, is_accepted: bool) {

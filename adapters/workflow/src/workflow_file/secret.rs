@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use unstuck_document::complaint::{Complaint, Report};
+use unstuck_document::diagnostic::{Diagnostic, Report};
 use unstuck_document::node::{self, Kind, Node};
 use unstuck_document::toml;
 
@@ -16,7 +16,7 @@ pub fn secret(
     executed: &[&str],
     mask: impl Fn(&str) -> (Cow<'_, str>, u32),
     what: &str,
-) -> Option<Complaint> {
+) -> Option<Diagnostic> {
     let text = str::from_utf8(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)).ok()?;
     let parse = if file.ends_with(".toml") { toml::parse } else { node::parse };
     let root = parse(0, text, &mut Report::default())?;
@@ -36,7 +36,7 @@ pub fn secret(
     let (line, column, excerpt) = shown.unwrap_or_else(|| (first, column(), None));
     let from_one = |at: usize| u32::try_from(at + 1).unwrap_or(u32::MAX);
     let (line, column, path, what) = (from_one(line), from_one(column), String::new(), what.to_owned());
-    Some(Complaint { file, line, column, path, what, help: None, excerpt })
+    Some(Diagnostic { file, line, column, path, what, help: None, excerpt })
 }
 
 /// Returns the steps registry that a workflow file names, as it names it.

@@ -11,14 +11,14 @@ use unstuck_core::workflow::{
     OnExhausted, OnFailure, Output, Overlay, Probe, Session, Step, Subworkflow, Work, Worker, WorkerKind,
     Workflow,
 };
-use unstuck_document::complaint::{Note, Place};
-use unstuck_document::keys::Side;
-use unstuck_document::view::{View, texts};
+use unstuck_document::diagnostic::{Location, OnceNote};
+use unstuck_document::keys::KeyStepKind;
+use unstuck_document::map_view::{MapView, texts};
 
 use super::catalog::Profile;
+use super::conditions::VERIFYING;
 use super::keys;
 use super::load::{Loader, Scope};
-use super::verify::VERIFYING;
 use super::worker::{capability, worker_kind};
 use crate::registry::Registry;
 
@@ -30,7 +30,7 @@ impl Loader<'_> {
     pub fn step(
         &mut self,
         id: &str,
-        view: &View<'_>,
+        view: &MapView<'_>,
         run_timeout: Millis,
         registry: Option<&Registry>,
         scope: &Scope,
@@ -42,7 +42,7 @@ impl Loader<'_> {
         let check_timeout = Millis((own_timeout.unwrap_or(run_timeout).0 / 4).max(1000));
         let check = view.map("completion_check").map(|check| self.check(&check, calls, check_timeout, scope));
         let asks = VERIFYING.iter().any(|key| view.has(key));
-        let check = check.or_else(|| asks.then(|| super::verify::check(check_timeout)));
+        let check = check.or_else(|| asks.then(|| super::conditions::check(check_timeout)));
         let convergence = self.convergence(view, check.is_some(), scope);
         let work = if calls {
             self.subworkflow(id, view, check.is_some(), scope)
@@ -81,7 +81,7 @@ impl Loader<'_> {
         step
     }
 
-    fn prompt_template(&mut self, view: &View<'_>, task: &Task<'_>) -> Option<String> {
+    fn prompt_template(&mut self, view: &MapView<'_>, task: &Task<'_>) -> Option<String> {
         let template = view.owned("prompt_template")?;
         let (place, path) = (view.value_place("prompt_template"), view.path.key("prompt_template"));
         if task.text("worker").is_some_and(|(kind, _)| kind == WorkerKind::Custom.as_str()) {
@@ -95,15 +95,15 @@ impl Loader<'_> {
     }
 
     /// Complains about keys of the other kind of step.
-    fn check_sides(&mut self, view: &View<'_>, calls: bool) {
+    fn check_sides(&mut self, view: &MapView<'_>, calls: bool) {
         for entry in view.node.entries() {
             let path = view.path.key(&entry.key);
             match keys::STEP.key(&entry.key).map(|key| key.side) {
-                Some(Side::Worker) if calls => {
+                Some(KeyStepKind::Worker) if calls => {
                     let help = "a step has either a worker or a workflow; this key goes with a worker";
                     self.report.error(entry.place, &path, "not allowed beside workflow", help);
                 }
-                Some(Side::Subworkflow) if !calls => {
+                Some(KeyStepKind::Subworkflow) if !calls => {
                     self.report.error(
                         entry.place,
                         &path,
@@ -116,7 +116,7 @@ impl Loader<'_> {
         }
     }
 
-    fn depends_on(&mut self, view: &View<'_>) -> Vec<StepId> {
+    fn depends_on(&mut self, view: &MapView<'_>) -> Vec<StepId> {
         let mut found = Vec::new();
         let mut seen = BTreeSet::new();
         let items = view.entry("depends_on").map(|entry| entry.value.items()).unwrap_or_default();
@@ -133,7 +133,7 @@ impl Loader<'_> {
     }
 
     /// Returns the bound of the loop: 1 without a check.
-    fn max_iterations(&mut self, view: &View<'_>) -> u32 {
+    fn max_iterations(&mut self, view: &MapView<'_>) -> u32 {
         if VERIFYING.iter().chain(&["completion_check"]).all(|key| !view.has(key)) {
             return 1;
         }
@@ -153,7 +153,7 @@ impl Loader<'_> {
             .max(1)
     }
 
-    fn subworkflow(&mut self, id: &str, view: &View<'_>, checked: bool, scope: &Scope) -> Work {
+    fn subworkflow(&mut self, id: &str, view: &MapView<'_>, checked: bool, scope: &Scope) -> Work {
         let path = view
             .owned("workflow")
             .filter(|path| unstuck_document::path_within(path).is_ok() && !path.trim().is_empty());
@@ -180,7 +180,7 @@ impl Loader<'_> {
         })
     }
 
-    fn check(&mut self, view: &View<'_>, calls: bool, timeout: Millis, scope: &Scope) -> Check {
+    fn check(&mut self, view: &MapView<'_>, calls: bool, timeout: Millis, scope: &Scope) -> Check {
         self.feature(view, "stall", "sentinel");
         self.value_stays_in(&self.options.workspace, view, "decision_file");
         let max_parse_failures =
@@ -223,7 +223,7 @@ impl Loader<'_> {
     }
 
     /// Reads a check that is commands.
-    fn check_commands(&mut self, view: &View<'_>, timeout: Millis, max_parse_failures: u32) -> Check {
+    fn check_commands(&mut self, view: &MapView<'_>, timeout: Millis, max_parse_failures: u32) -> Check {
         self.check_alone(view, &["commands", "observations", "baseline", "timeout", "stall"], "commands");
         let commands = commands(view);
         let compares = commands.iter().any(|command| command.gate == Gate::NoNewFailures);
@@ -254,7 +254,7 @@ impl Loader<'_> {
     }
 
     /// Checks that nothing stands beside a key that it makes senseless.
-    fn check_alone(&mut self, view: &View<'_>, allowed: &[&str], key: &str) {
+    fn check_alone(&mut self, view: &MapView<'_>, allowed: &[&str], key: &str) {
         let known = view.node.entries().iter().filter(|entry| keys::CHECK.key(&entry.key).is_some());
         for entry in known.filter(|entry| !allowed.contains(&entry.key.as_str())) {
             let help = format!("leave this key or {key} out");
@@ -268,7 +268,7 @@ impl Loader<'_> {
     }
 
     /// Checks that nothing stands beside `claim` that would need a process of its own.
-    fn check_claim(&mut self, view: &View<'_>, calls: bool) {
+    fn check_claim(&mut self, view: &MapView<'_>, calls: bool) {
         self.check_alone(view, &["claim", "decision_file", "max_parse_failures", "stall"], "claim");
         if calls {
             let path = view.path.key("claim");
@@ -307,7 +307,7 @@ impl Loader<'_> {
         }
     }
 
-    fn convergence(&mut self, step: &View<'_>, checked: bool, scope: &Scope) -> Option<Convergence> {
+    fn convergence(&mut self, step: &MapView<'_>, checked: bool, scope: &Scope) -> Option<Convergence> {
         let view = step.map("convergence")?;
         let diagnose_with = view.map("diagnose_with").map(|view| self.diagnoser(&view, scope));
         let max_stage = view.whole("max_stage").unwrap_or(3);
@@ -315,7 +315,7 @@ impl Loader<'_> {
         if view.flag("enabled") != Some(true) {
             return None;
         }
-        let overlay = |stage: &View<'_>| {
+        let overlay = |stage: &MapView<'_>| {
             let append_instructions = stage.owned("append_instructions");
             Overlay { stage: Stage(stage.whole("stage").unwrap_or(2)), append_instructions }
         };
@@ -349,7 +349,7 @@ impl Loader<'_> {
     }
 
     /// Reads who says why a loop gets nowhere. It needs no prompt, and may do no more than read.
-    fn diagnoser(&mut self, view: &View<'_>, scope: &Scope) -> Worker {
+    fn diagnoser(&mut self, view: &MapView<'_>, scope: &Scope) -> Worker {
         let task = self.task(view, scope);
         let mut worker = self.worker_of(&task, false, scope);
         if worker.kind == WorkerKind::Custom {
@@ -360,7 +360,7 @@ impl Loader<'_> {
         worker
     }
 
-    fn check_stages(&mut self, view: &View<'_>, max_stage: u32) {
+    fn check_stages(&mut self, view: &MapView<'_>, max_stage: u32) {
         let mut seen = BTreeSet::new();
         for overlay in view.maps("stages") {
             let Some(stage) = overlay.whole("stage") else { continue };
@@ -374,7 +374,7 @@ impl Loader<'_> {
     }
 
     /// Looks the agent of a step or check up.
-    fn task<'v>(&mut self, own: &'v View<'v>, scope: &Scope) -> Task<'v> {
+    fn task<'v>(&mut self, own: &'v MapView<'v>, scope: &Scope) -> Task<'v> {
         let name = own.text("agent").filter(|name| !name.trim().is_empty());
         let profile = name.and_then(|name| scope.catalog.get(name));
         if let (Some(name), None, false) = (name, &profile, scope.catalog.is_partial) {
@@ -486,7 +486,7 @@ impl Loader<'_> {
             self.no_effect(task, "defaultArgs", &format!("a {} worker takes no arguments", kind.as_str()));
         }
         if kind == WorkerKind::OpenCode {
-            self.report.note(Note::CapabilitiesNotEnforced, task.place("worker"));
+            self.report.note(OnceNote::CapabilitiesNotEnforced, task.place("worker"));
         }
         if scripted {
             self.no_effect(task, "max_steps", &format!("a {} worker has no turns", kind.as_str()));
@@ -499,12 +499,12 @@ impl Loader<'_> {
             ("strict_mcp_config", "MCP servers"),
         ] {
             if task.has(key) {
-                self.report.note(Note::NotYet(feature), task.place(key));
+                self.report.note(OnceNote::NotYet(feature), task.place(key));
             }
         }
         let teams = |can: &Capability| matches!(can, Capability::Mailbox | Capability::Tasks);
         if task.capabilities().iter().any(teams) {
-            self.report.note(Note::NotYet("agents"), task.place("capabilities"));
+            self.report.note(OnceNote::NotYet("agents"), task.place("capabilities"));
         }
     }
 
@@ -515,7 +515,7 @@ impl Loader<'_> {
         }
     }
 
-    fn step_warnings(&mut self, view: &View<'_>, step: &Step) {
+    fn step_warnings(&mut self, view: &MapView<'_>, step: &Step) {
         if step.check.is_none() {
             if step.require_change {
                 let help = "a check enforces it: add a completion_check, or take require_change out";
@@ -548,11 +548,11 @@ impl Loader<'_> {
             }
         }
         let stall = view.map("stall").filter(|stall| stall.flag("enabled") != Some(false));
-        let beside_probe = |stall: &View<'_>| {
+        let beside_probe = |stall: &MapView<'_>| {
             stall.node.entries().iter().any(|entry| !matches!(entry.key.as_str(), "enabled" | "probe"))
         };
         if let Some(stall) = stall.filter(beside_probe) {
-            self.report.note(Note::NotYet("sentinel"), stall.place);
+            self.report.note(OnceNote::NotYet("sentinel"), stall.place);
         }
         self.feature(view, "management", "management");
     }
@@ -560,7 +560,7 @@ impl Loader<'_> {
 
 /// A step or check and the profile that fills what it leaves out.
 pub(super) struct Task<'v> {
-    pub(super) own: &'v View<'v>,
+    pub(super) own: &'v MapView<'v>,
     profile: Option<Arc<Profile>>,
     /// An agent is named, but not known: what is missing may come from it.
     lost: bool,
@@ -572,7 +572,7 @@ impl Task<'_> {
     }
 
     /// Returns where the key stands that counts.
-    pub(super) fn place(&self, key: &str) -> Place {
+    pub(super) fn place(&self, key: &str) -> Location {
         match &self.profile {
             Some(profile) if !self.own.has(key) => profile.view().key_place(key),
             _ => self.own.key_place(key),
@@ -580,14 +580,14 @@ impl Task<'_> {
     }
 
     /// Reads a key of the step or check, or else of the profile.
-    fn layer<T>(&self, key: &str, read: impl Fn(&View<'_>) -> Option<T>) -> Option<T> {
+    fn layer<T>(&self, key: &str, read: impl Fn(&MapView<'_>) -> Option<T>) -> Option<T> {
         if self.own.has(key) {
             return read(self.own);
         }
         self.profile.as_ref().and_then(|profile| read(&profile.view()))
     }
 
-    pub(super) fn text(&self, key: &str) -> Option<(String, Place)> {
+    pub(super) fn text(&self, key: &str) -> Option<(String, Location)> {
         self.layer(key, |view| view.owned(key).map(|text| (text, view.value_place(key))))
     }
 
@@ -621,7 +621,7 @@ impl Task<'_> {
 }
 
 /// Reads who knows what a silent worker is up to.
-fn probe(view: &View<'_>) -> Option<Probe> {
+fn probe(view: &MapView<'_>) -> Option<Probe> {
     let stall = view.map("stall").filter(|stall| stall.flag("enabled") != Some(false))?;
     let probe = stall.map("probe")?;
     Some(Probe {
@@ -632,8 +632,8 @@ fn probe(view: &View<'_>) -> Option<Probe> {
     })
 }
 
-fn inputs(view: &View<'_>) -> Vec<Input> {
-    let read = |input: &View<'_>| {
+fn inputs(view: &MapView<'_>) -> Vec<Input> {
+    let read = |input: &MapView<'_>| {
         let artifact = input.owned("artifact")?;
         Some(Input {
             from: input.text("from")?.into(),
@@ -644,8 +644,8 @@ fn inputs(view: &View<'_>) -> Vec<Input> {
     view.maps("inputs").iter().filter_map(read).collect()
 }
 
-fn outputs(view: &View<'_>) -> Vec<Output> {
-    let read = |output: &View<'_>| {
+fn outputs(view: &MapView<'_>) -> Vec<Output> {
+    let read = |output: &MapView<'_>| {
         Some(Output {
             name: output.owned("name")?,
             path: output.owned("path")?,
@@ -655,8 +655,8 @@ fn outputs(view: &View<'_>) -> Vec<Output> {
     view.maps("outputs").iter().filter_map(read).collect()
 }
 
-fn exports(view: &View<'_>) -> Vec<Export> {
-    let read = |export: &View<'_>| {
+fn exports(view: &MapView<'_>) -> Vec<Export> {
+    let read = |export: &MapView<'_>| {
         let artifact = export.owned("artifact")?;
         Some(Export {
             from: export.text("from")?.into(),
@@ -667,7 +667,7 @@ fn exports(view: &View<'_>) -> Vec<Export> {
     view.maps("exports").iter().filter_map(read).collect()
 }
 
-fn on_failure(view: &View<'_>) -> OnFailure {
+fn on_failure(view: &MapView<'_>) -> OnFailure {
     match view.text("on_failure") {
         Some("retry") => OnFailure::Retry,
         Some("continue") => OnFailure::Continue,
@@ -675,7 +675,7 @@ fn on_failure(view: &View<'_>) -> OnFailure {
     }
 }
 
-fn on_exhausted(view: &View<'_>) -> OnExhausted {
+fn on_exhausted(view: &MapView<'_>) -> OnExhausted {
     match view.text("on_iterations_exhausted") {
         Some("continue") => OnExhausted::Continue,
         _ => OnExhausted::Abort,
@@ -701,7 +701,7 @@ fn nothing() -> Workflow {
 }
 
 /// Returns the commands of a check, each a text or a map.
-fn commands(view: &View<'_>) -> Vec<CheckCommand> {
+fn commands(view: &MapView<'_>) -> Vec<CheckCommand> {
     let Some(entry) = view.entry("commands") else { return Vec::new() };
     let path = view.path.key("commands");
     let items = entry.value.items().iter().enumerate();
@@ -709,7 +709,7 @@ fn commands(view: &View<'_>) -> Vec<CheckCommand> {
         .filter_map(|(index, item)| match item.text() {
             Some(run) => Some(CheckCommand { run: run.to_owned(), gate: Gate::Pass, reports: Vec::new() }),
             None => {
-                let view = View::new(item, item.place, path.index(index));
+                let view = MapView::new(item, item.place, path.index(index));
                 let gate = match view.text("gate") {
                     Some("no_new_failures") => Gate::NoNewFailures,
                     _ => Gate::Pass,

@@ -1,10 +1,10 @@
 //! The value of one key by itself, as a file may write it: for who asks what another value would have meant.
 
 use serde_json::{Map, Value};
-use unstuck_document::complaint::{KeyPath, Place, Report};
-use unstuck_document::keys::{Key, Kind, Level};
+use unstuck_document::diagnostic::{KeyPath, Location, Report};
+use unstuck_document::keys::{Key, KeyContext, Kind};
 use unstuck_document::node::{self, Node};
-use unstuck_document::shape;
+use unstuck_document::type_check;
 
 use super::keys;
 use crate::registry;
@@ -24,7 +24,7 @@ pub fn value(keys: &[&str], text: &str) -> Result<Option<Value>, String> {
     let source = report.add_source(String::new(), text.to_owned());
     let node = node::parse(source, text, &mut report);
     if let Some(node) = &node {
-        shape::check(kind, node, Place { source, offset: 0 }, &KeyPath::default(), &mut report);
+        type_check::check(kind, node, Location { source, offset: 0 }, &KeyPath::default(), &mut report);
     }
     let (errors, _) = report.finish(false);
     if let Some(first) = errors.into_iter().next() {
@@ -92,7 +92,7 @@ fn kind_of(keys: &[&str]) -> Option<Kind> {
 }
 
 /// Returns the keys of a level, and behind the name of a step of the registry those of that.
-fn keys_of(level: &'static Level) -> impl Iterator<Item = &'static Key> {
+fn keys_of(level: &'static KeyContext) -> impl Iterator<Item = &'static Key> {
     let of_registry: &[Key] = if *level == keys::REGISTRY_STEP { registry::keys::STEP.keys } else { &[] };
     level.keys.iter().chain(of_registry)
 }

@@ -3,10 +3,10 @@
 use unstuck_core::id::StepId;
 use unstuck_core::money;
 use unstuck_core::workflow::{BranchRules, Budget, Step, Weather, Workflow};
-use unstuck_document::complaint::{KeyPath, Note, quoted};
+use unstuck_document::diagnostic::{KeyPath, OnceNote, quoted};
+use unstuck_document::map_view::MapView;
 use unstuck_document::node::Node;
-use unstuck_document::shape::{check_map, nearest};
-use unstuck_document::view::View;
+use unstuck_document::type_check::{check_map, nearest};
 
 use super::graph;
 use super::keys;
@@ -15,7 +15,7 @@ use super::load::{Loader, Scope};
 impl Loader<'_> {
     /// Reads a workflow; what is wrong is in the report, and the result is only good if nothing is.
     pub fn workflow(&mut self, root: &Node, mut scope: Scope) -> Option<Workflow> {
-        let top = View::new(root, root.place, KeyPath::default());
+        let top = MapView::new(root, root.place, KeyPath::default());
         if self.is_something_else(&top) {
             return None;
         }
@@ -57,7 +57,7 @@ impl Loader<'_> {
     }
 
     /// Recognises files that are no workflows.
-    fn is_something_else(&mut self, top: &View<'_>) -> bool {
+    fn is_something_else(&mut self, top: &MapView<'_>) -> bool {
         if top.has("events") && top.has("triggers") {
             let what = "not supported yet: daemon configuration; run the workflows it names one by one";
             self.report.error(top.place, &top.path, what, "");
@@ -75,7 +75,7 @@ impl Loader<'_> {
         catalog
     }
 
-    fn branch_rules(&mut self, top: &View<'_>, steps: &[Step]) -> BranchRules {
+    fn branch_rules(&mut self, top: &MapView<'_>, steps: &[Step]) -> BranchRules {
         let create_branch = top.flag("create_branch").unwrap_or(false);
         let named = top.text("branch_transition_step");
         if let Some(name) = named {
@@ -106,7 +106,7 @@ impl Loader<'_> {
         }
     }
 
-    fn top_features(&mut self, top: &View<'_>) {
+    fn top_features(&mut self, top: &MapView<'_>) {
         for feature in ["sentinel", "management", "agents"] {
             self.feature(top, feature, feature);
         }
@@ -122,18 +122,20 @@ impl Loader<'_> {
     }
 
     /// Notes a map that is not run yet, unless it is switched off.
-    pub fn feature(&mut self, view: &View<'_>, key: &str, feature: &'static str) {
+    pub fn feature(&mut self, view: &MapView<'_>, key: &str, feature: &'static str) {
         if let Some(map) = view.map(key).filter(|map| map.flag("enabled") != Some(false)) {
-            self.report.note(Note::NotYet(feature), map.place);
+            self.report.note(OnceNote::NotYet(feature), map.place);
         }
     }
 }
 
 /// Returns the steps and their names.
-fn steps<'a>(top: &View<'a>) -> Vec<(&'a str, View<'a>)> {
+fn steps<'a>(top: &MapView<'a>) -> Vec<(&'a str, MapView<'a>)> {
     let Some(steps) = top.map("steps") else { return Vec::new() };
     let entries = steps.node.entries().iter();
     entries
-        .map(|entry| (entry.key.as_str(), View::new(&entry.value, entry.place, steps.path.key(&entry.key))))
+        .map(|entry| {
+            (entry.key.as_str(), MapView::new(&entry.value, entry.place, steps.path.key(&entry.key)))
+        })
         .collect()
 }

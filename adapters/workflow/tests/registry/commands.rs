@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use unstuck_core::completion::Run;
 use unstuck_workflow::registry::builtin;
 use unstuck_workflow::registry::params::{self, ParamError};
-use unstuck_workflow::registry::pattern::{self, Word};
+use unstuck_workflow::registry::pattern::{self, PatternTerm};
 
 #[test]
 fn a_failure_without_a_pattern_gets_the_one_with_most_hits() {
-    let words = |list: &Value| -> Vec<Word> {
+    let words = |list: &Value| -> Vec<PatternTerm> {
         let texts = list.as_array().into_iter().flatten().map(|word| word.as_str().unwrap());
-        texts.map(|word| Word::parse(word).unwrap()).collect()
+        texts.map(|word| PatternTerm::parse(word).unwrap()).collect()
     };
     for row in super::rows(include_str!("../fixtures/registry/failure_pattern.jsonl")) {
         let got: Value = match row["fn"].as_str().unwrap() {
@@ -28,7 +28,7 @@ fn a_failure_without_a_pattern_gets_the_one_with_most_hits() {
             _ => {
                 // JSON objects are sorted by name here; the loader keeps the order of the registry.
                 let names: Vec<&String> = row["input"]["registry"].as_object().unwrap().keys().collect();
-                let all: Vec<Vec<Word>> = names
+                let all: Vec<Vec<PatternTerm>> = names
                     .iter()
                     .map(|name| words(&row["input"]["registry"][*name]["semanticMatch"]))
                     .collect();
@@ -44,7 +44,7 @@ fn a_failure_without_a_pattern_gets_the_one_with_most_hits() {
         Some(0)
     );
     assert_eq!(pattern::best([words(&json!([" ", "x"]))].iter().map(Vec::as_slice), "a b"), None);
-    assert!(Word::parse("/[/").is_err());
+    assert!(PatternTerm::parse("/[/").is_err());
 }
 
 #[test]

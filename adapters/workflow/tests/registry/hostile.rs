@@ -412,12 +412,12 @@ fn lists_in_lists_do_not_multiply_without_end() {
         .concat(),
     );
     let completion = registry.completion(&step_ref("issue")).expect("it is defined");
-    let failed = Failed {
+    let failed = FailedValidator {
         validator: "tests-pass",
         pattern: Some(&completion.conditions[1].validator.pattern),
         params: super::params(&params),
         occurrence: 1,
-        ..Failed::default()
+        ..FailedValidator::default()
     };
     let begun = Instant::now();
     let text = prompt(&[failed], &completion, None).text;

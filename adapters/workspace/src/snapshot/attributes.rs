@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use unstuck_files::folder::{ACCESS_LIST, Attributes as OfFile};
+use unstuck_files::safe_dir::{ACCESS_LIST, Attributes as OfFile};
 
 /// The first line of a list, which may have no other.
 const HEAD: &[u8] = b"attributes\n";

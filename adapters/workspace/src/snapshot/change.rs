@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use unstuck_core::snapshot::Snapshot;
-use unstuck_files::folder::as_path;
+use unstuck_files::safe_dir::as_path;
 
 use super::error::Error;
-use super::left_out::Uncovered;
+use super::excluded::ExcludedList;
 use super::object::TYPE;
-use super::parts::Parts;
+use super::root_tree::Parts;
 use super::store::Store;
 use super::tree::{self, Pair};
 
@@ -97,7 +97,7 @@ pub(super) fn changes(store: &Store, before: &Snapshot, after: &Snapshot) -> Res
 }
 
 /// Says whether one side of a pair is missing only because nobody has looked at it.
-pub(super) fn is_unknown(path: &[u8], pair: &Pair, before: &Uncovered, after: &Uncovered) -> bool {
+pub(super) fn is_unknown(path: &[u8], pair: &Pair, before: &ExcludedList, after: &ExcludedList) -> bool {
     match (pair.before, pair.after) {
         (None, Some(_)) => before.reason(path).is_some(),
         (Some(_), None) => after.reason(path).is_some(),

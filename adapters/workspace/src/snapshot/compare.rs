@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 use unstuck_core::diffstat::ChangedFile;
 use unstuck_core::id::Digest;
 use unstuck_core::snapshot::Snapshot;
-use unstuck_files::folder;
+use unstuck_files::safe_dir;
 
 use super::change::{self, Change};
 use super::diff::{self, DiffOptions};
 use super::error::Error;
-use super::inner::{self, InnerBranch};
-use super::left_out::{Loss, Lost, Reason, Uncovered, Unseen};
+use super::excluded::{ChangedExcluded, ExcludedChange, ExcludedList, ExcludedReason, OneSidedPath};
+use super::git_restore;
+use super::nested_repos::{self, InnerBranch};
 use super::options::{MovedBranch, Staged};
-use super::parts::Parts;
 use super::paths::GIT;
-use super::rewind;
+use super::root_tree::Parts;
 use super::snapshots::{Snapshots, plain};
-use super::{tracked, tree, words};
+use super::{tracked, tree, word_index};
 
 impl Snapshots {
     /// Returns what only one of two snapshots covers, and why the other does not; but not what the rules ignore.
@@ -27,7 +27,7 @@ impl Snapshots {
     /// # Errors
     ///
     /// A snapshot is gone or damaged.
-    pub fn unseen(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<Unseen>, Error> {
+    pub fn unseen(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<OneSidedPath>, Error> {
         if before.id == after.id || before.left_out.is_empty() && after.left_out.is_empty() {
             return Ok(Vec::new());
         }
@@ -39,14 +39,22 @@ impl Snapshots {
             unknown_after.of_work().filter(|(path, _)| unknown_before.reason(path).is_none())
         {
             if path.is_empty() || before.find(store, path)?.is_some() {
-                unseen.push(Unseen { path: folder::as_path(path).into_owned(), reason, is_now: true });
+                unseen.push(OneSidedPath {
+                    path: safe_dir::as_path(path).into_owned(),
+                    reason,
+                    is_now: true,
+                });
             }
         }
         for (path, reason) in
             unknown_before.of_work().filter(|(path, _)| unknown_after.reason(path).is_none())
         {
             if after.find(store, path)?.is_some() {
-                unseen.push(Unseen { path: folder::as_path(path).into_owned(), reason, is_now: false });
+                unseen.push(OneSidedPath {
+                    path: safe_dir::as_path(path).into_owned(),
+                    reason,
+                    is_now: false,
+                });
             }
         }
         unseen.sort_unstable();
@@ -70,7 +78,9 @@ impl Snapshots {
     pub fn read(&self, snapshot: &Snapshot, path: &Path) -> Result<Option<Vec<u8>>, Error> {
         let Some(tree) = Parts::of(&self.store, snapshot)?.work() else { return Ok(None) };
         match tree::find(&self.store, tree, &plain(path))? {
-            Some(place) if place.mode & folder::TYPE == folder::FILE => self.store.blob(&place.id).map(Some),
+            Some(place) if place.mode & safe_dir::TYPE == safe_dir::FILE => {
+                self.store.blob(&place.id).map(Some)
+            }
             _ => Ok(None),
         }
     }
@@ -100,7 +110,7 @@ impl Snapshots {
         let uncovered = |of: &Snapshot| Parts::of(&self.store, of)?.uncovered(&self.store);
         let (before, after) = (uncovered(before)?, uncovered(after)?);
         let new = after.work().filter(|path| before.reason(path).is_none());
-        Ok(new.map(|path| folder::as_path(path).into_owned()).collect())
+        Ok(new.map(|path| safe_dir::as_path(path).into_owned()).collect())
     }
 
     /// Returns the words that a file of one snapshot has and no file of a later one. None where that cannot be told: it takes
@@ -116,13 +126,13 @@ impl Snapshots {
         words: &BTreeSet<&'w str>,
     ) -> Result<BTreeSet<&'w str>, Error> {
         let is_cut = |of: &Snapshot| {
-            let reasons = [Reason::TooMuch, Reason::TooMany].map(|reason| reason.to_string());
+            let reasons = [ExcludedReason::TooMuch, ExcludedReason::TooMany].map(|reason| reason.to_string());
             of.left_out.iter().any(|it| it.count > 0 && reasons.contains(&it.reason))
         };
         if words.is_empty() || is_cut(after) || !self.newly_uncovered(before, after)?.is_empty() {
             return Ok(BTreeSet::new());
         }
-        Ok(words::lost(&self.store, before, after, words)?.unwrap_or_default()) // no read
+        Ok(word_index::lost(&self.store, before, after, words)?.unwrap_or_default()) // no read
     }
 
     /// Returns the branches of a snapshot that are not so in a later one; none where they are not known.
@@ -163,22 +173,22 @@ impl Snapshots {
         let unknown = [&before, &after].map(|of| of.uncovered(&self.store));
         let [before, after] = unknown;
         let settings = self.settings(folders, (&before?.below(GIT), &after?.below(GIT)))?;
-        Ok(settings.map(|path| folder::as_path(&path).into_owned()).collect())
+        Ok(settings.map(|path| safe_dir::as_path(&path).into_owned()).collect())
     }
 
     /// Returns what differs of the settings of a repository, but what is configured of a branch.
     fn settings(
         &self,
         (before, after): (Digest, Digest),
-        (unknown_before, unknown_after): (&Uncovered, &Uncovered),
+        (unknown_before, unknown_after): (&ExcludedList, &ExcludedList),
     ) -> Result<impl Iterator<Item = Vec<u8>> + use<>, Error> {
         let mut pairs = tree::compare(&self.store, Some(before), Some(after))?;
         pairs.retain(|path, pair| {
-            rewind::is_setting(path) && !change::is_unknown(path, pair, unknown_before, unknown_after)
+            git_restore::is_setting(path) && !change::is_unknown(path, pair, unknown_before, unknown_after)
         });
         if let Some(pair) = pairs.get(&b"config"[..])
-            && rewind::without_branches(&self.store, pair.before)?
-                == rewind::without_branches(&self.store, pair.after)?
+            && git_restore::without_branches(&self.store, pair.before)?
+                == git_restore::without_branches(&self.store, pair.after)?
         {
             pairs.remove(&b"config"[..]);
         }
@@ -208,7 +218,7 @@ impl Snapshots {
             let Some(is) = after.get(&path).filter(|is| **is != was) else { continue };
             let unknown = (&unknown_before.below(&path), &unknown_after.below(&path));
             let settings = self.settings((was, *is), unknown)?;
-            changed.extend(settings.map(|it| folder::as_path(&path).join(folder::as_path(&it))));
+            changed.extend(settings.map(|it| safe_dir::as_path(&path).join(safe_dir::as_path(&it))));
         }
         Ok(changed)
     }
@@ -227,11 +237,11 @@ impl Snapshots {
             return Ok(Vec::new());
         }
         let unknown = Parts::of(&self.store, after)?.uncovered(&self.store)?;
-        inner::gone_branches(&self.store, &self.inner(before)?, (&self.inner(after)?, &unknown))
+        nested_repos::gone_branches(&self.store, &self.inner(before)?, (&self.inner(after)?, &unknown))
     }
 
-    fn inner(&self, snapshot: &Snapshot) -> Result<inner::Inner, Error> {
-        inner::all(&self.store, &Parts::of(&self.store, snapshot)?)
+    fn inner(&self, snapshot: &Snapshot) -> Result<nested_repos::Inner, Error> {
+        nested_repos::all(&self.store, &Parts::of(&self.store, snapshot)?)
     }
 
     /// Returns what a snapshot has left out and a later one finds to be another thing, as far as that can be seen from
@@ -240,7 +250,7 @@ impl Snapshots {
     /// # Errors
     ///
     /// A snapshot is gone or damaged.
-    pub fn lost(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<Lost>, Error> {
+    pub fn lost(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<ChangedExcluded>, Error> {
         if before.left_out.is_empty() || before.id == after.id {
             return Ok(Vec::new());
         }
@@ -250,8 +260,10 @@ impl Snapshots {
         let mut told = Vec::with_capacity(lost.len());
         for it in lost {
             // One that was brought back is another folder, with the same history.
-            let is_repository = it.comes_back && it.how == Loss::Replaced;
-            if !is_repository || !inner::goes_on(store, &before, &after, &folder::as_bytes(&it.path))? {
+            let is_repository = it.comes_back && it.how == ExcludedChange::Replaced;
+            if !is_repository
+                || !nested_repos::goes_on(store, &before, &after, &safe_dir::as_bytes(&it.path))?
+            {
                 told.push(it);
             }
         }
@@ -312,5 +324,5 @@ impl Snapshots {
 }
 
 fn paths(names: BTreeSet<Vec<u8>>) -> BTreeSet<PathBuf> {
-    names.iter().map(|name| folder::as_path(name).into_owned()).collect()
+    names.iter().map(|name| safe_dir::as_path(name).into_owned()).collect()
 }

@@ -9,14 +9,14 @@ use std::thread;
 
 use sha2::Digest as _;
 use unstuck_core::id::Digest;
-use unstuck_files::folder::{self, Attributes, Folder, Stamp};
+use unstuck_files::safe_dir::{self, Attributes, ChangeStamp, SafeDir};
 
 use super::error::{Error, io};
 use super::index::{is_settled, now};
 use super::object::{self, FILE, Kind, LINK, TYPE};
-use super::pack::{Squeezer, Writer};
+use super::pack::{Compressor, Writer};
 use super::store::Store;
-use super::walk::{Found, threads};
+use super::walk::{FoundPath, threads};
 
 /// A larger file is not held in memory.
 const HELD_BYTES_MAX: u64 = 1024 * 1024;
@@ -33,7 +33,7 @@ pub(super) struct Content {
     pub(super) id: Digest,
     pub(super) mode: u32,
     /// What the system said of the file before it was read.
-    pub(super) stamp: Stamp,
+    pub(super) stamp: ChangeStamp,
     /// Whether the next snapshot may believe that stamp.
     pub(super) is_settled: bool,
     /// Its access list and other attributes; `None` where they are not known.
@@ -50,8 +50,8 @@ pub(super) struct Content {
 pub(super) fn read(
     store: &Store,
     writer: &mut Writer,
-    root: &Folder,
-    files: &[&Found],
+    root: &SafeDir,
+    files: &[&FoundPath],
 ) -> Result<Vec<io::Result<Content>>, Error> {
     let next = AtomicUsize::new(0);
     let threads_max = threads().min(files.len());
@@ -60,7 +60,7 @@ pub(super) fn read(
     thread::scope(|scope| {
         let (batches, incoming) = sync_channel(QUEUE);
         let reader =
-            || Reader { store, root, squeezer: Squeezer::default(), at: None, batches: batches.clone() };
+            || Reader { store, root, squeezer: Compressor::default(), at: None, batches: batches.clone() };
         let (mut threads, mut refused) = (Vec::new(), None);
         while threads.len() < threads_max && refused.is_none() {
             let reader = reader();
@@ -115,15 +115,15 @@ fn write(writer: &mut Writer, new: New, outcomes: &mut [io::Result<Content>]) ->
 
 struct Reader<'a> {
     store: &'a Store,
-    root: &'a Folder,
-    squeezer: Squeezer,
+    root: &'a SafeDir,
+    squeezer: Compressor,
     /// The folder of the last file.
-    at: Option<(Vec<u8>, Folder)>,
+    at: Option<(Vec<u8>, SafeDir)>,
     batches: SyncSender<Vec<New>>,
 }
 
 impl Reader<'_> {
-    fn run(mut self, files: &[&Found], next: &AtomicUsize) -> Vec<(usize, io::Result<Content>)> {
+    fn run(mut self, files: &[&FoundPath], next: &AtomicUsize) -> Vec<(usize, io::Result<Content>)> {
         let mut outcomes = Vec::new();
         loop {
             let first = next.fetch_add(PORTION, Ordering::Relaxed);
@@ -157,7 +157,7 @@ impl Reader<'_> {
 
     /// Reads a file; `None` if the thread that writes will tell what became of it.
     fn file(&mut self, at: usize, path: &[u8], batch: &mut Vec<New>) -> io::Result<Option<Content>> {
-        let (parent, name) = folder::split(path);
+        let (parent, name) = safe_dir::split(path);
         let folder = self.enter(parent)?;
         let seen = folder.look(name)?;
         let read_at = now();
@@ -179,12 +179,12 @@ impl Reader<'_> {
 
     fn regular(&mut self, at: usize, mut file: File, batch: &mut Vec<New>) -> io::Result<Option<Content>> {
         for _ in 0..TRIES {
-            let seen = folder::look_at(&file)?;
+            let seen = safe_dir::look_at(&file)?;
             if !seen.is(FILE) {
                 return Err(io::ErrorKind::NotFound.into());
             }
             let is_settled = is_settled(&seen.stamp, now());
-            let attributes = folder::attributes(&file)?;
+            let attributes = safe_dir::attributes(&file)?;
             let (id, mode, stamp) = (Digest::default(), seen.mode, seen.stamp);
             let mut content = Content { id, mode, stamp, is_settled, attributes };
             file.seek(SeekFrom::Start(0))?;
@@ -217,7 +217,7 @@ impl Reader<'_> {
         Ok(id)
     }
 
-    fn enter(&mut self, path: &[u8]) -> io::Result<&Folder> {
+    fn enter(&mut self, path: &[u8]) -> io::Result<&SafeDir> {
         let (at, folder) = match self.at.take() {
             Some((at, folder)) if at == path => (at, folder),
             _ => (path.to_vec(), self.root.open_below(path)?),

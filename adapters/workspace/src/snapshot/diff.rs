@@ -11,12 +11,12 @@ use std::time::Duration;
 use similar::{Change, ChangeTag, TextDiff};
 use unstuck_core::diffstat::ChangedFile;
 use unstuck_core::snapshot::Snapshot;
-use unstuck_files::folder;
+use unstuck_files::safe_dir;
 
 use super::change::{self, Difference};
 use super::error::{Error, io};
 use super::object::{FILE, TYPE};
-use super::parts::Parts;
+use super::root_tree::Parts;
 use super::store::Store;
 use super::tree::{Pair, Place};
 
@@ -47,10 +47,10 @@ pub(super) fn diff(
 ) -> Result<(), Error> {
     let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
     let (unknown_before, unknown_after) = (before.uncovered(store)?, after.uncovered(store)?);
-    let paths: Vec<_> = options.paths.iter().map(|path| folder::as_bytes(path)).collect();
+    let paths: Vec<_> = options.paths.iter().map(|path| safe_dir::as_bytes(path)).collect();
     for (path, Difference { pair, ignored }) in change::differences(store, &before, &after)? {
-        let is_left_out = options.without.contains(&*folder::as_path(&path));
-        let is_asked = paths.is_empty() || paths.iter().any(|asked| folder::is_within(&path, asked));
+        let is_left_out = options.without.contains(&*safe_dir::as_path(&path));
+        let is_asked = paths.is_empty() || paths.iter().any(|asked| safe_dir::is_within(&path, asked));
         let is_known = !change::is_unknown(&path, &pair, &unknown_before, &unknown_after);
         if is_asked && !is_left_out && is_known && (options.ignored || !ignored) {
             file(store, &path, &pair, to)?;
@@ -71,7 +71,7 @@ pub(super) fn lines(
     let mut files = Vec::new();
     for (path, Difference { pair, .. }) in change::differences(store, &before, &after)? {
         let is_unknown = change::is_unknown(&path, &pair, &unknown_before, &unknown_after);
-        let path = folder::as_path(&path);
+        let path = safe_dir::as_path(&path);
         if is_unknown || !is_asked(&path) {
             continue;
         }

@@ -13,8 +13,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use sha2::{Digest as _, Sha256};
 use unstuck_core::id::Digest;
 use unstuck_files::Read;
-use unstuck_files::folder::{Seen, Stamp};
-use unstuck_files::regular;
+use unstuck_files::safe_dir::{ChangeStamp, FileMeta};
+use unstuck_files::safe_open;
 
 use super::object::path_order;
 use super::pack::TEMPORARY_PREFIX;
@@ -24,11 +24,11 @@ const FIXED_SIZE: usize = 4 + 4 + 5 * 8 + 32;
 
 /// The content of a file when it was last read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct CachedContent {
     pub(super) path: Vec<u8>,
     /// The type only; permissions are looked at anew.
     pub(super) kind: u32,
-    pub(super) stamp: Stamp,
+    pub(super) stamp: ChangeStamp,
     pub(super) id: Digest,
 }
 
@@ -36,20 +36,20 @@ pub(super) struct Known {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Index {
     pub(super) root: Digest,
-    pub(super) known: Vec<Known>,
+    pub(super) known: Vec<CachedContent>,
 }
 
 impl Index {
     /// Reads the index; an empty one if there is none that can be believed.
     pub(super) fn read(path: &Path) -> Self {
-        let bytes = Read::from_io(regular::read_large(path)).found();
+        let bytes = Read::from_io(safe_open::read_large(path)).found();
         bytes.and_then(|bytes| decode(&bytes)).unwrap_or_default() // a cache: without it all files are read
     }
 
     /// Writes the index. It may be lost with the power; then the next snapshot takes longer.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let temporary = path.with_file_name(format!("{TEMPORARY_PREFIX}index"));
-        let mut file = regular::create(&temporary)?;
+        let mut file = safe_open::create(&temporary)?;
         file.write_all(&encode(self))?;
         fs::rename(&temporary, path)
     }
@@ -69,7 +69,7 @@ impl Index {
     }
 
     /// Returns what is known of a file, if nothing about it has changed. To be asked in the order of paths.
-    pub(super) fn cursor(&self) -> impl FnMut(&[u8], Seen) -> Option<Digest> {
+    pub(super) fn cursor(&self) -> impl FnMut(&[u8], FileMeta) -> Option<Digest> {
         let mut rest = self.known.as_slice();
         move |path, seen| {
             let passed = rest.iter().take_while(|known| path_order(&known.path, path).is_lt()).count();
@@ -87,7 +87,7 @@ pub(super) fn now() -> i64 {
 }
 
 /// Says whether a file that was read at `read_at` can be told from what it would be after another change.
-pub(super) fn is_settled(stamp: &Stamp, read_at: i64) -> bool {
+pub(super) fn is_settled(stamp: &ChangeStamp, read_at: i64) -> bool {
     /// Longer than a tick of any kernel.
     const TICK: i64 = 100_000_000;
     /// Some file systems count whole or even pairs of seconds.
@@ -101,7 +101,7 @@ fn encode(index: &Index) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(index.known.len() * (FIXED_SIZE + 40));
     bytes.extend(MAGIC);
     bytes.extend(index.root.0);
-    for Known { path, kind, stamp, id } in &index.known {
+    for CachedContent { path, kind, stamp, id } in &index.known {
         bytes.extend((path.len() as u32).to_le_bytes());
         bytes.extend(kind.to_le_bytes());
         for number in [stamp.device, stamp.node, stamp.size] {
@@ -128,7 +128,7 @@ fn decode(bytes: &[u8]) -> Option<Index> {
     while !rest.0.is_empty() {
         let size = u32::from_le_bytes(rest.take()?) as usize;
         let kind = u32::from_le_bytes(rest.take()?);
-        let stamp = Stamp {
+        let stamp = ChangeStamp {
             device: u64::from_le_bytes(rest.take()?),
             node: u64::from_le_bytes(rest.take()?),
             size: u64::from_le_bytes(rest.take()?),
@@ -138,7 +138,7 @@ fn decode(bytes: &[u8]) -> Option<Index> {
         let id = Digest(rest.take()?);
         let (path, after) = rest.0.split_at_checked(size)?;
         rest.0 = after;
-        known.push(Known { path: path.to_vec(), kind, stamp, id });
+        known.push(CachedContent { path: path.to_vec(), kind, stamp, id });
     }
     Some(Index { root, known })
 }
@@ -158,9 +158,9 @@ mod tests {
     use super::super::object::{FILE, LINK};
     use super::*;
 
-    fn known(path: &str, size: u64) -> Known {
-        let stamp = Stamp { device: 1, node: 2, size, modified: -3, changed: 4 };
-        Known { path: path.into(), kind: FILE, stamp, id: Digest::of(path.as_bytes()) }
+    fn known(path: &str, size: u64) -> CachedContent {
+        let stamp = ChangeStamp { device: 1, node: 2, size, modified: -3, changed: 4 };
+        CachedContent { path: path.into(), kind: FILE, stamp, id: Digest::of(path.as_bytes()) }
     }
 
     #[test]
@@ -184,12 +184,12 @@ mod tests {
             ("b", FILE | 0o644, same, true),
             ("b", FILE | 0o600, same, true),
             ("b", LINK, same, false),
-            ("b", FILE, Stamp { changed: 5, ..same }, false),
-            ("b", FILE, Stamp { node: 5, ..same }, false),
+            ("b", FILE, ChangeStamp { changed: 5, ..same }, false),
+            ("b", FILE, ChangeStamp { node: 5, ..same }, false),
             ("ab", FILE, same, false),
             ("c", FILE, same, false),
         ] {
-            let found = index.cursor()(path.as_bytes(), Seen { mode, stamp });
+            let found = index.cursor()(path.as_bytes(), FileMeta { mode, stamp });
             assert_eq!(found.is_some(), expected, "{path} {mode:o} {stamp:?}");
         }
     }
@@ -204,7 +204,7 @@ mod tests {
             (5 * SECOND, 8 * SECOND, true),
             (9 * SECOND + 1, 5 * SECOND, false),
         ] {
-            let stamp = Stamp { changed, ..Stamp::default() };
+            let stamp = ChangeStamp { changed, ..ChangeStamp::default() };
             assert_eq!(is_settled(&stamp, read_at), expected, "{changed} {read_at}");
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use unstuck_core::id::Digest;
 use unstuck_core::snapshot::Snapshot;
-use unstuck_files::folder;
+use unstuck_files::safe_dir;
 
 use super::error::{Error, io as refused};
 use super::index::Index;
@@ -148,7 +148,7 @@ pub fn size_alone(folder: &Path) -> io::Result<u64> {
         };
         bytes += match metadata.is_dir() {
             true => size_alone(&entry.path())?,
-            false if folder::has_another_name(&metadata) => 0,
+            false if safe_dir::has_another_name(&metadata) => 0,
             false => metadata.len(),
         };
     }

@@ -33,10 +33,10 @@
 //!
 //! **What of git is kept.** Where HEAD, the stash and other checkouts stand is in
 //! [`Snapshot::repository`], and all branches are a part of the snapshot. If `.git` is a folder in the workspace, its
-//! small files (HEAD, refs, index, configuration) are a part, too, and its objects get a second name (`history`), and so do
-//! those of submodules and of repositories in folders of the workspace (`inner`); so a
+//! small files (HEAD, refs, index, configuration) are a part, too, and its objects get a second name (`object_hardlinks`), and so do
+//! those of submodules and of repositories in folders of the workspace (`nested_repos`); so a
 //! `.git` that a worker has deleted can be [put back](Git::PutBack) with all commits, and what was staged as well
-//! (`rewind`). Not kept: what is staged where `.git` is no folder in the workspace, a `.git` above the workspace,
+//! (`git_restore`). Not kept: what is staged where `.git` is no folder in the workspace, a `.git` above the workspace,
 //! tags and the stash of refs in tables, and what `git lfs` and `git annex` store. A bare repository as workspace is a folder
 //! like others.
 //!
@@ -47,61 +47,61 @@
 //! # Map
 //!
 //! - [`snapshots`](Snapshots): opens them. `options`: limits.
-//! - Take: `take`, `walk`, `mounts`, `rules`, `gitignore`, `paths`, `cover`, `left_out`, `index`, `content`.
-//! - Store: `object`, `pack`, `store`, `tree`, `parts`, `permissions`, `attributes`, `keep`.
-//! - Compare: `change`, `diff`, `words`, `compare`.
-//! - Restore: `plan`, `restore`, `put_back`, `readable`.
-//! - Git: `repository`, `progress`, `tables`, `refs`, `history`, `superseded`, `inner`, `tracked`, `rewind`.
+//! - Take: `create`, `walk`, `mounts`, `rules`, `gitignore`, `paths`, `limits`, `excluded`, `index`, `content`.
+//! - Store: `object`, `pack`, `store`, `tree`, `root_tree`, `permissions`, `attributes`, `keep`.
+//! - Compare: `change`, `diff`, `word_index`, `compare`.
+//! - Restore: `plan`, `restore`, `put_back`, `restore_read_access`.
+//! - Git: `repository`, `progress`, `reftable`, `refs`, `object_hardlinks`, `superseded`, `nested_repos`, `tracked`, `git_restore`.
 
 mod attributes;
 mod change;
 mod compare;
 mod content;
-mod cover;
+mod create;
 mod diff;
 mod error;
+mod excluded;
+mod git_restore;
 mod gitignore;
-mod history;
 mod index;
-mod inner;
 mod keep;
-mod left_out;
+mod limits;
 mod mounts;
+mod nested_repos;
 mod object;
+mod object_hardlinks;
 mod options;
 mod pack;
-mod parts;
 mod paths;
 mod permissions;
 mod plan;
 mod progress;
 mod put_back;
-mod readable;
 mod refs;
+mod reftable;
 mod repository;
 mod restore;
-mod rewind;
+mod restore_read_access;
+mod root_tree;
 mod rules;
 mod snapshots;
 mod store;
 mod superseded;
-mod tables;
-mod take;
 mod tracked;
 mod tree;
 mod walk;
-mod words;
+mod word_index;
 
 pub use change::{Change, ChangeKind};
 pub use diff::DiffOptions;
 pub use error::Error;
-pub use inner::InnerBranch;
+pub use excluded::{ChangedExcluded, ExcludedChange, ExcludedReason, OneSidedPath};
 pub use keep::size_alone;
-pub use left_out::{Loss, Lost, Reason, Unseen};
+pub use nested_repos::InnerBranch;
 pub use options::{Branches, Git, Limits, MovedBranch, Options, Staged};
 pub use plan::{Plan, has_other_names};
 pub use put_back::Restored;
 pub use repository::unfinished;
-pub use restore::{Applied, NotRestored};
+pub use restore::{NotRestored, RestoreReport};
 pub use snapshots::Snapshots;
 pub use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};

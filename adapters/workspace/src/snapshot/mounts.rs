@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use unstuck_files::folder::{self, Folder, Seen};
+use unstuck_files::safe_dir::{self, FileMeta, SafeDir};
 
 /// Where something is mounted in a workspace.
 #[derive(Debug)]
@@ -20,20 +20,20 @@ pub(super) enum Mounts {
 
 impl Mounts {
     /// Finds the mounts in a workspace, whose own folder is `root`.
-    pub(super) fn find(workspace: &Path, root: &Folder) -> Self {
+    pub(super) fn find(workspace: &Path, root: &SafeDir) -> Self {
         let list = if cfg!(target_os = "linux") { std::fs::read("/proc/self/mountinfo").ok() } else { None }; // without it, devices tell
         match list {
-            Some(list) => Self::Listed(listed(&list, &folder::as_bytes(workspace))),
+            Some(list) => Self::Listed(listed(&list, &safe_dir::as_bytes(workspace))),
             None => Self::Device(root.look(b".").map_or(0, |seen| seen.stamp.device)),
         }
     }
 
     /// Says whether something is mounted at a path.
-    pub(super) fn has(&self, path: &[u8], seen: &Seen) -> bool {
+    pub(super) fn has(&self, path: &[u8], seen: &FileMeta) -> bool {
         match self {
             Self::Listed(paths) => paths.contains(path),
             Self::Device(device) => {
-                folder::is_folder(seen.mode) && *device != 0 && seen.stamp.device != *device
+                safe_dir::is_folder(seen.mode) && *device != 0 && seen.stamp.device != *device
             }
         }
     }

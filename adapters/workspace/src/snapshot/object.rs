@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use sha2::{Digest as _, Sha256};
 use unstuck_core::id::Digest;
 
-pub(super) use unstuck_files::folder::{FILE, FOLDER, LINK, TYPE};
+pub(super) use unstuck_files::safe_dir::{FILE, FOLDER, LINK, TYPE};
 
 /// The type of an object; the numbers are those of git's packs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

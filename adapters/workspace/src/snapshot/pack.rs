@@ -13,8 +13,8 @@ use flate2::write::ZlibEncoder;
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use sha2::{Digest as _, Sha256};
 use unstuck_core::id::Digest;
-use unstuck_files::regular;
-use unstuck_files::system::{read_at, read_exact_at, sync_folder, write_all_at};
+use unstuck_files::platform::{read_at, read_exact_at, sync_folder, write_all_at};
+use unstuck_files::safe_open;
 
 use super::object::{self, Kind};
 
@@ -44,10 +44,10 @@ impl Pack {
     ///
     /// The kind is `InvalidData` where one of the two is damaged.
     pub(super) fn open(index: &Path) -> io::Result<Self> {
-        let entries = read_index(&regular::read_large(index)?)
+        let entries = read_index(&safe_open::read_large(index)?)
             .ok_or_else(|| damaged("its index does not fit its own checksum"))?;
         let path = index.with_extension("pack");
-        let file = regular::open(&path)?;
+        let file = safe_open::open(&path)?;
         let size = file.metadata()?.len();
         let mut header = [0; HEADER_SIZE as usize];
         read_exact_at(&file, &mut header, 0)?;
@@ -152,9 +152,9 @@ impl Read for At<'_> {
 ///
 /// The tables are made with the first content: most snapshots have nothing to write, and the tables are large.
 #[derive(Default)]
-pub(super) struct Squeezer(Option<Compress>);
+pub(super) struct Compressor(Option<Compress>);
 
-impl Squeezer {
+impl Compressor {
     pub(super) fn squeeze(&mut self, content: &[u8]) -> io::Result<Vec<u8>> {
         let tables = self.0.get_or_insert_with(|| Compress::new(Compression::fast(), true));
         tables.reset();
@@ -264,9 +264,9 @@ impl Writer {
         let finished = self.folder.join(format!("pack-{}.pack", Digest(checksum)));
         fs::rename(&path, &finished)?;
         // A git that cleans up here leaves packs alone that have such a file.
-        regular::create(&finished.with_extension("keep"))?;
+        safe_open::create(&finished.with_extension("keep"))?;
         let temporary = path.with_extension("idx");
-        let mut index = regular::create(&temporary)?;
+        let mut index = safe_open::create(&temporary)?;
         index.write_all(&write_index(&entries, &checksum))?;
         index.sync_all()?;
         let index = finished.with_extension("idx");
@@ -351,7 +351,7 @@ impl Write for Counted<'_> {
 
 fn create(path: &Path) -> io::Result<File> {
     // A process with the same number may have died here; the lock says that it is not at work.
-    regular::create(path)
+    safe_open::create(path)
 }
 
 fn digest_of(file: &mut File) -> io::Result<[u8; 32]> {
@@ -457,7 +457,7 @@ mod tests {
     fn an_object_that_is_not_what_its_name_says_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = Writer::new(folder.path());
-        let squeezed = Squeezer::default().squeeze(b"content").unwrap();
+        let squeezed = Compressor::default().squeeze(b"content").unwrap();
         let names = [object::name(Kind::Blob, b"content"), object::name(Kind::Blob, b"another")];
         for name in names {
             writer.add(Kind::Blob, name, 7, &squeezed).unwrap();

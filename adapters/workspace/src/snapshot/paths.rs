@@ -1,13 +1,13 @@
 //! Paths of repositories.
 
-use unstuck_files::folder;
+use unstuck_files::safe_dir;
 
 /// The repository of the workspace itself.
 pub(super) const GIT: &[u8] = b".git";
 
 /// Says whether something is in the `.git` of the workspace itself.
 pub(super) fn is_of_workspace(path: &[u8]) -> bool {
-    folder::is_within(path, GIT)
+    safe_dir::is_within(path, GIT)
 }
 
 /// Says whether something is in a `.git`, of the workspace or of a folder in it, or is the first.
@@ -24,5 +24,5 @@ pub(super) fn is_store(name: &[u8]) -> bool {
 pub(super) fn is_repository(path: &[u8], has: impl Fn(&[u8]) -> bool) -> bool {
     let is_in_modules = || memchr::memmem::find(path, b".git/modules/").is_some();
     let is_looked_like = || [&b"HEAD"[..], b"config", b"refs"].into_iter().any(has);
-    folder::split(path).1 == GIT || is_in_modules() && is_looked_like()
+    safe_dir::split(path).1 == GIT || is_in_modules() && is_looked_like()
 }

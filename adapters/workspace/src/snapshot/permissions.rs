@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use unstuck_files::folder::{self, Folder};
+use unstuck_files::safe_dir::{self, SafeDir};
 
 /// What a folder has that is not listed.
 const USUAL: u32 = 0o755;
@@ -53,7 +53,7 @@ impl Permissions {
     /// Returns those of the folders below another one, as seen from there.
     pub(super) fn below(&self, folder: &[u8]) -> Self {
         let all = self.0.iter().flatten(); // no read
-        let below = all.filter(|(path, _)| path.len() > folder.len() && folder::is_within(path, folder));
+        let below = all.filter(|(path, _)| path.len() > folder.len() && safe_dir::is_within(path, folder));
         let below = below.map(|(path, bits)| (path[folder.len() + 1..].to_vec(), *bits));
         Self(self.0.as_ref().map(|_| below.collect()))
     }
@@ -69,7 +69,7 @@ impl Permissions {
 
 /// Gives folders permissions before something is put in them, the outer ones first: their owner may do all, others what they may
 /// in the end.
-pub(super) fn give_for_now(root: &Folder, folders: &BTreeMap<Vec<u8>, u32>) {
+pub(super) fn give_for_now(root: &SafeDir, folders: &BTreeMap<Vec<u8>, u32>) {
     const OWNER: u32 = 0o700;
     for (path, bits) in folders {
         let _tried_again_for_good = give_one(root, path, bits | OWNER);
@@ -77,12 +77,12 @@ pub(super) fn give_for_now(root: &Folder, folders: &BTreeMap<Vec<u8>, u32>) {
 }
 
 /// Gives folders permissions for good, the inner ones first. Returns those that have them.
-pub(super) fn give(root: &Folder, folders: &BTreeMap<Vec<u8>, u32>) -> Vec<PathBuf> {
+pub(super) fn give(root: &SafeDir, folders: &BTreeMap<Vec<u8>, u32>) -> Vec<PathBuf> {
     let given = folders.iter().rev().filter(|(path, bits)| give_one(root, path, **bits).is_ok());
-    given.map(|(path, _)| folder::as_path(path).into_owned()).collect()
+    given.map(|(path, _)| safe_dir::as_path(path).into_owned()).collect()
 }
 
-fn give_one(root: &Folder, path: &[u8], bits: u32) -> io::Result<()> {
+fn give_one(root: &SafeDir, path: &[u8], bits: u32) -> io::Result<()> {
     root.open_below(path)?.set_permissions(bits)
 }
 

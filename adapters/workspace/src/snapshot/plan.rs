@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::Gap;
-use unstuck_files::folder::{self, as_path};
+use unstuck_files::safe_dir::{self, as_path};
 
 use super::change::{self, Difference, differences};
 use super::error::Error;
-use super::left_out::Reason;
-use super::parts::Parts;
+use super::excluded::ExcludedReason;
+use super::root_tree::Parts;
 use super::store::Store;
 
 /// The changes that an undo makes to the files of a workspace.
@@ -34,7 +34,7 @@ pub struct Plan {
 
 /// Returns whether a file has other names, which keep their content when this one gets another.
 pub fn has_other_names(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|seen| seen.is_file() && folder::has_another_name(&seen))
+    path.symlink_metadata().is_ok_and(|seen| seen.is_file() && safe_dir::has_another_name(&seen))
 }
 
 impl Plan {
@@ -115,6 +115,6 @@ fn other_access(store: &Store, gap: &Gap) -> Result<BTreeSet<Vec<u8>>, Error> {
     let folders = left.permissions(store)?.differing(&found.permissions(store)?).into_keys();
     let mut paths = left.attributes(store)?.differing(&found.attributes(store)?);
     let unknown = left.uncovered(store)?;
-    paths.extend(folders.filter(|path| unknown.reason(path) != Some(Reason::Unreadable)));
+    paths.extend(folders.filter(|path| unknown.reason(path) != Some(ExcludedReason::Unreadable)));
     Ok(paths)
 }

@@ -8,17 +8,17 @@ use std::sync::Mutex;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::Gap;
 use unstuck_files::error::with_causes;
-use unstuck_files::folder;
+use unstuck_files::safe_dir;
 
 use super::change::differences;
 use super::error::{Error, io};
 use super::options::Git;
-use super::parts::Parts;
 use super::plan::{self, Plan};
-use super::restore::{self, Applied, NotRestored, Sides};
+use super::restore::{self, NotRestored, RestoreReport, RestoreSides};
+use super::root_tree::Parts;
 use super::snapshots::Snapshots;
 use super::store::Store;
-use super::{attributes, permissions, rewind, tree};
+use super::{attributes, git_restore, permissions, tree};
 
 /// What [`Snapshots::restore`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Restored {
     /// The workspace as it was until then; restoring it undoes this.
     pub before: Snapshot,
     /// The changes to the workspace.
-    pub files: Applied,
+    pub files: RestoreReport,
     /// The changes to the repository: sentences of which it is the subject.
     pub repository: Vec<String>,
 }
@@ -59,7 +59,7 @@ impl Snapshots {
         permissions::give_for_now(&self.root()?, &folders);
         let mut files = self.put_back_but(&before, snapshot, &|_| true, &plan.kept)?;
         for (of_others, paths) in &plan.targets {
-            let is_meant = |path: &Path| paths.contains(&*folder::as_bytes(path));
+            let is_meant = |path: &Path| paths.contains(&*safe_dir::as_bytes(path));
             files.extend(self.put_back(&before, of_others, &is_meant)?);
         }
         files.permissions = permissions::give(&self.root()?, &folders);
@@ -67,7 +67,7 @@ impl Snapshots {
         files.stayed.extend(new.into_iter().filter(|path| files.left.iter().all(|left| left.path != *path)));
         let mut repository = Vec::new();
         if git == Git::PutBack {
-            match rewind::rewind(self, &before, snapshot) {
+            match git_restore::rewind(self, &before, snapshot) {
                 Ok(rewound) => {
                     repository = rewound.done;
                     files.left.extend(rewound.left);
@@ -102,7 +102,7 @@ impl Snapshots {
         then: &Snapshot,
         plan: &Plan,
         folders: &BTreeMap<Vec<u8>, u32>,
-        files: &mut Applied,
+        files: &mut RestoreReport,
     ) -> Result<(), Error> {
         let (now, then) = (Parts::of(&self.store, now)?, Parts::of(&self.store, then)?);
         let (of_now, of_then) = (now.attributes(&self.store)?, then.attributes(&self.store)?);
@@ -118,7 +118,7 @@ impl Snapshots {
             if !is_same && !are_folders || plan.kept.contains(&path) {
                 continue;
             }
-            let shown = folder::as_path(&path).into_owned();
+            let shown = safe_dir::as_path(&path).into_owned();
             let refused = restore::give_attributes(&root, &path, are_folders || path.is_empty(), is, was);
             match refused {
                 Ok(()) if files.permissions.contains(&shown) => {}
@@ -154,7 +154,7 @@ impl Snapshots {
         let mut new = Vec::new();
         for path in now.work().filter(|path| unknown.reason(path).is_none()) {
             if then.find(&self.store, path)?.is_none() {
-                new.push(folder::as_path(path).into_owned());
+                new.push(safe_dir::as_path(path).into_owned());
             }
         }
         Ok(new)
@@ -171,7 +171,7 @@ impl Snapshots {
         now: &Snapshot,
         then: &Snapshot,
         is_asked: &dyn Fn(&Path) -> bool,
-    ) -> Result<Applied, Error> {
+    ) -> Result<RestoreReport, Error> {
         self.put_back_but(now, then, is_asked, &BTreeSet::new())
     }
 
@@ -182,15 +182,15 @@ impl Snapshots {
         then: &Snapshot,
         is_asked: &dyn Fn(&Path) -> bool,
         kept: &BTreeSet<Vec<u8>>,
-    ) -> Result<Applied, Error> {
+    ) -> Result<RestoreReport, Error> {
         let (now, then) = (Parts::of(&self.store, now)?, Parts::of(&self.store, then)?);
-        let sides = Sides {
+        let sides = RestoreSides {
             before: now.uncovered(&self.store)?,
             after: then.uncovered(&self.store)?,
             permissions: then.permissions(&self.store)?,
             attributes: then.attributes(&self.store)?,
         };
-        let is_meant = |path: &Path| is_asked(path) && !kept.contains(&*folder::as_bytes(path));
+        let is_meant = |path: &Path| is_asked(path) && !kept.contains(&*safe_dir::as_bytes(path));
         let mut differences = restore::only(differences(&self.store, &now, &then)?, &is_meant);
         differences.retain(|path, _| !kept.contains(path));
         restore::apply(&self.store, &self.root()?, &differences, &sides)
@@ -228,13 +228,13 @@ impl Snapshots {
     /// # Errors
     ///
     /// The snapshot is gone or damaged; the folder is not empty or cannot be made.
-    pub fn checkout(&self, snapshot: &Snapshot, to: &Path) -> Result<Applied, Error> {
+    pub fn checkout(&self, snapshot: &Snapshot, to: &Path) -> Result<RestoreReport, Error> {
         let parts = Parts::of(&self.store, snapshot)?;
         let root = restore::empty_folder(to)?;
         let mut pairs = tree::compare(&self.store, None, parts.ignored())?;
         pairs.extend(tree::compare(&self.store, None, parts.work())?);
         let (permissions, attributes) = (parts.permissions(&self.store)?, parts.attributes(&self.store)?);
-        let sides = Sides { permissions, attributes, ..Sides::default() };
+        let sides = RestoreSides { permissions, attributes, ..RestoreSides::default() };
         restore::apply(&self.store, &root, &restore::all(pairs), &sides)
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use unstuck_core::id::Digest;
 use unstuck_core::snapshot::short_name;
-use unstuck_files::folder::as_path;
+use unstuck_files::safe_dir::as_path;
 
 use super::error::Error;
-use super::left_out::Uncovered;
+use super::excluded::ExcludedList;
 use super::repository::{is_object_name, is_ref_name, packed_refs};
 use super::store::Store;
 use super::tree;
@@ -58,7 +58,7 @@ impl Changed {
 #[derive(Clone, Copy)]
 pub(super) struct Held<'a> {
     pub(super) tree: Digest,
-    pub(super) unknown: &'a Uncovered,
+    pub(super) unknown: &'a ExcludedList,
 }
 
 impl Held<'_> {

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::snapshot::Standing;
 use unstuck_files::Read;
-use unstuck_files::folder;
+use unstuck_files::safe_dir;
 
 use super::options::Branches;
 use super::progress;
-use super::tables::Tables;
-use crate::git::Bound;
+use super::reftable::Tables;
+use crate::git::PinnedRepo;
 
 /// A repository that a workspace is in.
 #[derive(Debug)]
@@ -63,8 +63,8 @@ impl Repository {
     }
 
     /// Returns where it is, for git.
-    pub(super) fn bound(&self) -> Bound {
-        Bound { own: self.own.clone(), common: self.common.clone() }
+    pub(super) fn bound(&self) -> PinnedRepo {
+        PinnedRepo { own: self.own.clone(), common: self.common.clone() }
     }
 
     fn at(root: &Path) -> Known<Option<Self>> {
@@ -332,8 +332,8 @@ fn text(path: &Path, size_max: u64) -> Known<Option<String>> {
             return Err(Unreadable { path: path.to_owned(), why });
         }
     }
-    let file = Read::from_io(folder::open_file(path));
-    let bytes = known(path, file.and_then(|file| folder::read_small(file, size_max)))?;
+    let file = Read::from_io(safe_dir::open_file(path));
+    let bytes = known(path, file.and_then(|file| safe_dir::read_small(file, size_max)))?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use unstuck_files::Read;
-use unstuck_files::folder::{self, Folder, as_path};
-use unstuck_files::own_folder;
+use unstuck_files::private_dir;
+use unstuck_files::safe_dir::{self, SafeDir, as_path};
 
 use super::attributes::{self, Attributes};
 use super::change::Difference;
 use super::error::{Error, is_full};
-use super::left_out::Uncovered;
+use super::excluded::ExcludedList;
 use super::object::{FOLDER, LINK, TYPE};
 use super::permissions::{self, Permissions};
 use super::store::Store;
@@ -22,7 +22,7 @@ use super::tree::{self, Place};
 
 /// What was done to a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Applied {
+pub struct RestoreReport {
     /// Files and links that were written, from the root of the folder.
     pub written: Vec<PathBuf>,
     /// Files, links and folders that were removed.
@@ -55,18 +55,18 @@ impl NotRestored {
 
 /// What is to be known of the two sides of a difference, beside what differs.
 #[derive(Debug, Default)]
-pub(super) struct Sides {
+pub(super) struct RestoreSides {
     /// What is not known of the one, so that it must not be touched.
-    pub(super) before: Uncovered,
+    pub(super) before: ExcludedList,
     /// The same of the other.
-    pub(super) after: Uncovered,
+    pub(super) after: ExcludedList,
     /// The permissions that folders have there.
     pub(super) permissions: Permissions,
     /// The attributes that files and folders have there.
     pub(super) attributes: Attributes,
 }
 
-impl Sides {
+impl RestoreSides {
     /// Returns the permissions of a folder there, as far as they mean the same without its access list.
     fn bits(&self, folder: &[u8]) -> Option<u32> {
         let bits = self.permissions.get(folder)?;
@@ -85,17 +85,17 @@ impl Sides {
 /// The store cannot be read; then nothing was changed. What is refused later is told by what is returned.
 pub(super) fn apply(
     store: &Store,
-    root: &Folder,
+    root: &SafeDir,
     differences: &BTreeMap<Vec<u8>, Difference>,
-    sides: &Sides,
-) -> Result<Applied, Error> {
+    sides: &RestoreSides,
+) -> Result<RestoreReport, Error> {
     let news = differences
         .values()
         .filter_map(|it| it.pair.after.filter(|after| !is_in_place(it.pair.before, *after)));
     for place in news.filter(|place| !place.is_folder()) {
         store.copy(&place.id, &mut io::sink())?;
     }
-    let mut applied = Applied::default();
+    let mut applied = RestoreReport::default();
     // What is in a folder comes after it.
     for (path, Difference { pair, ignored }) in differences.iter().rev() {
         if let Some(before) = pair.before {
@@ -114,7 +114,7 @@ pub(super) fn apply(
         made.filter_map(|(path, _)| Some((path.clone(), sides.bits(path)?))).collect();
     let _as_far_as_it_goes = permissions::give(root, &made);
     for path in made.keys() {
-        let none = folder::Attributes::new();
+        let none = safe_dir::Attributes::new();
         let was = sides.attributes.get(path).filter(|it| !it.is_empty());
         if let Some(Err(why)) = was.map(|was| give_attributes(root, path, true, &none, was)) {
             applied.leave(path, why);
@@ -127,13 +127,13 @@ pub(super) fn apply(
 /// `fill` puts in, the objects. It gets its name when it is whole. `None` if something has the name.
 pub(super) fn bring_repository_back(
     store: &Store,
-    root: &Folder,
+    root: &SafeDir,
     (path, place): (&[u8], Place),
     permissions: &Permissions,
-    fill: impl FnOnce(&Folder) -> io::Result<()>,
-) -> Result<Option<Applied>, Error> {
+    fill: impl FnOnce(&SafeDir) -> io::Result<()>,
+) -> Result<Option<RestoreReport>, Error> {
     let refused = |source| Error::Io { what: "bring back", path: as_path(path).into_owned(), source };
-    let (above, name) = folder::split(path);
+    let (above, name) = safe_dir::split(path);
     let parent = root.make_below_as(above, &|folder| permissions.get(folder)).map_err(refused)?;
     match parent.look(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -141,18 +141,18 @@ pub(super) fn bring_repository_back(
         Ok(_) => return Ok(None),
     }
     if !place.is_folder() {
-        let mut applied = Applied::default();
-        write_all(store, &parent, vec![(name, None, place)], &Sides::default(), &mut applied);
+        let mut applied = RestoreReport::default();
+        write_all(store, &parent, vec![(name, None, place)], &RestoreSides::default(), &mut applied);
         return Ok(Some(applied.below(&as_path(above))));
     }
     // The files of the workspace are back by now, and their folder may be one that nobody may write to.
     let bits = permissions.get(above).filter(|_| !above.is_empty());
     let _seen_below = bits.map(|bits| parent.set_permissions(bits | 0o700));
     forget_unfinished(&parent);
-    let (temporary, ()) = own_folder::make_beside(|name| parent.make_new(name)).map_err(refused)?;
+    let (temporary, ()) = private_dir::make_beside(|name| parent.make_new(name)).map_err(refused)?;
     let whole = parent.open(&temporary).map_err(refused).and_then(|own| {
         let all = all(tree::compare(store, None, Some(place.id))?);
-        let sides = Sides { permissions: permissions.below(path), ..Sides::default() };
+        let sides = RestoreSides { permissions: permissions.below(path), ..RestoreSides::default() };
         let applied = apply(store, &own, &all, &sides)?;
         // Without all of its files it would be taken for whole. What there is no room for is tried again later.
         let filled = if applied.is_full { Err(io::ErrorKind::StorageFull.into()) } else { fill(&own) };
@@ -164,18 +164,18 @@ pub(super) fn bring_repository_back(
         filled.map(|()| applied.below(&as_path(path))).map_err(refused)
     });
     if whole.is_err() {
-        let _best_effort = own_folder::remove(&parent, &temporary);
+        let _best_effort = private_dir::remove(&parent, &temporary);
     }
     let _as_it_was = bits.map(|bits| parent.set_permissions(bits));
     whole.map(Some)
 }
 
 /// Removes what somebody who was killed had begun to bring back.
-fn forget_unfinished(folder: &Folder) {
+fn forget_unfinished(folder: &SafeDir) {
     for name in folder.names().into_iter().flatten() {
         // best effort
-        if own_folder::is_temporary(&name) && folder.look(&name).is_ok_and(|seen| seen.is(FOLDER)) {
-            let _best_effort = own_folder::remove(folder, &name);
+        if private_dir::is_temporary(&name) && folder.look(&name).is_ok_and(|seen| seen.is(FOLDER)) {
+            let _best_effort = private_dir::remove(folder, &name);
         }
     }
 }
@@ -200,7 +200,7 @@ pub(super) fn only(
     let has_others_below = |path: &Vec<u8>| {
         let below = [path, &b"/"[..]].concat();
         let next = others.partition_point(|other| *other < below);
-        others.get(next).is_some_and(|other| folder::is_within(other, path))
+        others.get(next).is_some_and(|other| safe_dir::is_within(other, path))
     };
     let is_meant = |path: &Vec<u8>, it: &Difference| match (it.pair.before, it.pair.after) {
         (Some(before), None) if before.is_folder() => !has_others_below(path),
@@ -211,13 +211,13 @@ pub(super) fn only(
 }
 
 /// Opens a folder to put files in: one that is empty or not there yet.
-pub(super) fn empty_folder(to: &Path) -> Result<Folder, Error> {
+pub(super) fn empty_folder(to: &Path) -> Result<SafeDir, Error> {
     let refused = |source| Error::Io { what: "check a snapshot out to", path: to.to_owned(), source };
     fs::create_dir_all(to).map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => Error::NotEmpty { to: to.to_owned() },
         _ => refused(source),
     })?;
-    let root = Folder::root(&to.canonicalize().map_err(refused)?).map_err(refused)?;
+    let root = SafeDir::root(&to.canonicalize().map_err(refused)?).map_err(refused)?;
     if root.names().map_err(refused)?.is_empty() {
         Ok(root)
     } else {
@@ -230,13 +230,13 @@ fn is_in_place(before: Option<Place>, after: Place) -> bool {
 }
 
 fn remove(
-    root: &Folder,
+    root: &SafeDir,
     path: &[u8],
     before: Place,
     after: Option<Place>,
     ignored: bool,
-    sides: &Sides,
-    applied: &mut Applied,
+    sides: &RestoreSides,
+    applied: &mut RestoreReport,
 ) {
     match after {
         None if ignored => {
@@ -261,7 +261,7 @@ fn remove(
         Some(after) if before.is_folder() == after.is_folder() => return,
         Some(_) => {}
     }
-    let (parent, name) = folder::split(path);
+    let (parent, name) = safe_dir::split(path);
     let removed = root.open_below(parent).and_then(|folder| match before.is_folder() {
         true => folder.remove_folder(name),
         false => folder.remove_file(name),
@@ -280,7 +280,13 @@ fn remove(
 type New<'a> = (&'a [u8], Option<Place>, Place);
 
 /// Writes what there is room for. What takes the place of something larger makes room for others.
-fn write_all(store: &Store, root: &Folder, news: Vec<New<'_>>, sides: &Sides, applied: &mut Applied) {
+fn write_all(
+    store: &Store,
+    root: &SafeDir,
+    news: Vec<New<'_>>,
+    sides: &RestoreSides,
+    applied: &mut RestoreReport,
+) {
     let mut open = news;
     loop {
         let mut without_room = Vec::new();
@@ -309,18 +315,18 @@ fn cannot_be(after: Place, error: &io::Error) -> String {
 
 fn write(
     store: &Store,
-    root: &Folder,
+    root: &SafeDir,
     (path, before, after): New<'_>,
-    sides: &Sides,
-    applied: &mut Applied,
+    sides: &RestoreSides,
+    applied: &mut RestoreReport,
 ) -> io::Result<()> {
     if let Some(mount) = sides.before.mount_of(path) {
         applied.leave_once(mount, IS_MOUNT);
         return Ok(());
     }
-    let (parent, name) = folder::split(path);
+    let (parent, name) = safe_dir::split(path);
     // A pipe, socket or device holds nothing that could be lost.
-    let is_empty = |folder: &Folder| sides.before.is_no_file(path) && is_no_file(folder, name);
+    let is_empty = |folder: &SafeDir| sides.before.is_no_file(path) && is_no_file(folder, name);
     let known = |folder: &[u8]| sides.bits(folder);
     if after.is_folder() {
         let made = root.open_below(parent).and_then(|folder| match is_empty(&folder) {
@@ -352,8 +358,8 @@ fn write(
     Ok(())
 }
 
-fn is_no_file(folder: &Folder, name: &[u8]) -> bool {
-    folder.look(name).is_ok_and(|seen| !folder::has_content(seen.mode) && !folder::is_folder(seen.mode))
+fn is_no_file(folder: &SafeDir, name: &[u8]) -> bool {
+    folder.look(name).is_ok_and(|seen| !safe_dir::has_content(seen.mode) && !safe_dir::is_folder(seen.mode))
 }
 
 /// How a file was put in place.
@@ -371,20 +377,20 @@ fn without(attributes: &[String]) -> String {
 
 /// Restores the attributes of a file or folder in its place; a sentence says what the system refused.
 pub(super) fn give_attributes(
-    root: &Folder,
+    root: &SafeDir,
     path: &[u8],
     is_folder: bool,
-    now: &folder::Attributes,
-    then: &folder::Attributes,
+    now: &safe_dir::Attributes,
+    then: &safe_dir::Attributes,
 ) -> Result<(), String> {
-    let (parent, name) = folder::split(path);
+    let (parent, name) = safe_dir::split(path);
     let refused = |error: io::Error| format!("cannot get its access list and attributes again: {error}");
     let lacks = if is_folder {
         let folder = root.open_below(path).map_err(refused)?;
         attributes::give(now, then, |name, value| folder.set_attribute(name, value))
     } else {
         let file = root.open_below(parent).and_then(|folder| folder.open_file(name)).map_err(refused)?;
-        attributes::give(now, then, |name, value| folder::set_attribute(&file, name, value))
+        attributes::give(now, then, |name, value| safe_dir::set_attribute(&file, name, value))
     };
     if lacks.is_empty() { Ok(()) } else { Err(format!("cannot get {} again", lacks.join(", "))) }
 }
@@ -402,10 +408,10 @@ const WITHOUT_SET_ID: &str = "has come back without its set-user-id and set-grou
 /// Puts a file in place of what has its name, in one step.
 fn place(
     store: &Store,
-    folder: &Folder,
+    folder: &SafeDir,
     name: &[u8],
     after: Place,
-    attributes: Option<&folder::Attributes>,
+    attributes: Option<&safe_dir::Attributes>,
 ) -> io::Result<Placed> {
     let temporary = temporary_name();
     let placed = make(store, folder, (&temporary, name), after, attributes)
@@ -419,10 +425,10 @@ fn place(
 /// Makes a file that is to take the place of what has the name.
 fn make(
     store: &Store,
-    folder: &Folder,
+    folder: &SafeDir,
     (temporary, name): (&[u8], &[u8]),
     after: Place,
-    attributes: Option<&folder::Attributes>,
+    attributes: Option<&safe_dir::Attributes>,
 ) -> io::Result<Placed> {
     if after.mode & TYPE == LINK {
         let mut target = Vec::new();
@@ -438,28 +444,29 @@ fn make(
 /// Gives a file its owner and then its mode: a change of owner takes bits of the mode. It must not run as somebody else than
 /// what it takes the place of.
 fn finish(
-    folder: &Folder,
+    folder: &SafeDir,
     temporary: &[u8],
     file: &File,
     (name, mode): (&[u8], u32),
-    attributes: Option<&folder::Attributes>,
+    attributes: Option<&safe_dir::Attributes>,
 ) -> io::Result<Placed> {
     folder.own_like(folder, temporary)?;
     // A snapshot without attributes says nothing of them, so the present ones stay.
-    let present = || folder.open_file(name).and_then(|file| folder::attributes(&file)).ok().flatten(); // then none are set
+    let present = || folder.open_file(name).and_then(|file| safe_dir::attributes(&file)).ok().flatten(); // then none are set
     let attributes = attributes.cloned().or_else(present).unwrap_or_default();
     // A folder may hand a list down to new files, which lets others in.
-    folder::set_attribute(file, folder::ACCESS_LIST, None)?;
+    safe_dir::set_attribute(file, safe_dir::ACCESS_LIST, None)?;
     let mode = attributes::without_list(mode, &attributes);
     let has_set_id = mode & SET_ID != 0;
     let may_have_all = !has_set_id || folder.is_owned_like(file, name).unwrap_or(false);
     // What is in a file counts more than as whom it runs, where the system refuses that.
-    let has_all = may_have_all && folder::set_permissions(file, mode).is_ok();
+    let has_all = may_have_all && safe_dir::set_permissions(file, mode).is_ok();
     if !has_all {
-        folder::set_permissions(file, mode & !SET_ID)?;
+        safe_dir::set_permissions(file, mode & !SET_ID)?;
     }
-    let none = folder::Attributes::new();
-    let lacks = attributes::give(&none, &attributes, |name, value| folder::set_attribute(file, name, value));
+    let none = safe_dir::Attributes::new();
+    let lacks =
+        attributes::give(&none, &attributes, |name, value| safe_dir::set_attribute(file, name, value));
     Ok(Placed { lacks_set_id: !has_all && has_set_id, lacks })
 }
 
@@ -469,7 +476,7 @@ fn temporary_name() -> Vec<u8> {
     format!(".unstuck-{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)).into_bytes()
 }
 
-impl Applied {
+impl RestoreReport {
     /// Says the same of a folder, in which all this is.
     fn below(mut self, folder: &Path) -> Self {
         self.left = self.left.into_iter().map(|left| left.below(folder)).collect();

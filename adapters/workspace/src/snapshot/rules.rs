@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use unstuck_files::Read;
-use unstuck_files::folder;
+use unstuck_files::safe_dir;
 
 use super::gitignore::{self, Rule};
 use super::repository::Repository;
@@ -65,7 +65,7 @@ impl Lists {
             let mut parts = entry.splitn(2, |&byte| byte == b'\n');
             let (name, value) = (parts.next().unwrap_or_default(), parts.next()); // no read
             match name {
-                b"core.excludesfile" => users = value.map(|value| folder::as_path(value).into_owned()),
+                b"core.excludesfile" => users = value.map(|value| safe_dir::as_path(value).into_owned()),
                 b"core.ignorecase" => {
                     let is_off = value.is_some_and(|it| matches!(it, b"false" | b"no" | b"off" | b"0" | b""));
                     lists.ignores_case = !is_off;
@@ -94,8 +94,8 @@ fn usual() -> Option<PathBuf> {
 
 /// Reads a list, which links may lead to; nothing where there is none.
 fn text_of(file: &Path) -> Result<Vec<u8>, String> {
-    let opened = Read::from_io(file.canonicalize().and_then(|file| folder::open_file(&file)));
-    let text = opened.and_then(|opened| folder::read_small(opened, SIZE_MAX));
+    let opened = Read::from_io(file.canonicalize().and_then(|file| safe_dir::open_file(&file)));
+    let text = opened.and_then(|opened| safe_dir::read_small(opened, SIZE_MAX));
     Ok(text.known()?.unwrap_or_default()) // no read: an absent list is an empty one
 }
 
@@ -103,7 +103,7 @@ impl Rules {
     /// Returns what holds at the root of the workspace, before its own file.
     pub(super) fn above(&self) -> Option<Arc<Level>> {
         let mut level = self.of_repository(b"");
-        let is_above = |folder: &[u8]| folder != self.prefix && folder::is_within(&self.prefix, folder);
+        let is_above = |folder: &[u8]| folder != self.prefix && safe_dir::is_within(&self.prefix, folder);
         for (folder, text) in self.texts.iter().filter(|(folder, _)| is_above(folder)) {
             level = Some(Level::below(level, folder, text));
         }
@@ -120,16 +120,16 @@ impl Rules {
         match (self.prefix.is_empty(), path.is_empty()) {
             (true, _) => Cow::Borrowed(path),
             (false, true) => Cow::Owned(self.prefix.clone()),
-            (false, false) => Cow::Owned(folder::join(&self.prefix, path)),
+            (false, false) => Cow::Owned(safe_dir::join(&self.prefix, path)),
         }
     }
 
     /// Says whether git tracks something in a folder of the workspace, or a repository is in it.
     pub(super) fn tracks_below(&self, folder: &[u8]) -> bool {
-        let (first, of_lists) = (folder::join(folder, b""), self.place(folder));
+        let (first, of_lists) = (safe_dir::join(folder, b""), self.place(folder));
         let mut lists = self.lists.range(of_lists.to_vec()..).map(|(place, _)| place);
         self.tracked.range(first.clone()..).next().is_some_and(|path| path.starts_with(&first))
-            || lists.next().is_some_and(|place| folder::is_within(place, &of_lists))
+            || lists.next().is_some_and(|place| safe_dir::is_within(place, &of_lists))
     }
 }
 

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use unstuck_core::id::Digest;
 use unstuck_core::snapshot::{LeftOut, Snapshot};
-use unstuck_files::folder::{self, Folder};
-use unstuck_files::own_output;
+use unstuck_files::own_stdout;
+use unstuck_files::safe_dir::{self, SafeDir};
 
 use super::error::{Error, io};
-use super::left_out::{Left, Reason};
+use super::excluded::{ExcludedPath, ExcludedReason};
 use super::options::{Limits, Options, Skipped};
-use super::parts::Parts;
+use super::root_tree::Parts;
 use super::rules::Rules;
 use super::store::Store;
 use super::walk::OwnOutput;
@@ -76,8 +76,8 @@ impl Snapshots {
         self.store.tree(&snapshot.id).map(drop)
     }
 
-    pub(super) fn root(&self) -> Result<Folder, Error> {
-        Folder::root(&self.workspace).map_err(io("open the workspace", &self.workspace))
+    pub(super) fn root(&self) -> Result<SafeDir, Error> {
+        SafeDir::root(&self.workspace).map_err(io("open the workspace", &self.workspace))
     }
 
     /// Returns where our own output is written to: what this process prints into, and what it or another did before.
@@ -85,7 +85,7 @@ impl Snapshots {
     /// Open files are asked for once only, before a worker can give one of them a second name.
     pub(super) fn own_output(&self, earlier: &[Option<&Snapshot>]) -> Result<OwnOutput, Error> {
         let known = self.own_output.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let files = if known.is_none() { own_output::files() } else { Vec::new() };
+        let files = if known.is_none() { own_stdout::files() } else { Vec::new() };
         let mut paths = known.unwrap_or_default(); // no read
         let has_some = |it: &&Snapshot| it.left_out.iter().any(|left| left.reason == LeftOut::OWN_OUTPUT);
         for snapshot in earlier.iter().copied().flatten().filter(has_some) {
@@ -96,8 +96,9 @@ impl Snapshots {
         Ok(OwnOutput { files, paths })
     }
 
-    pub(super) fn remember_own_output(&self, known: OwnOutput, left: &[Left]) {
-        let found = left.iter().filter(|left| left.reason == Reason::OwnOutput).map(|left| left.path.clone());
+    pub(super) fn remember_own_output(&self, known: OwnOutput, left: &[ExcludedPath]) {
+        let found =
+            left.iter().filter(|left| left.reason == ExcludedReason::OwnOutput).map(|left| left.path.clone());
         let paths = known.paths.into_iter().chain(found).collect();
         *self.own_output.lock().unwrap_or_else(PoisonError::into_inner) = Some(paths);
     }
@@ -126,5 +127,5 @@ pub(super) const WITHIN: &str = "within";
 /// Returns a path without `.` components, as bytes.
 pub(super) fn plain(path: &Path) -> Vec<u8> {
     let path: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
-    folder::as_bytes(&path).into_owned()
+    safe_dir::as_bytes(&path).into_owned()
 }

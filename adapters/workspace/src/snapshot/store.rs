@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use unstuck_core::id::Digest;
 use unstuck_files::durable::{is_unfinished, replace};
 use unstuck_files::error::with_causes;
-use unstuck_files::regular;
-use unstuck_files::system::owner_only;
+use unstuck_files::platform::owner_only;
+use unstuck_files::safe_open;
 
 use super::error::{Error, LOCK, io};
 use super::object::{self, Item, Kind};
@@ -66,7 +66,7 @@ impl Store {
         made.and_then(|()| fs::create_dir_all(store.packs_folder())).map_err(io("create", folder))?;
         let _lock = store.lock()?;
         let config = folder.join("config");
-        match regular::read_text(&config) {
+        match safe_open::read_text(&config) {
             Ok(text) if text.contains("objectFormat = sha256") => {}
             Ok(_) => {
                 let reason = "its objects have other names".to_owned();
@@ -91,7 +91,7 @@ impl Store {
     /// Waits for the right to write, and looks at what others have written since.
     pub(super) fn lock(&self) -> Result<Lock, Error> {
         let path = self.folder.join(LOCK);
-        let file = regular::open_with(OpenOptions::new().create(true).append(true), &path)
+        let file = safe_open::open_with(OpenOptions::new().create(true).append(true), &path)
             .map_err(io("open", &path))?;
         let begun = Instant::now();
         loop {
@@ -438,7 +438,7 @@ fn read_refs(folder: &Path, prefix: &str, refs: &mut Vec<(String, Digest)>) -> R
         if entry_is_folder(&path)? {
             read_refs(&path, &format!("{name}/"), refs)?;
         } else if !is_temporary(&path) {
-            let text = regular::read_text(&path).map_err(io("read", &path))?;
+            let text = safe_open::read_text(&path).map_err(io("read", &path))?;
             let reason = "it does not hold the name of an object".to_owned();
             let id = Digest::parse(text.trim_end()).ok_or(Error::Damaged { path, reason })?;
             refs.push((name, id));

@@ -8,14 +8,14 @@ use std::io;
 
 use unstuck_files::Read;
 
-use unstuck_files::folder::{FOLDER, Folder};
+use unstuck_files::safe_dir::{FOLDER, SafeDir};
 
 /// The largest index of a pack that is read: about three million objects.
 const INDEX_BYTES_MAX: u64 = 96 * 1024 * 1024;
 
 /// Drops from `kept`, the kept objects of a repository, all that its present packs hold, and the oldest of the packs that it no
 /// longer has, beyond `bytes_max` or the size of its present packs. The newest of them stays.
-pub(super) fn drop_from(kept: &Folder, objects: &Folder, bytes_max: u64) -> io::Result<()> {
+pub(super) fn drop_from(kept: &SafeDir, objects: &SafeDir, bytes_max: u64) -> io::Result<()> {
     let (Some(own), Some(now)) = (below(kept, b"pack")?, below(objects, b"pack")?) else { return Ok(()) };
     let now: BTreeSet<Vec<u8>> = now.names()?.into_iter().collect();
     let mut packs: BTreeMap<Vec<u8>, Pack> = BTreeMap::new();
@@ -73,7 +73,7 @@ pub(super) fn drop_from(kept: &Folder, objects: &Folder, bytes_max: u64) -> io::
 }
 
 /// Opens a folder; `None` if there is none.
-fn below(folder: &Folder, name: &[u8]) -> io::Result<Option<Folder>> {
+fn below(folder: &SafeDir, name: &[u8]) -> io::Result<Option<SafeDir>> {
     match Read::from_io(folder.look(name)) {
         Read::Found(seen) if seen.is(FOLDER) => folder.open(name).map(Some),
         Read::Found(_) | Read::Absent => Ok(None),
@@ -93,7 +93,7 @@ struct Pack {
 
 impl Pack {
     /// Removes it, the index last: without one a pack is none.
-    fn remove(&self, from: &Folder) -> io::Result<()> {
+    fn remove(&self, from: &SafeDir) -> io::Result<()> {
         let (index, others): (Vec<_>, Vec<_>) = self.files.iter().partition(|name| name.ends_with(b".idx"));
         others.into_iter().chain(index).try_for_each(|name| from.remove_file(name))
     }
@@ -119,7 +119,7 @@ struct Names {
 
 impl Names {
     /// Reads them from the index, version 2; `None` if it is none, or too large.
-    fn read(packs: &Folder, stem: &[u8]) -> Option<Self> {
+    fn read(packs: &SafeDir, stem: &[u8]) -> Option<Self> {
         const HEAD: usize = 8 + 1024;
         let index = packs.read_small(&[stem, b".idx"].concat(), INDEX_BYTES_MAX);
         let mut bytes = index.found()?; // what is not known stays

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use unstuck_files::folder;
+use unstuck_files::safe_dir;
 
 use super::options::Staged;
 use crate::git;
@@ -50,7 +50,7 @@ pub(super) fn staged(workspace: &Path, among: &BTreeSet<PathBuf>) -> Result<Stag
     // `:100644 100644 OLD NEW M`, then the path.
     let pairs = fields.chunks_exact(2).filter_map(|pair| {
         let name = String::from_utf8_lossy(&pair[0]).split(' ').nth(3)?.to_owned();
-        Some((folder::as_path(&pair[1]).into_owned(), name))
+        Some((safe_dir::as_path(&pair[1]).into_owned(), name))
     });
     let is_there = |name: &str| name.bytes().any(|byte| byte != b'0');
     let mut staged: Staged = pairs.filter(|(path, name)| among.contains(path) && is_there(name)).collect();
@@ -92,7 +92,7 @@ pub(super) fn index(workspace: &Path) -> Result<Staged, String> {
     let pairs = entries.iter().filter_map(|entry| {
         let at = entry.iter().position(|&byte| byte == b'\t')?;
         let name = String::from_utf8_lossy(&entry[..at]).split(' ').nth(1)?.to_owned();
-        Some((folder::as_path(&entry[at + 1..]).into_owned(), name))
+        Some((safe_dir::as_path(&entry[at + 1..]).into_owned(), name))
     });
     Ok(pairs.collect())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use unstuck_core::id::Digest;
-use unstuck_files::folder;
+use unstuck_files::safe_dir;
 
 use super::error::Error;
 use super::object::{self, FOLDER, Item, Kind};
@@ -38,8 +38,8 @@ fn build_from<E>(
         let path = &first.path[skipped..];
         let name = &path[..memchr::memchr(b'/', path).unwrap_or(path.len())];
         let full = &first.path[..skipped + name.len()];
-        let (same, others) = rest.split_at(rest.partition_point(|node| folder::is_within(node.path, full)));
-        let is_leaf = first.path == full && !folder::is_folder(first.mode);
+        let (same, others) = rest.split_at(rest.partition_point(|node| safe_dir::is_within(node.path, full)));
+        let is_leaf = first.path == full && !safe_dir::is_folder(first.mode);
         let item = if is_leaf {
             Item { mode: first.mode, name: name.to_vec(), id: first.id }
         } else {
@@ -68,7 +68,7 @@ impl Place {
     }
 
     pub(super) fn is_folder(&self) -> bool {
-        folder::is_folder(self.mode)
+        safe_dir::is_folder(self.mode)
     }
 }
 
@@ -111,7 +111,7 @@ fn compare_below(
         both.entry(item.name).or_default().after = place;
     }
     for (name, pair) in both.into_iter().filter(|(_, pair)| pair.before != pair.after) {
-        let path = folder::join(path, &name);
+        let path = safe_dir::join(path, &name);
         let inner = |place: Option<Place>| place.filter(Place::is_folder).map(|place| place.id);
         compare_below(store, &path, inner(pair.before), inner(pair.after), pairs)?;
         if !(inner(pair.before).is_some() && inner(pair.after).is_some()) {

@@ -9,9 +9,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{io, thread};
 
 use unstuck_files::Read;
-use unstuck_files::folder::{self, Folder, Seen, Stamp};
+use unstuck_files::safe_dir::{self, ChangeStamp, FileMeta, SafeDir};
 
-use super::left_out::{Left, Reason};
+use super::excluded::{ExcludedPath, ExcludedReason};
 use super::mounts::Mounts;
 use super::object::{FILE, FOLDER, LINK, TYPE, path_order};
 use super::options::{Limits, Skipped};
@@ -28,7 +28,7 @@ const FOLDERS_ALONE: usize = 16;
 
 /// The part of a snapshot that something belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Area {
+pub(super) enum TreeSection {
     /// What git would call the work.
     Work,
     /// What the rules ignore.
@@ -42,7 +42,7 @@ pub(super) enum Area {
     Inner,
 }
 
-impl Area {
+impl TreeSection {
     /// Says whether it is what a repository is made of.
     pub(super) fn is_of_git(self) -> bool {
         matches!(self, Self::Repository | Self::Inner)
@@ -51,19 +51,19 @@ impl Area {
 
 /// A file, link or folder that was found.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct FoundPath {
     /// From the root of the workspace, as bytes.
     pub(super) path: Vec<u8>,
-    pub(super) area: Area,
+    pub(super) area: TreeSection,
     pub(super) mode: u32,
-    pub(super) stamp: Stamp,
+    pub(super) stamp: ChangeStamp,
     /// The highest ignored folder that it is in.
     pub(super) group: Option<Arc<Group>>,
 }
 
-impl Found {
-    pub(super) fn seen(&self) -> Seen {
-        Seen { mode: self.mode, stamp: self.stamp }
+impl FoundPath {
+    pub(super) fn seen(&self) -> FileMeta {
+        FileMeta { mode: self.mode, stamp: self.stamp }
     }
 }
 
@@ -89,8 +89,8 @@ impl Group {
 /// All that was found, ordered by path.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    pub(super) found: Vec<Found>,
-    pub(super) left: Vec<Left>,
+    pub(super) found: Vec<FoundPath>,
+    pub(super) left: Vec<ExcludedPath>,
     /// The texts of `.gitignore` files by their folders, if they were asked for.
     pub(super) texts: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Files that the rules ignore although git tracks them.
@@ -111,7 +111,7 @@ pub(super) struct OwnOutput {
 }
 
 impl OwnOutput {
-    fn has(&self, path: &[u8], stamp: &Stamp) -> bool {
+    fn has(&self, path: &[u8], stamp: &ChangeStamp) -> bool {
         self.files.contains(&(stamp.device, stamp.node)) || self.paths.contains(path)
     }
 }
@@ -132,13 +132,13 @@ pub(super) struct Walk<'a> {
 
 impl Walk<'_> {
     /// Walks the folder `root`. What vanishes meanwhile is not there.
-    pub(super) fn run(&self, root: Folder) -> io::Result<Listing> {
+    pub(super) fn run(&self, root: SafeDir) -> io::Result<Listing> {
         let first = Job {
             parent: Arc::new(root),
             name: b".".to_vec(),
             path: Vec::new(),
             depth: 0,
-            area: Area::Work,
+            area: TreeSection::Work,
             group: None,
             level: self.rules.above(),
             tracked: None,
@@ -182,16 +182,16 @@ pub(super) fn threads() -> usize {
 
 /// Says whether something is the repository of a folder within the workspace.
 fn is_repository_within(job: &Job, path: &[u8]) -> bool {
-    !job.area.is_of_git() && !job.path.is_empty() && folder::split(path).1 == paths::GIT
+    !job.area.is_of_git() && !job.path.is_empty() && safe_dir::split(path).1 == paths::GIT
 }
 
 /// A folder that is to be listed. It is opened from the folder that it is in, when its turn comes.
 struct Job {
-    parent: Arc<Folder>,
+    parent: Arc<SafeDir>,
     name: Vec<u8>,
     path: Vec<u8>,
     depth: usize,
-    area: Area,
+    area: TreeSection,
     group: Option<Arc<Group>>,
     level: Option<Arc<Level>>,
     /// The files that git tracks in the nested repository around it; only at the first snapshot.
@@ -202,7 +202,7 @@ impl Job {
     /// Says whether it is an ignored folder that is in no other, or right below one.
     fn is_near_top_of_group(&self) -> bool {
         let top = self.group.as_ref().map(|group| &group.path[..]);
-        top == Some(&self.path) || top == Some(folder::split(&self.path).0)
+        top == Some(&self.path) || top == Some(safe_dir::split(&self.path).0)
     }
 }
 
@@ -289,7 +289,7 @@ impl Worker<'_> {
         self.enter(&mut job, &folder, &names);
         let mut more = Vec::new();
         for name in names {
-            let path = folder::join(&job.path, &name);
+            let path = safe_dir::join(&job.path, &name);
             if !self.walk.skipped.has(&path) {
                 self.entry(&job, &folder, name, path, &mut more);
             }
@@ -297,19 +297,20 @@ impl Worker<'_> {
         more
     }
 
-    fn entry(&mut self, job: &Job, folder: &Arc<Folder>, name: Vec<u8>, path: Vec<u8>, more: &mut Vec<Job>) {
+    fn entry(&mut self, job: &Job, folder: &Arc<SafeDir>, name: Vec<u8>, path: Vec<u8>, more: &mut Vec<Job>) {
         let seen = match folder.look(&name) {
             Ok(seen) => seen,
             Err(error) => return self.leave_unreadable(&path, &error, None),
         };
         let (level, tracked) = (&job.level, &job.tracked);
         if self.walk.mounts.has(&path, &seen) {
-            return self.leave(path, Reason::Mount, None);
+            return self.leave(path, ExcludedReason::Mount, None);
         }
         if seen.is(FOLDER) && is_repository_within(job, &path) {
-            self.leave(path.clone(), Reason::Repository, Some(seen));
-            let area = Area::Inner;
-            let found = Found { path: path.clone(), area, mode: seen.mode, stamp: seen.stamp, group: None };
+            self.leave(path.clone(), ExcludedReason::Repository, Some(seen));
+            let area = TreeSection::Inner;
+            let found =
+                FoundPath { path: path.clone(), area, mode: seen.mode, stamp: seen.stamp, group: None };
             self.listing.found.push(found);
             let (parent, depth, level, tracked) =
                 (folder.clone(), job.depth + 1, level.clone(), tracked.clone());
@@ -319,21 +320,21 @@ impl Worker<'_> {
         let is_store = job.area.is_of_git() && seen.is(FOLDER) && paths::is_store(&name);
         if is_store && paths::is_repository(&job.path, |name| !Read::from_io(folder.look(name)).is_absent()) {
             if name != b"objects" {
-                self.leave(path, Reason::Store, Some(seen));
+                self.leave(path, ExcludedReason::Store, Some(seen));
             }
             return;
         }
         let Some((area, group)) = self.belongs(job, &path, seen.is(FOLDER)) else { return };
         match self.files.fetch_add(1, Ordering::Relaxed).cmp(&self.walk.limits.files_max) {
             Less => {}
-            Equal => return self.leave(Vec::new(), Reason::TooMany, None),
+            Equal => return self.leave(Vec::new(), ExcludedReason::TooMany, None),
             Greater => return,
         }
         match seen.mode & TYPE {
             FILE if self.walk.own_output.has(&path, &seen.stamp) => {
-                return self.leave(path, Reason::OwnOutput, None);
+                return self.leave(path, ExcludedReason::OwnOutput, None);
             }
-            FOLDER if job.depth >= DEPTH_MAX => return self.leave(path, Reason::TooDeep, Some(seen)),
+            FOLDER if job.depth >= DEPTH_MAX => return self.leave(path, ExcludedReason::TooDeep, Some(seen)),
             FOLDER => {
                 let (parent, depth) = (folder.clone(), job.depth + 1);
                 let (path, level, group) = (path.clone(), level.clone(), group.clone());
@@ -346,38 +347,43 @@ impl Worker<'_> {
                     group.bytes.fetch_add(seen.stamp.size.min(1 << 40), Ordering::Relaxed);
                 }
             }
-            _ => return self.leave(path, Reason::NoFile, Some(seen)),
+            _ => return self.leave(path, ExcludedReason::NoFile, Some(seen)),
         }
-        self.listing.found.push(Found { path, area, mode: seen.mode, stamp: seen.stamp, group });
+        self.listing.found.push(FoundPath { path, area, mode: seen.mode, stamp: seen.stamp, group });
     }
 
     /// Returns the part of the snapshot that something belongs to; `None` if to none.
-    fn belongs(&mut self, job: &Job, path: &[u8], is_folder: bool) -> Option<(Area, Option<Arc<Group>>)> {
+    fn belongs(
+        &mut self,
+        job: &Job,
+        path: &[u8],
+        is_folder: bool,
+    ) -> Option<(TreeSection, Option<Arc<Group>>)> {
         let rules = self.walk.rules;
         if job.area.is_of_git() {
             return repository::keeps(path).then_some((job.area, None));
         }
-        let is_inner = job.area == Area::Ignored;
-        if folder::split(path).1 == b".git" {
-            let area = if job.path.is_empty() { Area::Repository } else { Area::Within };
+        let is_inner = job.area == TreeSection::Ignored;
+        if safe_dir::split(path).1 == b".git" {
+            let area = if job.path.is_empty() { TreeSection::Repository } else { TreeSection::Within };
             return (!is_inner).then_some((area, None));
         }
         if !is_inner && !Level::ignores(job.level.as_ref(), &rules.place(path), is_folder) {
-            return Some((Area::Work, None));
+            return Some((TreeSection::Work, None));
         }
         if rules.tracked.contains(path) || job.tracked.as_ref().is_some_and(|it| it.contains(path)) {
             self.listing.tracked.insert(path.to_vec());
-            return Some((Area::Work, None));
+            return Some((TreeSection::Work, None));
         }
         if is_inner {
-            return Some((Area::Ignored, job.group.clone()));
+            return Some((TreeSection::Ignored, job.group.clone()));
         }
         let group = || Group { path: path.to_vec(), files: AtomicU64::new(0), bytes: AtomicU64::new(0) };
-        Some((Area::Ignored, is_folder.then(|| Arc::new(group()))))
+        Some((TreeSection::Ignored, is_folder.then(|| Arc::new(group()))))
     }
 
     /// Finds out which rules hold in a folder.
-    fn enter(&mut self, job: &mut Job, folder: &Folder, names: &[Vec<u8>]) {
+    fn enter(&mut self, job: &mut Job, folder: &SafeDir, names: &[Vec<u8>]) {
         if job.area.is_of_git() {
             return;
         }
@@ -385,7 +391,7 @@ impl Worker<'_> {
         if !job.path.is_empty() {
             self.cross_border(job, &place, names);
         }
-        if job.area != Area::Work {
+        if job.area != TreeSection::Work {
             return;
         }
         if !self.walk.reads_rules {
@@ -406,7 +412,7 @@ impl Worker<'_> {
             Read::Absent => {}
             // So an undo removes nothing here: it may be ignored.
             Read::Unreadable(_) => {
-                self.leave(folder::join(&job.path, rules::FILE_NAME), Reason::Unreadable, None);
+                self.leave(safe_dir::join(&job.path, rules::FILE_NAME), ExcludedReason::Unreadable, None);
             }
         }
     }
@@ -419,14 +425,14 @@ impl Worker<'_> {
             false => self.walk.rules.of_repository(place),
         };
         if let Some(level) = level {
-            (job.area, job.group, job.level) = (Area::Work, None, Some(level));
+            (job.area, job.group, job.level) = (TreeSection::Work, None, Some(level));
         }
     }
 
     /// Reads the lists of a repository in a folder, and asks what it tracks; `None` where there is no such repository, or
     /// the rules ignore it as one folder of many.
     fn look_at_border(&mut self, job: &mut Job, place: &[u8]) -> Option<Arc<Level>> {
-        let root = self.walk.workspace.join(folder::as_path(&job.path));
+        let root = self.walk.workspace.join(safe_dir::as_path(&job.path));
         let name = String::from_utf8_lossy(&job.path).into_owned();
         let repository = match Repository::find(&root) {
             Ok(found) => found.filter(|it| it.root == root)?,
@@ -437,7 +443,7 @@ impl Worker<'_> {
         };
         let bound = repository.bound();
         // An ignored linked checkout belongs to other work in the same repository.
-        if job.area == Area::Ignored && (!job.is_near_top_of_group() || bound.own != bound.common) {
+        if job.area == TreeSection::Ignored && (!job.is_near_top_of_group() || bound.own != bound.common) {
             return None;
         }
         let lists = Lists::read(&repository).unwrap_or_else(|why| {
@@ -446,7 +452,7 @@ impl Worker<'_> {
         });
         match tracked::files(&root) {
             Ok(files) => {
-                let files = files.iter().map(|file| folder::join(&job.path, file));
+                let files = files.iter().map(|file| safe_dir::join(&job.path, file));
                 job.tracked = Some(Arc::new(files.collect()));
             }
             Err(why) => self.listing.notes.push(tracked::unknown(&format!("in {name} "), &why)),
@@ -466,13 +472,13 @@ impl Worker<'_> {
         over && !self.walk.rules.tracks_below(&job.path) && !may_be_repository()
     }
 
-    fn leave_unreadable(&mut self, path: &[u8], error: &io::Error, seen: Option<Seen>) {
+    fn leave_unreadable(&mut self, path: &[u8], error: &io::Error, seen: Option<FileMeta>) {
         if error.kind() != io::ErrorKind::NotFound {
-            self.leave(path.to_vec(), Reason::Unreadable, seen);
+            self.leave(path.to_vec(), ExcludedReason::Unreadable, seen);
         }
     }
 
-    fn leave(&mut self, path: Vec<u8>, reason: Reason, seen: Option<Seen>) {
-        self.listing.left.push(Left::new(path, reason, seen));
+    fn leave(&mut self, path: Vec<u8>, reason: ExcludedReason, seen: Option<FileMeta>) {
+        self.listing.left.push(ExcludedPath::new(path, reason, seen));
     }
 }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
-use unstuck_files::own_output;
+use unstuck_files::own_stdout;
 use unstuck_workspace::snapshot::{DiffOptions, Git, Limits, Options, Snapshot, Snapshots};
 
 use crate::world::{DIRTY, World, left_out, shown};
@@ -278,7 +278,7 @@ fn what_our_own_output_is_written_to_is_left_out_of_all_later_snapshots() {
         let mut taken: Vec<Snapshot> = Vec::new();
         let mut found = Vec::new();
         for prints in prints {
-            own_output::hold(if prints { std::slice::from_ref(&out) } else { &[] });
+            own_stdout::hold(if prints { std::slice::from_ref(&out) } else { &[] });
             if taken.len() == 2 {
                 world.sh(work);
             }
@@ -297,13 +297,13 @@ fn what_our_own_output_is_written_to_is_left_out_of_all_later_snapshots() {
 
     // A second name that comes later hides nothing.
     let world = World::new("echo 0 >out; echo a >a");
-    own_output::hold(&[world.workspace().join("out")]);
+    own_stdout::hold(&[world.workspace().join("out")]);
     let snapshots = world.snapshots();
     let first = snapshots.take(None).unwrap();
     world.sh("ln out new; ln -f out a");
     let now = snapshots.take_after(Some(&first), Some(&first)).unwrap();
     assert_eq!(shown(&snapshots.changes(&first, &now).unwrap()), "M a, A new");
-    own_output::hold::<PathBuf>(&[]);
+    own_stdout::hold::<PathBuf>(&[]);
 }
 
 #[test]

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-use unstuck_workspace::snapshot::{Applied, Change, ChangeKind, Git, Limits, Options, Snapshot, Snapshots};
+use unstuck_workspace::snapshot::{
+    Change, ChangeKind, Git, Limits, Options, RestoreReport, Snapshot, Snapshots,
+};
 
 /// A repository with two commits on `work`, a branch `other`, and work that is in neither.
 pub const DIRTY: &str = "git init --quiet -b work
@@ -73,7 +75,7 @@ impl World {
     }
 
     /// Puts everything back and makes sure that nothing had to be left.
-    pub fn restore(&self, snapshot: &Snapshot) -> Applied {
+    pub fn restore(&self, snapshot: &Snapshot) -> RestoreReport {
         let restored = self.snapshots().restore(snapshot, Git::Leave).unwrap();
         assert_eq!(restored.files.left, [], "everything can be put back");
         restored.files

@@ -7,9 +7,11 @@ use std::path::{Component, Path};
 use serde_json::json;
 use unstuck_core::text::shell::quoted;
 use unstuck_files::output_file::{self, Existing};
-use unstuck_workflow::import::{self, BYTES_MAX, Imported, Kind, Remark, Source, Wishes, Works};
+use unstuck_workflow::import::{
+    self, BYTES_MAX, ImportNote, ImportOptions, Imported, ImportedWorker, Kind, Source,
+};
 use unstuck_workflow::test_command;
-use unstuck_workflow::workflow_file::{Disk, Options};
+use unstuck_workflow::workflow_file::{FileSystem, Options};
 
 use super::Args;
 use crate::args::Global;
@@ -23,17 +25,16 @@ pub fn import(global: &Global, args: &Args) -> Result {
     let bytes = read(&args.file)?;
     let tests = test_command::detect(&workspace).into_iter().next();
     let with = match args.with.clone() {
-        Some(name) if crew::known(&workspace)?.contains_key(&name) => Some(Works::Client(name)),
-        command => command.map(Works::Command),
+        Some(name) if crew::known(&workspace)?.contains_key(&name) => Some(ImportedWorker::Client(name)),
+        command => command.map(ImportedWorker::Command),
     };
-    let wishes = Wishes { with, tests };
+    let wishes = ImportOptions { with, tests };
     let options = Options { workspace: workspace.clone(), ..Options::default() };
-    let imported = import::import(&Source { path: &path, bytes: &bytes }, &wishes, &options, &Disk).map_err(
-        |rejected| {
+    let imported = import::import(&Source { path: &path, bytes: &bytes }, &wishes, &options, &FileSystem)
+        .map_err(|rejected| {
             Error::usage(format!("{path} cannot be imported\n{}", rejected.render(text::width()).trim_end()))
                 .hint(format!("mend it, then: unstuck import {}", args.file.display()))
-        },
-    )?;
+        })?;
     let out = match &args.out {
         Some(out) => Some(out.clone()),
         // What runs as it is, is copied only if somebody asks.
@@ -60,7 +61,7 @@ pub fn import(global: &Global, args: &Args) -> Result {
 
 /// Says what became of a file.
 fn told(path: &str, imported: &Imported, out: Option<&Path>, workspace: &Path) -> String {
-    let list = |title: &str, remarks: &[Remark]| -> String {
+    let list = |title: &str, remarks: &[ImportNote]| -> String {
         let lines: String = remarks.iter().map(|remark| format!("  {remark}\n")).collect();
         if lines.is_empty() { lines } else { format!("\n{title}:\n{lines}") }
     };

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use unstuck_document::nearest;
-use unstuck_failures::registry::{self, Format};
-use unstuck_failures::{Confidence, Extraction, Failure, Output, Report, Source, count, extract_as};
+use unstuck_failures::formats::{self, Format};
+use unstuck_failures::{Confidence, Extraction, Failure, MachineReport, Output, Source, count, extract_as};
 
 use crate::error::{Error, Result};
 use crate::{exit, text};
@@ -59,16 +59,16 @@ impl std::fmt::Debug for Chosen {
 }
 
 fn format(name: &str) -> std::result::Result<Chosen, String> {
-    let names = || registry::FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+    let names = || formats::FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
     let near = || match nearest_format(name) {
         Some(near) => format!("did you mean {near}? It is "),
         None => String::new(),
     };
-    registry::format(name).map(Chosen).ok_or_else(|| format!("{}not one of {}", near(), names()))
+    formats::format(name).map(Chosen).ok_or_else(|| format!("{}not one of {}", near(), names()))
 }
 
 fn nearest_format(name: &str) -> Option<&'static str> {
-    nearest(name, registry::FORMATS.iter().map(|format| format.name))
+    nearest(name, formats::FORMATS.iter().map(|format| format.name))
 }
 
 fn report(value: &str) -> std::result::Result<(String, PathBuf), String> {
@@ -97,7 +97,7 @@ impl Files {
         exit_code: Option<i32>,
         format: Option<&Format>,
     ) -> Extraction {
-        let reports = self.reports.iter().map(|(format, bytes)| Report { format, bytes });
+        let reports = self.reports.iter().map(|(format, bytes)| MachineReport { format, bytes });
         let output = Output {
             command,
             cwd,
@@ -129,7 +129,7 @@ fn one(args: &Args, format: Option<&Format>) -> Result {
             .map_err(|error| Error::usage(format!("cannot read standard input: {error}")))?;
     }
     let stderr = read_optional(args.stderr.as_deref())?;
-    for (format, _) in args.report.iter().filter(|(format, _)| registry::format(format).is_none()) {
+    for (format, _) in args.report.iter().filter(|(format, _)| formats::format(format).is_none()) {
         let near = nearest_format(format).map_or_else(String::new, |near| format!(" (did you mean {near}?)"));
         eprintln!("note: no format is called {format}{near}, so the report is read as what it looks like");
     }

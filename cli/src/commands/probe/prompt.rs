@@ -10,7 +10,7 @@ use unstuck_core::declaration::{self, Finding};
 use unstuck_core::id::Iteration;
 use unstuck_core::workflow::Workflow;
 use unstuck_workflow::registry::retry_prompt::{
-    Declared, Failed, Request, RetryPrompt, allowed, retry_prompt,
+    ClaimVsEvidence, FailedValidator, Request, RetryPrompt, allowed, retry_prompt,
 };
 
 use super::registry::{pair, registry};
@@ -67,7 +67,7 @@ pub fn prompt(global: &Global, args: &Args) -> Result {
         params.remove("relatedFiles").and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();
     let conditions = completion.conditions.iter().map(|it| &it.validator);
     let validator = conditions.into_iter().find(|it| it.pattern.name == args.pattern);
-    let failed = Failed {
+    let failed = FailedValidator {
         validator: validator.map_or("validator", |it| &it.name),
         pattern: pattern.as_ref(),
         error: &error,
@@ -76,7 +76,7 @@ pub fn prompt(global: &Global, args: &Args) -> Result {
         related_files: &files,
         occurrence: args.attempt,
         params,
-        ..Failed::default()
+        ..FailedValidator::default()
     };
     let declared = declared(args, &completion)?;
     print(&written(args, &completion, failed, declared.as_ref()), args.json);
@@ -97,15 +97,16 @@ fn declared(args: &Args, completion: &Completion) -> Result<Option<(String, Valu
 fn written(
     args: &Args,
     completion: &Completion,
-    failed: Failed<'_>,
+    failed: FailedValidator<'_>,
     declared: Option<&(String, Value)>,
 ) -> RetryPrompt {
     let uv = variables(args, completion);
     let finding = Finding { validator: failed.validator, passed: false, summary: failed.summary };
     let against =
         declared.and_then(|(text, answer)| Some((text, declaration::contrary(answer, &[finding])?)));
-    let declared =
-        against.as_ref().map(|(declaration, contrary)| Declared { declaration, evidence: &contrary.text });
+    let declared = against
+        .as_ref()
+        .map(|(declaration, contrary)| ClaimVsEvidence { declaration, evidence: &contrary.text });
     let forms = completion.answer_of(Iteration(args.attempt)).into_iter().chain(&completion.final_answer);
     retry_prompt(&Request {
         completion,

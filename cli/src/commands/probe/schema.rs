@@ -9,8 +9,8 @@ use serde_json::Value;
 use unstuck_core::completion::Form;
 use unstuck_core::evidence::AnswerSeen;
 use unstuck_workflow::answer;
-use unstuck_workflow::answer::Sources;
-use unstuck_workflow::schema::{self, Complaint, Resolved};
+use unstuck_workflow::answer::AnswerSources;
+use unstuck_workflow::schema::{self, Diagnostic, ResolvedSchema};
 
 use crate::error::{Error, Result};
 use crate::{exit, text};
@@ -67,7 +67,7 @@ fn place(folder: Option<&Path>, file: &str) -> Result<(PathBuf, String)> {
     Ok((folder.to_owned(), name.to_string_lossy().into_owned()))
 }
 
-fn refusal(problems: &[Complaint]) -> Error {
+fn refusal(problems: &[Diagnostic]) -> Error {
     let told: String = problems.iter().map(|it| it.render(text::width())).collect();
     Error::usage(format!("{}\n{}", text::count(problems.len(), "problem"), told.trim_end()))
 }
@@ -79,12 +79,12 @@ struct Told<'a> {
     schema: &'a Value,
     closed: &'a Value,
     digests: &'a std::collections::BTreeMap<String, String>,
-    warnings: &'a [Complaint],
+    warnings: &'a [Diagnostic],
 }
 
-fn print(args: &Args, resolved: &Resolved) -> io::Result<()> {
+fn print(args: &Args, resolved: &ResolvedSchema) -> io::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let Resolved { schema, closed, warnings, source, digests, .. } = resolved;
+    let ResolvedSchema { schema, closed, warnings, source, digests, .. } = resolved;
     if args.json {
         serde_json::to_writer_pretty(&mut out, &Told { source, schema, closed, digests, warnings })?;
     } else {
@@ -94,11 +94,11 @@ fn print(args: &Args, resolved: &Resolved) -> io::Result<()> {
     out.flush()
 }
 
-fn check(args: &Args, resolved: Resolved, path: &Path) -> Result {
+fn check(args: &Args, resolved: ResolvedSchema, path: &Path) -> Result {
     let messages = [read(path)?];
-    let Resolved { schema, source, digests, .. } = resolved;
+    let ResolvedSchema { schema, source, digests, .. } = resolved;
     let form = Form::Json { schema: Some(schema), source: source.clone(), digests };
-    let seen = answer::read(&form, &Sources { messages: &messages, ..Sources::default() });
+    let seen = answer::read(&form, &AnswerSources { messages: &messages, ..AnswerSources::default() });
     let printed = if args.json { print_json(&seen) } else { print_answer(&seen, &source) };
     _ = printed; // Nobody may read any more.
     Ok(if seen.value.is_some() { exit::OK } else { exit::DIFFERENT })

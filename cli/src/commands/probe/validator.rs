@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use unstuck_core::completion::{Completion, Condition, Run};
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
-use unstuck_evidence::validators::{self, Place};
-use unstuck_process::Stop;
+use unstuck_evidence::validators::{self, ValidatorContext};
+use unstuck_process::StopRequest;
 use unstuck_process::redact::Redactor;
 use unstuck_store::blobs::{BlobStore, MemoryBlobs};
-use unstuck_workflow::registry::{Registry, Wanted};
-use unstuck_workspace::own_paths::own_paths;
+use unstuck_workflow::registry::{Registry, RequestedCondition};
+use unstuck_workspace::unstuck_paths::own_paths;
 
 use super::registry::{pair, registry};
 use crate::args::Global;
@@ -67,7 +67,7 @@ fn condition(args: &Args, registry: &Registry, workspace: &Path) -> Result<Condi
     if let (Some(condition), true) = (of_registry, params.is_empty()) {
         return Ok(condition.clone());
     }
-    let wanted = Wanted { validator: args.name.clone(), params };
+    let wanted = RequestedCondition { validator: args.name.clone(), params };
     let given = registry
         .condition(&wanted, None, workspace)
         .map_err(|refused| Error::usage(&refused.what).hint(refused.help))?;
@@ -114,7 +114,7 @@ fn run(condition: &Condition, workspace: PathBuf) -> Result<ValidatorResult> {
     let limit = alone.limit(condition.validator.phase);
     let of_runs = own_paths(&workspace, "context", &[], false);
     let hidden = of_runs.into_iter().chain([PathBuf::from(".unstuck")]);
-    let place = Place {
+    let place = ValidatorContext {
         wrap: None,
         environment: Vec::new(),
         limit: Duration::from_millis(limit.0),
@@ -128,7 +128,7 @@ fn run(condition: &Condition, workspace: PathBuf) -> Result<ValidatorResult> {
         stop_at_first: false,
         workspace,
     };
-    let (_running, stop) = tokio::sync::watch::channel(Stop::Run);
+    let (_running, stop) = tokio::sync::watch::channel(StopRequest::Run);
     let blobs: Arc<dyn BlobStore> = Arc::new(MemoryBlobs::default());
     let redactor = Redactor::from_environment(std::env::vars_os(), &[]);
     let conditions = std::slice::from_ref(condition);

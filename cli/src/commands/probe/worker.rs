@@ -10,10 +10,10 @@ use serde_json::Value;
 use unstuck_core::event::Exit;
 use unstuck_core::money::Tokens;
 use unstuck_core::reading::{CallEnd, Reading, Usage};
-use unstuck_document::{Complaint, nearest};
+use unstuck_document::{Diagnostic, nearest};
 use unstuck_workers::Description;
-use unstuck_workers::rule::{Counted, Problem, Told};
-use unstuck_workers::{Decoder, Seen};
+use unstuck_workers::rule::{Problem, StreamEvent, UsageScope};
+use unstuck_workers::{Decoder, LineKind};
 
 use crate::args::Global;
 use crate::error::{Error, Result};
@@ -98,7 +98,7 @@ fn known(global: &Global, name: &str) -> Result<Arc<Description>> {
     })
 }
 
-fn refusal(problems: &[Complaint]) -> Error {
+fn refusal(problems: &[Diagnostic]) -> Error {
     let told: String = problems.iter().map(|it| it.render(text::width())).collect();
     Error::usage(format!("{}\n{}", text::count(problems.len(), "problem"), told.trim_end()))
 }
@@ -110,17 +110,17 @@ struct Shown {
 }
 
 impl Shown {
-    fn show(&mut self, seen: Seen<'_>) {
+    fn show(&mut self, seen: LineKind<'_>) {
         let told = match seen {
-            Seen::Line(_) => {
+            LineKind::Line(_) => {
                 self.line += 1;
                 return;
             }
-            Seen::Told(told) => told_in_words(told),
+            LineKind::Told(told) => told_in_words(told),
             // They are many, and say nothing.
-            Seen::Ignored => return,
-            Seen::Unknown => "- no rule matches".to_owned(),
-            Seen::Unparsed => "! no JSON, or too long".to_owned(),
+            LineKind::Ignored => return,
+            LineKind::Unknown => "- no rule matches".to_owned(),
+            LineKind::Unparsed => "! no JSON, or too long".to_owned(),
         };
         if !self.is_quiet {
             _ = writeln!(text::Plain(io::stdout()), "{:>6}  {told}", self.line);
@@ -128,39 +128,39 @@ impl Shown {
     }
 }
 
-fn told_in_words(told: &Told) -> String {
+fn told_in_words(told: &StreamEvent) -> String {
     match told {
-        Told::Begin => "begin".to_owned(),
-        Told::Session(id) => format!("session {}", line(id)),
-        Told::Model(model) => format!("model {}", line(model)),
-        Told::Text { text, delta: false } => format!("text {}", short(text)),
-        Told::Text { text, .. } | Told::More(text) => format!("text goes on {}", short(text)),
-        Told::Structured(value) => format!("structured {}", short(&value.to_string())),
-        Told::Tool { name, detail } => format!("tool {} {}", line(name), short(detail)),
-        Told::ToolFailed => "tool failed".to_owned(),
-        Told::Denied => "denied".to_owned(),
-        Told::File(path) => format!("file {}", short(path)),
-        Told::Usage { counted, request, input, cached, cache_write, output, reasoning } => {
+        StreamEvent::Begin => "begin".to_owned(),
+        StreamEvent::Session(id) => format!("session {}", line(id)),
+        StreamEvent::Model(model) => format!("model {}", line(model)),
+        StreamEvent::Text { text, delta: false } => format!("text {}", short(text)),
+        StreamEvent::Text { text, .. } | StreamEvent::More(text) => format!("text goes on {}", short(text)),
+        StreamEvent::Structured(value) => format!("structured {}", short(&value.to_string())),
+        StreamEvent::Tool { name, detail } => format!("tool {} {}", line(name), short(detail)),
+        StreamEvent::ToolFailed => "tool failed".to_owned(),
+        StreamEvent::Denied => "denied".to_owned(),
+        StreamEvent::File(path) => format!("file {}", short(path)),
+        StreamEvent::Usage { counted, request, input, cached, cache_write, output, reasoning } => {
             let of = match counted {
-                Counted::AtLeast => format!("request {} so far", short(request)),
+                UsageScope::AtLeast => format!("request {} so far", short(request)),
                 counted => word(counted),
             };
             format!(
                 "usage of a {of}: input {input}, cached {cached}, cache write {cache_write}, output {output}, reasoning {reasoning}"
             )
         }
-        Told::Cost { counted, nano_usd } => {
+        StreamEvent::Cost { counted, nano_usd } => {
             let (whole, part) = (nano_usd / 1_000_000_000, nano_usd % 1_000_000_000);
             format!("cost of a {}: {whole}.{part:09} USD", word(counted))
         }
-        Told::Retry { attempt, most, delay, problem } => {
+        StreamEvent::Retry { attempt, most, delay, problem } => {
             let most = most.map(|most| format!(" of {most}")).unwrap_or_default();
             let delay = delay.map(|delay| format!(" in {} ms", delay.0)).unwrap_or_default();
             format!("retry {attempt}{most}{delay}{}", problem_in_words(problem))
         }
-        Told::Error(problem) => format!("error{}", problem_in_words(problem)),
-        Told::Done => "done".to_owned(),
-        Told::Failed(problem) => format!("failed{}", problem_in_words(problem)),
+        StreamEvent::Error(problem) => format!("error{}", problem_in_words(problem)),
+        StreamEvent::Done => "done".to_owned(),
+        StreamEvent::Failed(problem) => format!("failed{}", problem_in_words(problem)),
     }
 }
 

@@ -1,0 +1,170 @@
+//! Files that git was told not to look at: `update-index --assume-unchanged` and `--skip-worktree` make it say of a
+//! changed file that it is as it was committed. What asks git for changes is given a copy of the index without
+//! these flags; the index of the user stays as it is.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use unstuck_core::text::shell::quoted;
+use unstuck_files::safe_dir::as_path;
+use unstuck_workspace::git::{git, git_on_files, git_with_index};
+
+use crate::validators::git_excludes::top_level;
+
+/// A copy of the index that has no such flags; it goes when this is dropped.
+pub(super) struct CleanIndex {
+    index: PathBuf,
+    hint: String,
+}
+
+impl Drop for CleanIndex {
+    fn drop(&mut self) {
+        let _scratch_goes_anyway = fs::remove_file(&self.index);
+    }
+}
+
+impl CleanIndex {
+    /// Copies the index, where the command asks git for changes and there is a file that git was told not to look at.
+    pub(super) fn of(command: &str, workspace: &Path, scratch: &Path) -> Result<Option<Self>, String> {
+        if !asks_for_changes(command) {
+            return Ok(None);
+        }
+        let Some(flagged) = Flagged::of(workspace) else { return Ok(None) };
+        static COPIED: AtomicU64 = AtomicU64::new(0);
+        let number = COPIED.fetch_add(1, Ordering::Relaxed);
+        let index = scratch.join(format!("git-index-{}-{number}", std::process::id()));
+        let made = Self { index, hint: flagged.hint() };
+        flagged.copy_to(&made.index, scratch).map_err(|error| {
+            format!("git was told not to look at some files, and an index that looks at them cannot be made: {error}")
+        })?;
+        Ok(Some(made))
+    }
+
+    /// Returns the change to the environment of the command.
+    pub(super) fn environment(&self) -> (OsString, Option<OsString>) {
+        ("GIT_INDEX_FILE".into(), Some(self.index.clone().into()))
+    }
+
+    /// Returns how git is told to look at these files again: whoever asks it sees no change in them.
+    pub(super) fn hint(&self) -> &str {
+        &self.hint
+    }
+}
+
+/// Says whether a command line is one call of git that shows changes of this repository, and changes nothing itself.
+fn asks_for_changes(command: &str) -> bool {
+    if command.contains(|c| "|&;<>(){}$`\n".contains(c)) {
+        return false;
+    }
+    let mut words = command.split_whitespace();
+    if words.next() != Some("git") {
+        return false;
+    }
+    while let Some(word) = words.next() {
+        match word {
+            "-c" => drop(words.next()),
+            // Of another repository this index says nothing.
+            "-C" => return false,
+            _ if word.starts_with("--git-dir") || word.starts_with("--work-tree") => return false,
+            _ if word.starts_with('-') => {}
+            _ => return ["status", "diff", "diff-files", "diff-index"].contains(&word),
+        }
+    }
+    false
+}
+
+/// The files of a repository that git was told not to look at, each with the NUL that ends it.
+struct Flagged {
+    top: PathBuf,
+    assumed: Vec<u8>,
+    skipped: Vec<u8>,
+}
+
+impl Flagged {
+    /// Asks git for them; `None` where there are none, or no repository.
+    fn of(workspace: &Path) -> Option<Self> {
+        let listed = git_on_files(workspace, &["ls-files", "-v", "-z", "--full-name", "--", ":/"]).ok()?;
+        let entries = || listed.stdout.split_inclusive(|&byte| byte == 0);
+        // Nearly always there are none, and nothing more has to be asked.
+        if !entries().any(|entry| entry[0].is_ascii_lowercase() || entry[0] == b'S') {
+            return None;
+        }
+        let top = top_level(workspace)?;
+        let is_sparse = git(workspace, ["config", "--type=bool", "--get", "core.sparseCheckout"])
+            .is_ok_and(|output| output.stdout.starts_with(b"true"));
+        let (mut assumed, mut skipped) = (Vec::new(), Vec::new());
+        for entry in entries() {
+            let (Some(tag), Some(path)) = (entry.first(), entry.get(2..)) else { continue };
+            if tag.is_ascii_lowercase() {
+                assumed.extend_from_slice(path);
+            }
+            // What a sparse checkout leaves out is not there, and that is no change.
+            let file = top.join(as_path(path.strip_suffix(&[0]).unwrap_or(path)));
+            if tag.eq_ignore_ascii_case(&b'S') && (!is_sparse || file.symlink_metadata().is_ok()) {
+                skipped.extend_from_slice(path);
+            }
+        }
+        let is_any = !assumed.is_empty() || !skipped.is_empty();
+        is_any.then_some(Self { top, assumed, skipped })
+    }
+
+    fn copy_to(&self, index: &Path, scratch: &Path) -> io::Result<()> {
+        let told = git(&self.top, ["rev-parse", "--git-path", "index"])?.stdout;
+        let own = self.top.join(as_path(told.strip_suffix(b"\n").unwrap_or(&told)));
+        fs::create_dir_all(scratch)?;
+        fs::copy(&own, index)?;
+        // By its time git knows which files may have been changed just after they were looked at.
+        File::options().write(true).open(index)?.set_modified(own.metadata()?.modified()?)?;
+        for (flag, paths) in [("--no-assume-unchanged", &self.assumed), ("--no-skip-worktree", &self.skipped)]
+        {
+            if !paths.is_empty() {
+                git_with_index(&self.top, index, &["update-index", flag, "-z", "--stdin"], paths.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn hint(&self) -> String {
+        let line = |flag: &str, paths: &[u8]| {
+            let names = paths.split(|&byte| byte == 0).filter(|name| !name.is_empty());
+            let names: Vec<String> =
+                names.map(|name| quoted(&String::from_utf8_lossy(name))).take(NAMES_MAX).collect();
+            let named = || format!("git update-index {flag} {}\n", names.join(" "));
+            if names.is_empty() { String::new() } else { named() }
+        };
+        let assumed = line("--no-assume-unchanged", &self.assumed);
+        let skipped = line("--no-skip-worktree", &self.skipped);
+        format!("git was told not to look at some files; to have it look at them again:\n{assumed}{skipped}")
+    }
+}
+
+/// Most files that are named, of either kind.
+const NAMES_MAX: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_call_of_git_that_shows_changes_is_given_another_index() {
+        for (command, expected) in [
+            ("git status --porcelain", true),
+            ("git -c core.fsmonitor=false status --porcelain --untracked-files=normal", true),
+            ("git --no-pager diff --exit-code HEAD", true),
+            ("git -C ../other status", false),
+            ("git --git-dir=x status", false),
+            ("git stash", false),
+            ("git commit -am status", false),
+            ("git status; ./check", false),
+            ("git diff > out", false),
+            ("./git status", false),
+            ("git", false),
+            ("", false),
+        ] {
+            assert_eq!(asks_for_changes(command), expected, "{command}");
+        }
+    }
+}

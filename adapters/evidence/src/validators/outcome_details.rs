@@ -1,0 +1,276 @@
+//! What is recorded of a validator beside how its process ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use unstuck_core::clip;
+use unstuck_core::completion::{Condition, Extractor, Run, Validator};
+use unstuck_core::event::Exit;
+use unstuck_core::evidence::{Confidence, Failure, Report, UNPARSED, ValidatorOutcome, What};
+use unstuck_failures::Output;
+
+use super::checklist::{self, Item};
+use super::custom;
+use super::extract::ParsedOutput;
+use super::failure_report::{self, ValidatorTopic};
+
+/// The kind of the failure that stands for a validator that could not run.
+pub const COULD_NOT_RUN: &str = "could_not_run";
+
+/// Most bytes of a text that an event holds of one param; of a longer one, the end.
+pub const TEXT_MAX: usize = 64 * 1024;
+
+/// Most bytes of each output that an event holds of a validator that failed; of a longer one, the end.
+pub const OUTPUT_MAX: usize = 16 * 1024;
+
+/// Most items of a list that an event holds of one param.
+pub const ITEMS_MAX: usize = 1000;
+
+/// What is told of an outcome: everything that a result has beside how the process ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutcomeDetails {
+    /// As the field of `ValidatorResult`.
+    pub stdout: String,
+    /// As the field of `ValidatorResult`.
+    pub stderr: String,
+    /// As the field of `ValidatorResult`.
+    pub error: String,
+    /// As the field of `ValidatorResult`.
+    pub report: Report,
+    /// As the field of `ValidatorResult`.
+    pub params: BTreeMap<String, Value>,
+    /// As the field of `ValidatorResult`.
+    pub failures: Vec<Failure>,
+    /// As the field of `ValidatorResult`.
+    pub unparsed: bool,
+}
+
+impl OutcomeDetails {
+    /// Tells of a command, or of files that have to be there.
+    pub fn of(condition: &Condition, outcome: &ValidatorOutcome, facts: &ParsedOutput<'_>) -> Self {
+        match outcome {
+            // What a validator printed that passed is no failure, whatever it looks like.
+            ValidatorOutcome::Pass => Self::default(),
+            ValidatorOutcome::CouldNotRun(why) => Self::could_not_run(&condition.validator, why),
+            ValidatorOutcome::Fail => Self::of_failure(condition, facts),
+        }
+    }
+
+    fn of_failure(condition: &Condition, facts: &ParsedOutput<'_>) -> Self {
+        let validator = &condition.validator;
+        let subject = ValidatorTopic::of(validator);
+        let git = match subject {
+            ValidatorTopic::Changes => !facts.entries.is_empty(),
+            ValidatorTopic::Branch => facts.extract(Extractor::MergeStatus) != "",
+            _ => false,
+        };
+        let files = subject == ValidatorTopic::Files;
+        let silence = silence(validator, facts).filter(|_| !git);
+        let printed = |bytes: &[u8]| end_within(&String::from_utf8_lossy(bytes), OUTPUT_MAX);
+        Self {
+            stdout: printed(facts.raw().stdout),
+            stderr: printed(facts.raw().stderr),
+            error: match &silence {
+                _ if files => absent(facts.raw().missing),
+                Some(silence) => silence.clone(),
+                None => end_of(&error_of(facts)),
+            },
+            report: match &silence {
+                Some(silence) if subject != ValidatorTopic::Branch => failure_report::of_silence(silence),
+                _ => failure_report::of_command(subject, facts),
+            },
+            params: params(validator, facts),
+            failures: failures(condition, subject, facts, silence.as_deref()),
+            unparsed: facts.is_unparsed() && !git && !files,
+        }
+    }
+
+    /// Takes over what a program said of itself: its params beside what was extracted, and where it failed, why.
+    #[must_use]
+    pub fn and_said(
+        mut self,
+        condition: &Condition,
+        outcome: &ValidatorOutcome,
+        said: custom::CustomOutput,
+    ) -> Self {
+        self.params.extend(said.params.into_iter().map(|(name, it)| (name, bounded(it))));
+        if *outcome == ValidatorOutcome::Fail && !said.error.is_empty() {
+            let output = Output { stderr: said.error.as_bytes(), exit_code: Some(1), ..Output::default() };
+            let read = unstuck_failures::extract(&output);
+            self.failures = match read.confidence {
+                Confidence::Low => of_question(condition, read.failures),
+                _ => read.failures,
+            };
+            self.report.summary = said.error.lines().next().unwrap_or_default().to_owned();
+            self.error = end_of(&said.error);
+            self.unparsed = false;
+        }
+        self
+    }
+
+    /// Tells of a checklist.
+    pub fn of_checklist(validator: &Validator, path: &str, reading: &checklist::ChecklistState) -> Self {
+        let item = |it: &Item| json!({ "text": it.text, "place": it.place });
+        let open: Value = reading.open.iter().map(item).collect();
+        let params = BTreeMap::from([("openItems".to_owned(), open)]);
+        if reading.outcome == ValidatorOutcome::Pass {
+            return Self { params, ..Self::default() };
+        }
+        let named =
+            |it: &Item| Failure::named(&validator.name, "open item", What::Item(&it.text, path), &it.text);
+        let failures: Vec<Failure> = reading.open.iter().map(named).collect();
+        let whole = || vec![Failure::named(&validator.name, "checklist", What::File(path), &reading.error)];
+        let open: Vec<String> =
+            reading.open.iter().map(|it| format!("- {} ({})", it.text, it.place)).collect();
+        Self {
+            error: std::iter::once(reading.error.clone()).chain(open).collect::<Vec<_>>().join("\n"),
+            report: failure_report::of_checklist(path, reading),
+            params,
+            failures: if failures.is_empty() { whole() } else { distinct(failures) },
+            ..Self::default()
+        }
+    }
+
+    /// Tells why a validator could not run.
+    pub fn could_not_run(validator: &Validator, why: &str) -> Self {
+        let outcome = ValidatorOutcome::CouldNotRun(why.to_owned());
+        Self {
+            error: format!("validator {} could not run: {why}", validator.name),
+            report: failure_report::could_not_run(&validator.name, &outcome).unwrap_or_default(),
+            failures: vec![Failure::named(&validator.name, COULD_NOT_RUN, What::Whole, why)],
+            ..Self::default()
+        }
+    }
+}
+
+/// Returns what is extracted, and of files what they always supply.
+fn params(validator: &Validator, facts: &ParsedOutput<'_>) -> BTreeMap<String, Value> {
+    let extracted = validator.extract.iter().map(|(name, it)| (name.clone(), bounded(facts.extract(*it))));
+    let mut params: BTreeMap<String, Value> = extracted.collect();
+    if let (Run::Files(_), [first, ..]) = (&validator.run, facts.raw().asked) {
+        let always = [
+            ("missingFiles", facts.raw().missing.into()),
+            ("missingPaths", facts.raw().missing.into()),
+            ("expectedPath", Value::from(first.as_str())),
+        ];
+        for (name, value) in always {
+            params.entry(name.to_owned()).or_insert(value);
+        }
+    }
+    params
+}
+
+/// Bounds what an event holds of one param.
+pub fn bounded(value: Value) -> Value {
+    match value {
+        Value::String(text) => end_of(&text).into(),
+        Value::Array(mut list) => {
+            list.truncate(ITEMS_MAX);
+            list.into_iter().map(bounded).collect()
+        }
+        Value::Object(fields) => fields.into_iter().map(|(name, it)| (name, bounded(it))).collect(),
+        other => other,
+    }
+}
+
+/// Returns a text, or the end of a long one behind a note.
+fn end_of(text: &str) -> String {
+    end_within(text, TEXT_MAX)
+}
+
+fn end_within(text: &str, max: usize) -> String {
+    let end = clip::tail(text, max);
+    match text.len() - end.len() {
+        0 => text.to_owned(),
+        left_out => format!("… {left_out} bytes before this are left out\n{end}"),
+    }
+}
+
+/// Returns the failure section of an output, else standard error, else standard output.
+fn error_of(facts: &ParsedOutput<'_>) -> String {
+    if facts.is_recognised() {
+        return facts.error_output();
+    }
+    let raw = facts.raw();
+    let text = |bytes: &[u8]| {
+        let is_text = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+        unstuck_failures::plain(bytes).chars().filter(is_text).collect::<String>()
+    };
+    if text(raw.stderr).trim().is_empty() { text(raw.stdout) } else { text(raw.stderr) }
+}
+
+/// Says of a command that it ended without a word; `None` where there is one, or no command.
+fn silence(validator: &Validator, facts: &ParsedOutput<'_>) -> Option<String> {
+    let raw = facts.raw();
+    let is_blank = |bytes: &[u8]| unstuck_failures::plain(bytes).trim().is_empty();
+    let Exit::Code(code) = raw.exit else { return None };
+    if matches!(validator.run, Run::Files(_)) || !is_blank(raw.stdout) || !is_blank(raw.stderr) {
+        return None;
+    }
+    // The name of a command that stands in a workflow is the command.
+    let name = Some(&validator.name).filter(|name| *name != raw.command);
+    let name = name.map(|name| format!("`{name}`: ")).unwrap_or_default();
+    Some(format!("{name}`{}` exited with {code} and printed nothing", in_a_sentence(raw.command)))
+}
+
+/// Returns a command as a sentence can hold it: the first line, and no more than so much of it.
+fn in_a_sentence(command: &str) -> String {
+    const BYTES_MAX: usize = 200;
+    let line = command.trim().lines().next().unwrap_or_default();
+    let shown = &line[..line.floor_char_boundary(BYTES_MAX)];
+    if shown.len() == command.trim().len() { shown.to_owned() } else { format!("{shown}…") }
+}
+
+fn absent(missing: &[String]) -> String {
+    format!("Missing files: {}", missing.join(", "))
+}
+
+/// Returns what failed: paths for git and for files, else what the output tells.
+fn failures(
+    condition: &Condition,
+    subject: ValidatorTopic,
+    facts: &ParsedOutput<'_>,
+    silence: Option<&str>,
+) -> Vec<Failure> {
+    let validator = &condition.validator;
+    let named = |kind: &str, path: &str| Failure::named(&validator.name, kind, What::File(path), kind);
+    match subject {
+        ValidatorTopic::Changes if !facts.entries.is_empty() => {
+            distinct(facts.entries.iter().map(|it| named(it.standing.as_str(), &it.path)).collect())
+        }
+        ValidatorTopic::Branch if facts.extract(Extractor::MergeStatus) != "" => {
+            vec![Failure::named(
+                &validator.name,
+                "not merged",
+                What::Whole,
+                &failure_report::of_command(subject, facts).summary,
+            )]
+        }
+        ValidatorTopic::Files => facts.raw().missing.iter().map(|path| named("missing", path)).collect(),
+        _ if facts.is_unparsed() => {
+            let read = &facts.reading.extraction.failures;
+            let whole = |why| vec![Failure::named(&validator.name, UNPARSED, What::Whole, why)];
+            let failures = match silence {
+                Some(silence) => whole(silence),
+                // A tool that says that all is well, where something else was to be said.
+                None if read.is_empty() => whole("nothing in its output says what failed"),
+                None => read.clone(),
+            };
+            of_question(condition, failures)
+        }
+        _ => facts.reading.extraction.failures.clone(),
+    }
+}
+
+/// Returns failures that stand for an output which nobody can read. Two questions may be answered with the same words, or with
+/// none, so the question belongs to the identity.
+fn of_question(condition: &Condition, failures: Vec<Failure>) -> Vec<Failure> {
+    let params = condition.params.iter().flat_map(|(param, value)| [param.as_str(), value]);
+    let question: Vec<&str> = std::iter::once(condition.validator.name.as_str()).chain(params).collect();
+    failures.into_iter().map(|failure| failure.answering(&question)).collect()
+}
+
+fn distinct(failures: Vec<Failure>) -> Vec<Failure> {
+    let mut seen = BTreeSet::new();
+    failures.into_iter().filter(|failure| seen.insert(failure.fingerprint.clone())).collect()
+}

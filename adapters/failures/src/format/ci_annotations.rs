@@ -1,0 +1,91 @@
+//! Workflow commands by which tools annotate a change: `::error file=a.py,line=3::message`; of
+//! Azure too.
+
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, gcc_style};
+
+/// Reads the errors, or where there are none, the warnings.
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+    let mut drafts = Vec::new();
+    // What other formats found is what failed: beside it, a warning is none, and a test is told of twice.
+    let is_first = found.is_empty();
+    let told = found.told();
+    for (_, line) in sheet.marked() {
+        let of = |level: &str| {
+            let github = || line.strip_prefix(&format!("::{level} "))?.split_once("::");
+            let azure = || line.strip_prefix(&format!("##vso[task.logissue type={level};"))?.split_once(']');
+            github().or_else(azure)
+        };
+        let (error, warning) = (of("error"), of("warning").filter(|_| is_first));
+        // A notice tells of no failure, but pylint fails by its own.
+        let notice = || {
+            of("notice").filter(|(fields, _)| {
+                is_first && fields.rsplit_once("title=").is_some_and(|it| is_of_pylint(it.1))
+            })
+        };
+        let Some((fields, message)) = error.or(warning).or_else(notice) else { continue };
+        let field = |names: [&str; 2]| {
+            let fields = fields.split([',', ';']).filter_map(|field| field.trim().split_once('='));
+            fields.into_iter().find_map(|(name, value)| names.contains(&name).then(|| unescaped(value)))
+        };
+        let message = unescaped(message);
+        let first = message.lines().next().unwrap_or_default();
+        let kind = field(["title", "code"]).unwrap_or_default();
+        // Some repeat the place within the message, in the form of a diagnostic.
+        if let Some(diagnostic) = gcc_style::parse(first) {
+            let draft = diagnostic.draft().warning(error.is_none());
+            let draft = if draft.kind.is_empty() { draft.kind(&kind) } else { draft };
+            drafts.push(draft);
+            continue;
+        }
+        let line = field(["line", "linenumber"]).and_then(|line| line.parse().ok());
+        let file = field(["file", "sourcepath"]).unwrap_or_default();
+        if is_test(&kind, &file) {
+            if is_first {
+                let block: Vec<&str> = message.lines().collect();
+                drafts.push(RawFailure::test("annotations", &kind, &block).at(&file, line));
+            }
+            continue;
+        }
+        // In the log of CI PHPStan annotates what its table says, and Playwright what is in its list.
+        if told(&file, line) || !is_first && kind.contains(" › ") {
+            continue;
+        }
+        let column = field(["col", "columnnumber"]).and_then(|column| column.parse().ok());
+        let (kind, first) = ruled(&kind, first);
+        let is_warning = error.is_none() && !is_of_pylint(kind);
+        let draft = RawFailure::diagnostic("annotations", &file, line, first).warning(is_warning);
+        let shown = format!("{kind} {message}");
+        drafts.push(draft.kind(kind).shown_at(column, "").message(shown.trim()));
+    }
+    found.push_errors(drafts);
+}
+
+/// Returns the rule and the message: pyrefly has its name before the rule, and some the place before the message once more, and
+/// the rule in brackets.
+fn ruled<'m>(kind: &'m str, message: &'m str) -> (&'m str, &'m str) {
+    let kind = kind.strip_prefix("Pyrefly ").unwrap_or(kind);
+    let is_place = |text: &str| text.contains(':') && text.bytes().all(|c| c.is_ascii_digit() || c == b':');
+    let bare = message.split_once(' ').filter(|(place, _)| is_place(place)).map_or(message, |(_, rest)| rest);
+    let rule = bare.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    rule.filter(|(rule, _)| kind.is_empty() && !rule.contains(' ')).unwrap_or((kind, bare))
+}
+
+/// Says whether a code is one of pylint's, which fails by each of them: `W0611`.
+fn is_of_pylint(code: &str) -> bool {
+    let digits = code.strip_prefix(['C', 'R', 'W', 'E', 'F']);
+    digits.is_some_and(|it| it.len() == 4 && it.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Says whether a title is the full name of a test, as vitest gives it: the file, and what is in it.
+fn is_test(title: &str, file: &str) -> bool {
+    // The error may have been thrown in another file than that of the test.
+    let is_file = |first: &str| !first.is_empty() && (file.ends_with(first) || gcc_style::is_path(first));
+    title.split_once(" > ").is_some_and(|(first, _)| is_file(first))
+}
+
+/// Decodes the signs that have a meaning in a workflow command.
+fn unescaped(text: &str) -> String {
+    const SIGNS: [(&str, &str); 5] = [("%0A", "\n"), ("%0D", "\r"), ("%3A", ":"), ("%2C", ","), ("%25", "%")];
+    SIGNS.iter().fold(text.to_owned(), |text, (escaped, sign)| text.replace(escaped, sign))
+}

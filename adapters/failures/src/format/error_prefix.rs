@@ -1,0 +1,127 @@
+//! Lines that call themselves an error, of a tool that is not known: `error: message`, `fatal: message`.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use super::super::occurrence::FailureClass;
+use super::super::parts::MaskingStyle;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, unrecognized};
+
+const HEADS: &[&str] = &[
+    "error: ", "Error: ", "ERROR: ", "fatal: ", "FATAL: ", "fatal error: ", "Fatal error: ", "E: ",
+    "error TS", "error[", "ERROR  ", "ERR! ",
+];
+
+/// Reads every such line once; the values in it are not what tells one from another.
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+    let begins = |line: &str| matches!(line.as_bytes().first(), Some(b'e' | b'E' | b'f' | b'F'));
+    usage(sheet, found);
+    caused(sheet, found);
+    for (number, line) in sheet.lines.iter().enumerate().filter(|(_, line)| begins(line)) {
+        if is_head(line) && !line.starts_with(USAGE) && !is_derived(line) && !unrecognized::is_epilogue(line)
+        {
+            let (kind, _) = line.split_once([':', ' ', '[']).unwrap_or((line, ""));
+            let draft = RawFailure::process("errors", &kind.to_ascii_lowercase(), &[line]);
+            let about = [&[*line], causes(&sheet.lines[number + 1..]).as_slice()].concat().join(" ");
+            let draft = RawFailure { style: MaskingStyle::Values, ..draft }.about(&about).message(&about);
+            found.push(placed(line).map_or(draft.clone(), |place| RawFailure {
+                class: FailureClass::Diagnostic,
+                ..at(draft, &place)
+            }));
+        }
+    }
+}
+
+/// How pytest begins to say what its options are.
+const USAGE: &str = "ERROR: usage: ";
+
+/// Reads what a program says below its usage of the options that it was given, and for what npm, pnpm and yarn have no script.
+fn usage(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+    /// So many lines below a usage are looked at, and so many usages.
+    const LINES: usize = 100;
+    const USAGES: usize = 10;
+    static REFUSED: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^[\w./-]+(?: [\w-]+)?: error: \S").expect("well formed"));
+    static MISSING: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?:npm (?:ERR!|error) |\s*ERR_PNPM_\w+\s+|Usage Error: |error )(?P<what>(?:[Mm]issing script: |Couldn't find a script named |could not determine executable to run|npx canceled due to |Command .* not found).*)$")
+            .expect("well formed")
+    });
+    let is_usage = |(_, line): &(usize, &str)| line.starts_with("usage: ") || line.starts_with(USAGE);
+    for (at, _) in sheet.starting(b"uE").filter(is_usage).take(USAGES) {
+        let below = sheet.lines[at + 1..].iter().take(LINES);
+        if let Some(line) = below.copied().find(|line| REFUSED.is_match(line)) {
+            found.push(RawFailure::process("errors", "usage", &[line]).about(line).message(line));
+        }
+    }
+    let may_be = sheet.lines.iter().zip(sheet.begins).filter(|(_, begin)| b"neEU".contains(begin));
+    for what in may_be.filter_map(|(line, _)| Some(MISSING.captures(line)?.name("what")?.as_str())) {
+        found.push(
+            RawFailure::process("errors", "missing script", &[]).about(what).message(what).told_by(what),
+        );
+    }
+}
+
+/// Reads what a program names as the causes of its failure below it: `ruff failed`, `  Cause: message`.
+fn caused(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+    const LINES: usize = 20;
+    for (at, line) in sheet.lines.iter().enumerate().filter(|(_, line)| line.ends_with(" failed")) {
+        let block = &sheet.lines[at + 1..];
+        let block = &block[..block.iter().take(LINES).take_while(|line| !line.trim().is_empty()).count()];
+        if block.first().is_some_and(|line| line.starts_with("  Cause: ")) {
+            let said = block.join("\n");
+            found.push(
+                RawFailure::process("errors", "failed", &[])
+                    .about(&said)
+                    .message(&format!("{line}\n{said}"))
+                    .told_by(line),
+            );
+        }
+    }
+}
+
+fn is_head(line: &str) -> bool {
+    HEADS.iter().any(|head| line.starts_with(head))
+}
+
+/// Says whether a line only sums up the errors before it, or passes one on.
+fn is_derived(line: &str) -> bool {
+    const SUMS_UP: [&str; 6] = [
+        "could not compile ",
+        "aborting due to ",
+        "build failed",
+        "test failed, to rerun",
+        "test run failed",
+        "Process completed with exit code",
+    ];
+    let what = line.split_once(": ").map_or("", |(_, what)| what);
+    SUMS_UP.iter().any(|it| what.starts_with(it))
+}
+
+/// Returns what the lines below an error name as its causes, and what a program that it ran panicked of.
+fn causes<'a>(below: &[&'a str]) -> Vec<&'a str> {
+    const LINES: usize = 100;
+    let below = &below[..below.len().min(LINES)];
+    let below = &below[..below.iter().position(|line| is_head(line)).unwrap_or(below.len())];
+    let announces = |line: &str| line.trim() == "Caused by:" || line.contains(" panicked at ");
+    let announced = below.windows(2).filter(|lines| announces(lines[0]));
+    announced.map(|lines| lines[1].trim()).collect()
+}
+
+/// Takes `error: message at file:line:column` apart.
+fn placed(line: &str) -> Option<Captures<'_>> {
+    static PLACED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"^[\w !]+: +(?P<what>\S.*?) at (?P<file>[^\s:]+\.\w+):(?P<line>\d+)(?::(?P<column>\d+))?\s*$",
+        )
+        .expect("well formed")
+    });
+    PLACED.captures(line)
+}
+
+fn at(draft: RawFailure, place: &Captures<'_>) -> RawFailure {
+    let number = |name: &str| place.name(name).and_then(|it| it.as_str().parse().ok());
+    // The word `error` is no code.
+    draft.kind("").at(&place["file"], number("line")).shown_at(number("column"), "").headline(&place["what"])
+}

@@ -1,0 +1,25 @@
+//! Formatters that list what they would mend: PHP CS Fixer, Pint, mix format.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, gcc_style};
+
+static LISTED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"^ +(?:\d+\)|\*|⨯) (?P<file>\S+?)(?: \((?P<rules>[\w/, ]+)\)| \s+(?P<rules2>[\w/, ]*…?))?\s*$",
+    )
+    .expect("well formed")
+});
+
+/// Reads the file on each line of the list; behind it stand the rules that it breaks, and these are no part of what is told.
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+    for (_, line) in sheet.starting(b" ") {
+        let Some(listed) = LISTED.captures(line).filter(|it| gcc_style::is_path(&it["file"])) else {
+            continue;
+        };
+        found.push(RawFailure::unformatted("format", &listed["file"], None, line.trim()));
+    }
+}

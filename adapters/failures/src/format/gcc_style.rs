@@ -1,0 +1,283 @@
+//! A diagnostic on one line, taken apart: `file:line:column: severity: message [rule]`.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use super::super::raw_failure::RawFailure;
+use super::super::words::{indentation, is_number};
+use super::location::Position;
+
+/// A line that was taken apart.
+pub(crate) struct Diagnostic<'a> {
+    pub(super) file: &'a str,
+    pub(super) line: Option<u32>,
+    column: Option<u32>,
+    pub(super) severity: &'a str,
+    pub(super) code: String,
+    /// What stands before the message with a colon, behind a dash: a rule.
+    rule: &'a str,
+    pub(super) message: Cow<'a, str>,
+    whole: &'a str,
+    /// The lines that the message goes on in, as one.
+    wrapped: String,
+}
+
+/// How much it weighs, and the code; the message is behind them.
+static SAID: LazyLock<Regex> = LazyLock::new(|| {
+    let severity = r"(?P<severity>(?i:fatal error|internal compiler error|error|warning|note|info|style|remark|hint|help|convention|refactor)|E|W|C|R|F)";
+    // With a colon, or before a code that stands for it: `error[code] message`, `error MD022/name message`.
+    let behind = r"(?:(?:\[(?P<code1>[\w-]+)\]| (?P<code2>[A-Z]+\d+))?:(?: +|$)|\[(?P<code3>[\w-]+)\] +| (?P<code4>[A-Z]+\d+)(?:/[\w/-]+)? +|(?: (?P<code9>[a-z@][\w/-]*))? +: +)";
+    let code = r"(?P<code5>[A-Z]{1,4}\d{2,5}|SC\d+)(?:\[\w+\])?:? +|(?:\[GHC-\d+\] +)?\[(?P<code10>-W[\w-]+)(?:, -W[\w=-]+)*\](?: +|$)|\[(?P<code6>[A-Z]\d{4})\([\w-]+\)(?:, )?\S*\] +|\[(?P<code7>[A-Z]{1,5}-?\d{2,5}|[a-z]+(?:-[a-z]+)+)\](?: +|$)|(?P<code8>[a-z]+(?:-[a-z]+)+): +";
+    let pattern = format!(r"^(?P<dash>- )?(?:\[(?P<level>error|warning)\] +|{severity}{behind})?(?:{code})?");
+    Regex::new(&pattern).expect("the pattern is well formed")
+});
+
+/// The last word of a message where it is the rule: `[-Wunused]`, `[return-value]`, `(unused-import)`.
+static RULE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"^(?:\[(?:(?P<level>(?i:error|warning))/)?(?P<rule>-W[\w=+,-]+|[A-Za-z]\w*(?:[-/:.,][\w-]+)*(?:\([\w/-]+\))?)\]|\((?P<rule2>[a-z][a-z\d]*(?:[-/:][\w-]+)*|[A-Za-z_]\w*/[\w/-]+|[A-Z]{1,5}\d{2,5})\))$",
+    )
+    .expect("well formed")
+});
+
+/// Takes how much it weighs off the end of a message, behind the rule: a word, or a number that says how sure the tool is.
+fn weighed(message: &str) -> Option<(&str, &str)> {
+    let (message, word) = message.rsplit_once(char::is_whitespace)?;
+    let word = word.strip_prefix('[')?.strip_suffix(']')?;
+    let level = ["error", "warning"].iter().any(|level| level.eq_ignore_ascii_case(word)).then_some(word);
+    let is_number = word.len() == 1 && word.starts_with(|c: char| c.is_ascii_digit());
+    Some((message.trim_end(), level.or(is_number.then_some(""))?))
+}
+
+/// Takes a line apart, if it is a diagnostic.
+pub(crate) fn parse(line: &str) -> Option<Diagnostic<'_>> {
+    const LINE_MAX: usize = 4000;
+    // Most lines are none, and this tells so at once.
+    let line = outdented(line);
+    let first = line.bytes().next()?;
+    if line.len() > LINE_MAX
+        || matches!(first, b' ' | b'\t' | b'#' | b'=' | b'-' | b'|')
+        || line.starts_with(['│', '┃', '║'])
+        || line.starts_with("{\"")
+    {
+        return None;
+    }
+    // pyrefly shouts before the place, and ends with a rule.
+    let placed = line.strip_prefix("ERROR ").filter(|placed| placed.ends_with(']')).unwrap_or(line);
+    let Position { file, line: number, column, is_sure, said: told } = Position::of(placed)?;
+    // RSpec says so what to run again.
+    if !is_sure || !is_path(file) || file.starts_with("rspec ") {
+        return None;
+    }
+    let (said, mut message) = said(told)?;
+    let mut code = code(&said).to_owned();
+    let mut levels = vec![text(&said, "severity"), text(&said, "level")];
+    if let Some((weighed, level)) = weighed(message) {
+        message = weighed;
+        levels.push(level);
+    }
+    let last = message.rsplit_once(char::is_whitespace).filter(|(_, word)| word.ends_with([']', ')']));
+    if let Some((what, rule)) = last.and_then(|(what, word)| Some((what, RULE.captures(word)?))) {
+        message = what.trim_end();
+        levels.push(text(&rule, "level"));
+        if code.is_empty() {
+            code = [text(&rule, "rule"), text(&rule, "rule2")].concat();
+        }
+    }
+    let dashed = said.name("dash").and_then(|_| message.split_once(": "));
+    let rule = dashed.map_or("", |(rule, _)| rule);
+    let rule = if code.is_empty() && is_rule(rule) { rule } else { "" };
+    Some(Diagnostic {
+        file,
+        line: number,
+        column,
+        rule,
+        severity: levels.into_iter().find(|level| !level.is_empty()).unwrap_or_default(),
+        code,
+        message: message.trim_start_matches("[*] ").into(),
+        whole: line,
+        wrapped: String::new(),
+    })
+}
+
+/// Takes a line apart together with those below it, if it is a diagnostic: the message may stand on the next
+/// line, further in.
+pub(super) fn parse_at<'a>(lines: &[&'a str], at: usize) -> Option<Diagnostic<'a>> {
+    let line = lines[at];
+    let found = parse(line)?;
+    let below = lines.get(at + 1).copied().unwrap_or_default();
+    if !found.is_whole() && indentation(below) >= indentation(line) + 4 && !below.contains(" | ") {
+        return Some(found.with(below));
+    }
+    if let Some(lines) = broken(&found, &lines[at + 1..])
+        && let Some(whole) = parse(&format!("{line} {lines}"))
+    {
+        let (message, code) = (whole.message.into_owned().into(), whole.code);
+        return Some(Diagnostic { message, code, wrapped: lines, ..found });
+    }
+    if found.code.is_empty()
+        && !found.severity.is_empty()
+        && let Some((more, code, lines)) = wrapped(&lines[at + 1..])
+    {
+        let message = format!("{} {more}", found.message).trim().to_owned().into();
+        return Some(Diagnostic { message, code, wrapped: lines, ..found });
+    }
+    Some(found).filter(|found| !found.message.is_empty())
+}
+
+/// Reads on a message that clang broke to fit the terminal: the lines below begin with six spaces. The source comes behind them,
+/// with its number or with a caret below it.
+fn broken(found: &Diagnostic<'_>, below: &[&str]) -> Option<String> {
+    const LINES: usize = 40;
+    if found.severity.is_empty() || found.column.is_none() {
+        return None;
+    }
+    let is_caret = |line: &str| {
+        line.contains('^') && line.trim().bytes().all(|byte| matches!(byte, b'^' | b'~' | b'-' | b' '))
+    };
+    let is_numbered = |line: &str| line.split_once(" |").is_some_and(|(number, _)| is_number(number.trim()));
+    let is_more = |line: &str| {
+        let more = line.strip_prefix("      ").is_some_and(|rest| !rest.starts_with([' ', '\t']));
+        more && !is_caret(line) && !is_numbered(line)
+    };
+    let length = below.iter().take(LINES).take_while(|line| is_more(line)).count();
+    let is_caret_at = |at: usize| below.get(at).is_some_and(|line| is_caret(line));
+    let length = match below.get(length) {
+        Some(source) if is_numbered(source) => length,
+        Some(_) if is_caret_at(length) => length.saturating_sub(1),
+        Some(_) if is_caret_at(length + 1) => length,
+        _ => 0,
+    };
+    let lines: Vec<&str> = below[..length].iter().map(|line| line.trim()).collect();
+    (length > 0).then(|| lines.join(" "))
+}
+
+/// Reads on a message that was too long for its line, up to the rule at its end; returns the rest, the rule and the lines.
+fn wrapped(below: &[&str]) -> Option<(String, String, String)> {
+    /// A message takes so many lines more at most.
+    const LINES: usize = 3;
+    let end = below.iter().take(LINES).position(|line| line.ends_with(']'))?;
+    let lines = &below[..=end];
+    let (last, code) = ruled(lines[end])?;
+    let goes_on = |line: &&str| line.starts_with(|c: char| !c.is_whitespace()) && parse(line).is_none();
+    let message = || [&lines[..end], &[last]].concat().join(" ");
+    lines.iter().all(goes_on).then(|| (message(), code, lines.join(" ")))
+}
+
+/// Takes the rule off the end of a line that goes on with a message which was too long for one.
+fn ruled(line: &str) -> Option<(&str, String)> {
+    let (what, rule) = line.strip_suffix(']')?.rsplit_once('[')?;
+    (is_rule(rule) && !rule.is_empty()).then(|| (what.trim(), rule.to_owned()))
+}
+
+/// Returns what a group holds, or nothing.
+fn text<'t>(found: &Captures<'t>, name: &str) -> &'t str {
+    found.name(name).map_or("", |it| it.as_str())
+}
+
+/// Some tools indent what they say below a headline; what is further in is the text of something.
+fn outdented(line: &str) -> &str {
+    let indented = ["    ", "  "].iter().find_map(|blanks| line.strip_prefix(blanks));
+    indented.filter(|rest| !rest.starts_with(' ')).unwrap_or(line)
+}
+
+/// Says whether a word is written like the name of a rule.
+fn is_rule(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_lowercase() || c == '@')
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '@'))
+}
+
+/// Takes how much it weighs and the code off what is said, and returns the message, too.
+fn said(told: &str) -> Option<(Captures<'_>, &str)> {
+    let said = SAID.captures(told)?;
+    let message = &told[said[0].len()..];
+    Some((said, message))
+}
+
+/// Returns the code in what [`SAID`] found; of two, that of the group with the lower number.
+fn code<'t>(said: &Captures<'t>) -> &'t str {
+    let number = |name: Option<&str>| name?.strip_prefix("code")?.parse::<u8>().ok();
+    let groups = SAID.capture_names().zip(said.iter());
+    let codes = groups.filter_map(|(name, code)| Some((number(name)?, code?)));
+    codes.min_by_key(|(number, _)| *number).map_or("", |(_, code)| code.as_str())
+}
+
+/// A path has an extension or a folder; `12:30:01` and `http://host:80` are none.
+pub(super) fn is_path(file: &str) -> bool {
+    const LENGTH_MAX: usize = 500;
+    if file.len() >= LENGTH_MAX {
+        return false;
+    }
+    let file = file.strip_prefix("file://").unwrap_or(file);
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let is_plain = || !file.contains("//") && !file.replace("[...", "").contains("...");
+    let known = matches!(
+        name,
+        "Makefile" | "Dockerfile" | "Jenkinsfile" | "BUILD" | "CMakeLists.txt" | "GNUmakefile"
+    );
+    let extended = extension.starts_with(|c: char| c.is_ascii_alphabetic())
+        && extension.len() <= 8
+        && extension.chars().all(|c| c.is_alphanumeric() || matches!(c, '+'));
+    (known || (extended && !file.ends_with(' ') && file.matches(' ').count() <= 2))
+        && !matches!(extension, "o" | "so" | "a" | "obj")
+        && is_plain()
+}
+
+impl<'a> Diagnostic<'a> {
+    pub(super) fn is_error(&self) -> bool {
+        const ERRORS: [&str; 5] = ["error", "fatal error", "internal compiler error", "E", "F"];
+        ERRORS.iter().any(|it| it.eq_ignore_ascii_case(self.severity))
+    }
+
+    /// Says whether the line has the message itself.
+    fn is_whole(&self) -> bool {
+        !self.message.is_empty() && !self.message.ends_with(':')
+    }
+
+    /// Of a shell linter every finding counts; a compiler's warnings fail nothing beside its errors.
+    pub(super) fn is_warning(&self) -> bool {
+        let weighs_less = ["warning", "style"].iter().any(|it| it.eq_ignore_ascii_case(self.severity));
+        let is_marked = || self.whole.starts_with("[warn") || self.whole.starts_with("[WARN");
+        (weighs_less && !self.code.starts_with("SC")) || is_marked()
+    }
+
+    pub(super) fn is_remark(&self) -> bool {
+        const REMARKS: [&str; 5] = ["note", "info", "remark", "hint", "help"];
+        REMARKS.iter().any(|it| it.eq_ignore_ascii_case(self.severity)) && !self.code.starts_with("SC")
+            || self.is_of_python()
+    }
+
+    /// Says whether a running Python program warned: `DeprecationWarning: this will go`. It goes on after that, so it is
+    /// not why it failed.
+    fn is_of_python(&self) -> bool {
+        let category = self.message.split_once("Warning: ").map(|(category, _)| category);
+        self.severity.is_empty()
+            && category.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
+    }
+
+    /// Takes the message from the line below, where this one only announces it.
+    fn with(mut self, below: &'a str) -> Self {
+        let said = below.trim().trim_start_matches("• ");
+        let Some((said, message)) = self::said(said) else { return self };
+        if self.code.is_empty() {
+            self.code.push_str(code(&said));
+        }
+        self.message = format!("{} {message}", self.message).trim().to_owned().into();
+        below.trim().clone_into(&mut self.wrapped);
+        self
+    }
+
+    /// Makes a draft of it.
+    pub(super) fn draft(&self) -> RawFailure {
+        let told = self.message.strip_prefix(self.rule).unwrap_or(&self.message);
+        RawFailure::diagnostic("diagnostics", self.file, self.line, &self.message)
+            .kind(&self.code)
+            .shown_at(self.column, self.rule)
+            .headline(told.trim_start_matches(": "))
+            .warning(self.is_warning())
+            .message(format!("{} {}", self.whole, self.wrapped).trim_end())
+    }
+}

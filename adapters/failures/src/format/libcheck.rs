@@ -1,0 +1,45 @@
+//! Check, a test framework for C: below its summary, `file:line:F:case:test:iteration: message`.
+
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, look};
+
+/// Reads every test that failed or erred, below the last summary: what stands above may be printed by a test.
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+    let is_summary = |(_, line): &(usize, &str)| line.starts_with(|c: char| c.is_ascii_digit());
+    for (summary, _) in sheet.marked().filter(is_summary) {
+        let below = look(&sheet.lines[summary + 1..]).take_while(|line| ended(line).is_some());
+        below.filter_map(|line| draft(line)).for_each(|draft| found.push(draft));
+    }
+}
+
+/// Reads the description of a point of TAP: `file:case:test: message`.
+pub(super) fn point(description: &str) -> Option<RawFailure> {
+    let (place, message) = description.split_once(": ")?;
+    let [file, case, test]: [&str; 3] = place.split(':').collect::<Vec<_>>().try_into().ok()?;
+    let is_source = [".c", ".cc", ".cpp", ".cxx"].iter().any(|extension| file.ends_with(extension));
+    let draft = is_source.then(|| RawFailure::test("check", &format!("{case}:{test}"), &[message]))?;
+    Some(draft.at(file, None).message(description))
+}
+
+/// Takes a line apart: the file, the line, how it ended (`S`: before it began), the case, the test, the iteration, the message.
+fn ended(line: &str) -> Option<[&str; 7]> {
+    let parts: Vec<&str> = line.splitn(7, ':').collect();
+    let parts: [&str; 7] = parts.try_into().ok()?;
+    (matches!(parts[2], "P" | "F" | "E" | "S") && parts[5].parse::<u32>().is_ok()).then_some(parts)
+}
+
+fn draft(line: &str) -> Option<RawFailure> {
+    let [file, number, ending, case, test, iteration, message] = ended(line)?;
+    if ending == "P" {
+        return None;
+    }
+    // A test that runs once has no iteration but the first.
+    let iteration = Some(iteration).filter(|it| *it != "0").map_or_else(String::new, |it| format!(":{it}"));
+    let draft = RawFailure::test("check", &format!("{case}:{test}{iteration}"), &[message.trim()]);
+    let kind = match ending {
+        "S" => "setup",
+        "E" if draft.kind.is_empty() => "error",
+        _ => &draft.kind.clone(),
+    };
+    Some(draft.kind(kind).at(file, number.parse().ok()).message(line))
+}

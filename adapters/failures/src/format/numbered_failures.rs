@@ -1,0 +1,37 @@
+//! A numbered list of failures, of a tool that is not known: `1) name` and what is below, behind a headline
+//! that speaks of failures.
+
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, numbered_items};
+
+/// Reads the last such list.
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+    // What the reader of a tool made of the list is more.
+    if !found.is_empty() {
+        return;
+    }
+    let lines = sheet.lines;
+    let Some(start) = lines.iter().rposition(|line| is_headline(line) && !is_sum(line)) else { return };
+    let ends = |line: &str| line.starts_with("Ran ") || line.starts_with("Finished ");
+    let items = numbered_items::items(lines, start + 1, ends);
+    // Some give each failure the number that its test has among all of them.
+    let of_all = numbered_items::items_of_all(lines, start + 1, ends);
+    for item in if of_all.len() > items.len() { of_all } else { items } {
+        let draft = RawFailure::test("listed", item.head.trim_end_matches(':'), item.body);
+        found.push(draft.headed(item.head));
+    }
+}
+
+fn is_headline(line: &str) -> bool {
+    const LENGTH_MAX: usize = 60;
+    let low = line.trim().to_ascii_lowercase();
+    low.len() < LENGTH_MAX
+        && !low.starts_with("failure/error: ")
+        && (low.contains("fail") || low.starts_with("errors"))
+        && low.ends_with([':', ')', 's', 'g'])
+}
+
+/// Says whether a line counts failures below their list: `2 tests, 1 failure`.
+fn is_sum(line: &str) -> bool {
+    line.starts_with(|c: char| c.is_ascii_digit()) && !line.ends_with(':') && !line.contains(" 0 fail")
+}

@@ -1,0 +1,132 @@
+//! Output that is nothing but a list of files: gofmt -l, prettier -l and others name so what they would change; or of
+//! places with what is there, as PHPStan and RSpec print them in their shortest forms.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, unrecognized};
+use crate::git_status;
+
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?P<what>.*?\S)(?: \[identifier=(?P<rule>[\w.]+)\])?$")
+        .expect("well formed")
+});
+
+/// Reads the list, if there is nothing else.
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+    let lines = || sheet.lines.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty());
+    // Who only lists files says nothing else on the other stream. What git says of paths is no list of them.
+    let says = |line: &&str| {
+        !line.trim().is_empty()
+            && !unrecognized::is_epilogue(line)
+            && !line.to_ascii_lowercase().contains("warn")
+    };
+    if sheet.beside.lines.iter().any(says) {
+        return;
+    }
+    let is_of_make = |line: &&str| line.starts_with("make") && unrecognized::is_epilogue(line);
+    let shows_commands = sheet.beside.lines.iter().any(|line| is_of_make(&line.trim()));
+    let is_list =
+        || lines().next().is_some_and(|first| !is_command(first, shows_commands)) && lines().all(is_path);
+    if is_list() && git_status::parse(sheet.text.as_bytes()).is_empty() {
+        lines().for_each(|line| found.push(RawFailure::unformatted("list", line, None, line)));
+        return;
+    }
+    let told = || lines().filter(|line| !line.starts_with("Note: "));
+    if told().all(|line| place(line).is_some()) {
+        told()
+            .filter_map(|line| Some((line, place(line)?)))
+            .for_each(|(line, at)| found.push(placed(line, &at)));
+    }
+}
+
+/// Reads the list of a formatter that cannot parse some of its files and reports why. Without these reports, the output is only the
+/// names of other files.
+pub(crate) fn read_rest(pages: [&[&str]; 2], found: &mut FailureCollector<'_>) {
+    let lines = || {
+        let lines = pages.into_iter().flatten().map(|line| line.trim_end());
+        lines.filter(|line| !line.is_empty() && !unrecognized::is_epilogue(line))
+    };
+    if lines().all(|line| is_path(line) && !is_command(line, false)) && !found.has_problem_in(lines()) {
+        lines().for_each(|line| found.push(RawFailure::unformatted("list", line, None, line)));
+    }
+}
+
+fn place(line: &str) -> Option<Captures<'_>> {
+    const LENGTH_MAX: usize = 4096;
+    let place = Some(line).filter(|line| line.len() <= LENGTH_MAX).and_then(|line| PLACE.captures(line))?;
+    // Of other files it might be what a search found.
+    let is_of_a_tool = [".php", "_spec.rb"].iter().any(|end| place["file"].ends_with(end));
+    is_of_a_tool.then_some(place)
+}
+
+/// Makes a failure of a place; behind that of an example of RSpec stands its name.
+fn placed(line: &str, place: &Captures<'_>) -> RawFailure {
+    let (file, number) = (&place["file"], place["line"].parse().ok());
+    if file.ends_with("_spec.rb") {
+        return RawFailure::test("rspec", &place["what"], &[]).within(file).at(file, number).message(line);
+    }
+    let rule = place.name("rule").map_or("", |rule| rule.as_str());
+    RawFailure::diagnostic("list", file, number, &place["what"]).kind(rule).message(line)
+}
+
+/// Says whether a line could be the command that make shows before what it prints: a program and a file, or, of make's own, a
+/// program of the project alone.
+fn is_command(line: &str, of_make: bool) -> bool {
+    match line.split_once(' ') {
+        Some((first, rest)) => !first.contains(['/', '\\']) || rest.contains('/'),
+        None => of_make && line.starts_with("./"),
+    }
+}
+
+/// Says whether a line is a path and nothing else. A sentence ends in a dot, and its last word is no extension.
+fn is_path(line: &str) -> bool {
+    const LENGTH_MAX: usize = 4096;
+    let name = line.rsplit(['/', '\\']).next().unwrap_or(line);
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let extended = (1..=10).contains(&extension.len()) && extension.chars().all(char::is_alphanumeric);
+    // A version ends as a path does.
+    let word = name.rsplit(' ').next().unwrap_or(name);
+    let is_version = word.trim_start_matches('v').bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    line.len() <= LENGTH_MAX
+        && !is_version
+        && !line.starts_with([' ', '\t', '"', '{', '<'])
+        && !line.contains(['\t', '"', '|', '*', '?', '<', '>'])
+        && !line.contains(": ")
+        && extended
+        && line.matches(' ').count() <= 3
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Output, extract};
+
+    #[test]
+    fn a_list_of_files_is_told_from_the_command_lines_that_make_shows() {
+        const MAKE: &str = "make: *** [Makefile:2: check] Error 1\n";
+        let check = |stdout: &str, stderr: &str, expected: &[&str]| {
+            let output = Output {
+                exit_code: Some(2),
+                stdout: stdout.as_bytes(),
+                stderr: stderr.as_bytes(),
+                ..Output::default()
+            };
+            let failures = extract(&output).failures;
+            let files = failures.iter().filter(|it| it.tool == "list").map(|it| it.message.as_str());
+            assert_eq!(files.collect::<Vec<_>>(), expected, "{stdout:?}");
+        };
+        for stderr in ["", MAKE] {
+            check("main.c\nsrc/a.rs\n", stderr, &["main.c", "src/a.rs"]);
+            check("src/my file.rs\n", stderr, &["src/my file.rs"]);
+            for command in
+                ["grep -q 2 a.txt", "sh run.sh", "node t.js", "test -f dist/app.js", "bin/lint src/a.ts"]
+            {
+                check(&format!("{command}\n"), stderr, &[]);
+            }
+        }
+        check("./a.go\n", "", &["./a.go"]);
+        check("./run.sh\n", MAKE, &[]);
+    }
+}

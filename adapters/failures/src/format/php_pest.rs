@@ -1,0 +1,76 @@
+//! Pest and `artisan test`: a list of all tests, and below it what each that failed says, behind a headline that is
+//! cut at the width of the terminal.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until, without_time};
+
+static PLACE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^  at (?P<file>\S.*):(?P<line>\d+)$").expect("well formed"));
+
+/// Reads what stands below each headline.
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+    let mut listed = listed(sheet);
+    // A line is drawn above each headline; what else looks like one was printed by a test.
+    let is_own = |at: usize| at.checked_sub(1).is_some_and(|above| sheet.lines[above].starts_with("  ────"));
+    for (at, line) in sheet.marked().filter(|(at, _)| is_own(*at)) {
+        let Some((class, name)) = line.strip_prefix("   FAILED  ").and_then(|head| head.split_once(" > "))
+        else {
+            continue;
+        };
+        // The exception is set to the right.
+        let (name, kind) = name.trim_end().rsplit_once("  ").unwrap_or((name, ""));
+        let listed =
+            listed.get_mut(class).and_then(|names| names.pop_if(|listed| is_one(listed, name.trim())));
+        let name = listed.filter(|_| name.trim().ends_with('…')).unwrap_or(name.trim());
+        let block = until(sheet.lines, at + 1, is_end);
+        let told: Vec<&str> = block.iter().copied().take_while(|line| !PLACE.is_match(line)).collect();
+        let draft = RawFailure::test("pest", &format!("{class} > {name}"), &told).headed(line.trim());
+        let draft = if kind.is_empty() { draft } else { draft.kind(kind.trim()) };
+        let place = block.iter().find_map(|line| PLACE.captures(line));
+        found.push(match place {
+            Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
+            None => draft,
+        });
+    }
+}
+
+/// Returns the names of the tests that failed, as the list has them, of each class, the last first: the headlines are in
+/// the same order.
+fn listed<'a>(sheet: &FormatInput<'a>) -> BTreeMap<&'a str, Vec<&'a str>> {
+    let (mut class, mut listed) = ("", BTreeMap::<_, Vec<&str>>::new());
+    for (_, line) in sheet.starting(b" ") {
+        if let Some(name) = line.strip_prefix("   FAIL  ") {
+            class = name.trim();
+        } else if let Some(name) = line.strip_prefix("  ⨯ ") {
+            listed.entry(class).or_default().push(without_seconds(name));
+        }
+    }
+    listed.values_mut().for_each(|names| names.reverse());
+    listed
+}
+
+/// Says whether two names are one, either of which may be cut.
+fn is_one(one: &str, other: &str) -> bool {
+    let [whole_one, whole_other] = [one, other].map(|name| name.trim_end_matches('…'));
+    (other.ends_with('…') && one.starts_with(whole_other))
+        || (one.ends_with('…') && other.starts_with(whole_one))
+        || one == other
+}
+
+/// Takes off the end how long a test took: it is set to the right, or stands behind the mark of a name that is cut.
+fn without_seconds(name: &str) -> &str {
+    let name = without_time(name);
+    let (before, time) = name.rsplit_once(' ').unwrap_or((name, ""));
+    let number = time.strip_suffix('s').unwrap_or_default();
+    let is_time = number.contains('.') && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if is_time { before.trim_end() } else { name }
+}
+
+fn is_end(line: &str) -> bool {
+    line.starts_with("  ────") || line.starts_with("   FAILED  ") || line.starts_with("  Tests: ")
+}

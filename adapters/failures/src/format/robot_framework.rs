@@ -1,0 +1,85 @@
+//! Robot Framework: `Adds One   | FAIL |`, and the message below; dotted, `FAIL: Suite.Adds One`.
+
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, look_back, until};
+
+const FAILED: &str = "| FAIL |";
+
+/// Reads the tests that failed; a suite has its numbers below.
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+    let lines = sheet.lines;
+    let suites = suites(sheet);
+    for (at, line) in sheet.marked() {
+        let Some(name) = line.trim_end().strip_suffix(FAILED).and_then(|head| name(head, &lines[..at]))
+        else {
+            continue;
+        };
+        let block = until(lines, at + 1, is_rule);
+        let end = lines.get(at + 1 + block.len());
+        // A test may print the words; those of the tool end where its rules do.
+        let is_set = line.trim_end() == FAILED || end.is_some_and(|rule| is_as_wide(line, rule));
+        // Behind what it printed, how a test ended has a line of its own.
+        let has_passed = block.last().is_some_and(|line| line.trim() == "| PASS |");
+        if is_set && !has_passed && !block.iter().any(|line| is_sum(line)) {
+            let above = suites.partition_point(|(begin, _)| *begin < at);
+            let suite = above.checked_sub(1).map_or("", |suite| suites[suite].1);
+            found.push(RawFailure::test("robot", name, block).within(suite).headed(name));
+        }
+    }
+    let is_dotted = sheet.starting(b"R").any(|(_, line)| line.starts_with("Running suite '"));
+    for (at, line) in sheet.starting(b"F").filter(|_| is_dotted) {
+        let Some(name) = line.strip_prefix("FAIL: ").filter(|_| at > 0 && is_rule(lines[at - 1])) else {
+            continue;
+        };
+        let block = until(lines, at + 1, is_rule);
+        let name = without_suites(name.trim());
+        found.push(RawFailure::test("robot", name, block).headed(name));
+    }
+}
+
+/// Returns where the suites begin that hold tests, with their names; nothing of one alone, which says nothing.
+fn suites<'a>(sheet: &FormatInput<'a>) -> Vec<(usize, &'a str)> {
+    let lines = sheet.lines;
+    let is_double = |at: usize| lines.get(at).is_some_and(|line| line.starts_with("===="));
+    let rules = sheet.starting(b"=").map(|(at, _)| at);
+    // Its name stands between two rules. Right below those of a suite of suites stands the next one.
+    let heads = rules.filter(|at| is_double(*at) && is_double(at + 2) && !is_double(at + 4));
+    let named = heads.map(|at| (at, lines[at + 1].split(" :: ").next().unwrap_or_default().trim()));
+    let found: Vec<_> = named.filter(|(_, name)| !name.is_empty() && !name.ends_with(" |")).collect();
+    if found.len() > 1 { found } else { Vec::new() }
+}
+
+/// Returns the name of a test in what stands before its status: if it printed something, the name is above that.
+fn name<'a>(head: &'a str, above: &[&'a str]) -> Option<&'a str> {
+    let head = if head.is_empty() {
+        let below = look_back(above).position(|line| is_rule(line))?;
+        above.get(above.len() - below)?
+    } else {
+        head
+    };
+    let name = head.split(" :: ").next().unwrap_or(head).trim();
+    (!name.is_empty()).then_some(name)
+}
+
+/// Returns the name of a test without those of its suites: `Suite.Sub Suite.Adds One`. No blank or digit is behind their dots.
+fn without_suites(name: &str) -> &str {
+    let mut dots = name.match_indices('.').rev().map(|(at, _)| &name[at + 1..]);
+    let begins =
+        |rest: &&str| rest.starts_with(|c: char| !c.is_whitespace() && !c.is_ascii_digit() && c != '.');
+    dots.find(begins).unwrap_or(name)
+}
+
+fn is_rule(line: &str) -> bool {
+    line.starts_with("----") || line.starts_with("====")
+}
+
+/// Says whether a line ends in the column of a rule; some characters take two.
+fn is_as_wide(line: &str, rule: &str) -> bool {
+    let [least, wide] = [line, rule].map(|line| line.trim_end().chars().count());
+    let two = line.chars().filter(|c| !c.is_ascii()).count();
+    (least..=least + two).contains(&wide)
+}
+
+fn is_sum(line: &str) -> bool {
+    line.starts_with(|c: char| c.is_ascii_digit()) && line.contains(" passed, ") && line.contains(" failed")
+}

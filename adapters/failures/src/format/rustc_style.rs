@@ -1,0 +1,229 @@
+//! A headline and an arrow: `error[E0308]: mismatched types` and `--> src/lib.rs:3:5`. So speak rustc and
+//! clippy, and after them ruff, ty, pyrefly and deno lint.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::super::words::numbered;
+use super::{FormatInput, Lines, libtest, until};
+
+static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:(?P<level>error|warning|note|help|info)(?:\[(?P<code>[\w:@/-]+)\])?:? |(?P<rule>[A-Z]{1,5}\d{2,5}|[a-z]+(?:-[a-z]+)+|unformatted):? (?:\[\*\] )?)").expect("well formed")
+});
+
+/// What a headline says.
+struct Head<'a> {
+    tool: &'static str,
+    whole: &'a str,
+    level: &'a str,
+    code: &'a str,
+    rule: &'a str,
+    what: &'a str,
+}
+
+impl<'a> Head<'a> {
+    fn of(whole: &'a str) -> Option<Self> {
+        if let Some(head) = Self::of_pyrefly(whole) {
+            return Some(head);
+        }
+        // Most lines are none, and this tells so at once.
+        let head = is_of_head(whole).then(|| HEAD.captures(whole)).flatten()?;
+        let text = |name: &str| head.name(name).map_or("", |it| it.as_str());
+        let what = &whole[head[0].len()..];
+        let rule = text("rule");
+        let tool = if rule.is_empty() { "rustc" } else { "ruff" };
+        Some(Self { tool, whole, level: text("level"), code: text("code"), rule, what })
+    }
+
+    /// Takes `ERROR message [rule]` apart.
+    fn of_pyrefly(whole: &'a str) -> Option<Self> {
+        const LEVELS: [(&str, &str); 3] = [("ERROR ", ""), (" WARN ", "warning"), (" INFO ", "info")];
+        let (said, level) =
+            LEVELS.iter().find_map(|(word, level)| Some((whole.strip_prefix(word)?, *level)))?;
+        let (what, rule) = said.trim_end().strip_suffix(']')?.rsplit_once(" [")?;
+        Some(Self { tool: "pyrefly", whole, level, code: "", rule, what })
+    }
+}
+
+/// Says whether a line begins with a letter, as every headline does.
+fn is_of_head(line: &str) -> bool {
+    line.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+/// So many lines may stand below an arrow: where none is empty, those of the next one are taken for them.
+const BODY_LINES: usize = 400;
+
+/// So many lines the linker may say of one failure.
+const LINK_LINES: usize = 1000;
+
+/// Reads every headline that an arrow follows, and errors of the linker.
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+    let (lines, mut since) = (sheet.lines, 0);
+    for (at, line) in sheet.marked() {
+        if line.starts_with("error: linking with") {
+            let near = &lines[..lines.len().min(at + LINK_LINES)];
+            let ends = ["error: could not compile", "error: linking with"];
+            link(until(near, at + 1, |line| ends.iter().any(|it| line.starts_with(it))), found);
+        }
+        if DONE.iter().any(|it| line.starts_with(it)) {
+            placeless(sheet.own.part(since..at), found);
+            since = at + 1;
+        }
+        let (Some(place), Some(head)) = (Place::of(line), head_above(lines, at)) else { continue };
+        if !matches!(head.level, "" | "error") {
+            continue;
+        }
+        let near = &lines[..lines.len().min(at + BODY_LINES)];
+        let body = until(near, at + 1, |line| line.trim().is_empty());
+        let (tool, code) = (head.tool, if head.rule.is_empty() { head.code } else { head.rule });
+        let draft = RawFailure::diagnostic(tool, place.file, place.line, head.what).kind(code);
+        // The rule stood there once.
+        let label = Some(label(body)).filter(|label| *label != code).unwrap_or_default();
+        let shown: Vec<&str> = [head.whole, line].into_iter().chain(body.iter().copied()).collect();
+        let draft = draft.shown_at(place.column, &lint(body));
+        // ruff says of a file that is not formatted where that begins.
+        if code == "unformatted" {
+            found.push(RawFailure::unformatted(tool, place.file, place.line, &shown.join("\n")));
+            continue;
+        }
+        let body = if tool == "rustc" { body } else { &[] };
+        found.push(draft.about(&about(head.what, label, body)).message(&shown.join("\n")));
+    }
+}
+
+/// Returns what tells a diagnostic from another: the message and the label of its span; without a symbol in either, the
+/// line that it points at, too.
+pub(super) fn about(message: &str, label: &str, body: &[&str]) -> String {
+    let label = label.split("help:").next().unwrap_or_default().trim();
+    let source = if has_symbol(message, label) { String::new() } else { pointed_at(body) };
+    // So they stand with --message-format short.
+    let message = if label.is_empty() { message.to_owned() } else { format!("{message}: {label}") };
+    if source.is_empty() { message } else { format!("{message} {source}") }
+}
+
+/// By this rustc and cargo end what they say of a crate.
+const DONE: [&str; 2] = ["error: could not compile", "error: aborting due to"];
+
+/// Reads the errors that have no place: what follows each is no arrow, up to the next headline.
+fn placeless(own: Lines<'_>, found: &mut FailureCollector<'_>) {
+    let lines = own.lines;
+    let heads = own.starting(b"e").filter(|(_, line)| line.starts_with("error"));
+    for (at, head) in heads.filter_map(|(at, line)| Some((at, Head::of(line)?))) {
+        let ends = |line: &str| line.trim().is_empty() || is_of_head(line) && HEAD.is_match(line);
+        let body = until(lines, at + 1, ends);
+        let what = head.what;
+        let placed = body.iter().any(|line| line.trim_start().starts_with("--> "));
+        let derived = DONE.iter().chain(&libtest::RERUN).any(|it| lines[at].starts_with(it))
+            || what.starts_with("linking with");
+        if !placed && !derived {
+            let message = [&lines[at..=at], body].concat().join("\n");
+            found.push(RawFailure::diagnostic("rustc", "", None, what).kind(head.code).message(&message));
+        }
+    }
+}
+
+/// What an arrow leads to.
+struct Place<'a> {
+    file: &'a str,
+    line: Option<u32>,
+    column: Option<u32>,
+}
+
+impl<'a> Place<'a> {
+    /// Takes `--> src/lib.rs:3:5` apart; a line or a column may be missing.
+    fn of(line: &'a str) -> Option<Self> {
+        let place = line.trim_start().strip_prefix("--> ")?.trim_end();
+        let (file, line, column) = match numbered(place) {
+            Some((rest, last)) => match numbered(rest) {
+                Some((file, first)) => (file, first, last),
+                None => (rest, last, ""),
+            },
+            None => (place, "", ""),
+        };
+        let number = |text: &str| text.parse().ok();
+        (!file.is_empty()).then(|| Self { file, line: number(line), column: number(column) })
+    }
+}
+
+/// Returns the lint that the notes below a diagnostic name: of clippy, or of the compiler.
+fn lint(body: &[&str]) -> String {
+    static LINT: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"rust-clippy/[^#\s]*#(?P<link>\w+)|`(?:-[DWF] |#\[(?:deny|warn|forbid)\()(?P<name>(?:\w+::)?[\w-]+)")
+            .expect("well formed")
+    });
+    // Most lines name none, which these tell.
+    let may_name =
+        |line: &&&str| line.contains("`-") || line.contains("`#[") || line.contains("rust-clippy/");
+    let notes = body.iter().filter(may_name);
+    let all: Vec<regex::Captures<'_>> = notes.filter_map(|line| LINT.captures(line)).collect();
+    let link = all.iter().find_map(|it| it.name("link")).map(|it| format!("clippy::{}", it.as_str()));
+    let name = || all.iter().filter_map(|it| it.name("name")).find(|it| it.as_str() != "warnings");
+    // The option has dashes where the name has underscores.
+    link.or_else(|| name().map(|it| it.as_str().replace('-', "_"))).unwrap_or_default()
+}
+
+/// A headline may go on for a few lines.
+fn head_above<'a>(lines: &[&'a str], arrow: usize) -> Option<Head<'a>> {
+    const LINES: usize = 4;
+    let above = lines[arrow.saturating_sub(LINES)..arrow].iter().rev();
+    above.take_while(|line| !line.trim().is_empty()).find_map(|line| Head::of(line))
+}
+
+/// Says whether a diagnostic names what it is about.
+pub(super) fn has_symbol(message: &str, label: &str) -> bool {
+    message.contains('`') || label.contains('`')
+}
+
+/// Returns what the first carets point at in the line of the source above them, with a few letters before: the line itself is cut
+/// to the width of the terminal. Of a span of several lines the carets show the end only, so the line is all there is.
+fn pointed_at(body: &[&str]) -> String {
+    let pointing = body.windows(2).find(|pair| pair[1].contains('^') && pair[1].contains('|'));
+    let columns = |line: &&str| line.split_once('|').map(|(_, columns)| columns.to_owned());
+    let Some((source, carets)) = pointing.and_then(|pair| columns(&pair[0]).zip(columns(&pair[1]))) else {
+        return String::new();
+    };
+    const BEFORE: usize = 10;
+    if carets.contains("|_") {
+        return source.trim().to_owned();
+    }
+    let start = carets.chars().take_while(|c| *c != '^').count();
+    let length = carets.chars().skip(start).take_while(|c| *c == '^').count();
+    let first = start.saturating_sub(BEFORE);
+    let shown: String = source.chars().skip(first).take(start - first + length).collect();
+    shown.rsplit("...").next().unwrap_or(&shown).trim().to_owned()
+}
+
+/// Returns the text behind the carets of the first span that has them.
+fn label<'a>(body: &[&'a str]) -> &'a str {
+    let pointing = body.iter().find(|line| line.contains('^') && line.contains('|'));
+    let Some(line) = pointing else { return "" };
+    let behind = line.rsplit('^').next().unwrap_or_default();
+    // A second span may be underlined on the same line, with its own text.
+    let behind = behind.trim_start_matches(['-', ' ', '~']);
+    if line[line.find('^').unwrap_or_default()..].contains(" -") { "" } else { behind.trim() }
+}
+
+/// Reads which symbols the linker does not find.
+pub(super) fn link(block: &[&str], found: &mut FailureCollector<'_>) {
+    static SYMBOL: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?:undefined symbol: |undefined reference to [`'‘])(?P<name>[^\s'’]+)|(?:cannot find|unable to find library|library not found for) (?P<library>-l[^\s:]+)")
+            .expect("well formed")
+    });
+    static REFERENCE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r">>> referenced by .*\((?P<file>[^:()]+):(?P<line>\d+)\)").expect("well formed")
+    });
+    for (at, line) in block.iter().enumerate() {
+        let Some(symbol) = SYMBOL.captures(line) else { continue };
+        let what = match symbol.name("library") {
+            Some(library) => format!("cannot find {}", library.as_str()),
+            None => format!("undefined symbol: {}", &symbol["name"]),
+        };
+        let mut draft = RawFailure::diagnostic("rustc", "", None, &what).kind("link").message(line.trim());
+        if let Some(place) = block.get(at + 1).and_then(|next| REFERENCE.captures(next)) {
+            draft = draft.at(&place["file"], place["line"].parse().ok());
+        }
+        found.push(draft);
+    }
+}

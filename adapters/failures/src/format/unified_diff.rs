@@ -1,0 +1,26 @@
+//! A difference as `diff -u` writes it: gofmt -d, black --diff and others show so what they would change.
+
+use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::{FormatInput, until};
+
+/// So many lines of a difference are shown at most.
+const LINES: usize = 4096;
+
+/// Reads every file that would change.
+pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+    let lines = sheet.lines;
+    for (at, line) in sheet.starting(b"+") {
+        let Some(file) = line.strip_prefix("+++ ") else { continue };
+        let framed = at > 0 && lines[at - 1].starts_with("--- ");
+        if !framed || lines.get(at + 1).is_none_or(|line| !line.starts_with("@@ ")) {
+            continue;
+        }
+        // A time may stand behind a tab, and git writes `b/` before the name.
+        let file = file.split('\t').next().unwrap_or_default().trim();
+        let file = file.strip_prefix("b/").unwrap_or(file);
+        let near = &lines[..lines.len().min(at + LINES)];
+        let block = until(near, at + 1, |line| line.starts_with("--- ") || line.starts_with("diff "));
+        let message = format!("{}\n{line}\n{}", lines[at - 1], block.join("\n"));
+        found.push(RawFailure::unformatted("diff", file, None, &message));
+    }
+}

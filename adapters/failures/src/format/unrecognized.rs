@@ -1,0 +1,146 @@
+//! What nothing recognised: how the process ended, and all that it printed.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use unstuck_core::evidence::{Confidence, UNPARSED};
+
+use super::super::log_prefix;
+use super::super::output::Output;
+use super::super::parts::MaskingStyle;
+use super::super::raw_failure::{FailureCollector, RawFailure};
+
+/// So many lines at the end are shown.
+const TAIL_LINES: usize = 3;
+
+/// Of more lines than this of one stream, the last ones stand for it.
+const LINES_MAX: usize = 100_000;
+
+/// Makes one failure of the whole output.
+pub(crate) fn read(pages: &[&[&str]], output: &Output<'_>, found: &mut FailureCollector<'_>) -> Confidence {
+    let mut told: Vec<Vec<&str>> = pages.iter().map(|lines| telling(lines, is_telling)).collect();
+    if told.iter().all(Vec::is_empty) {
+        // Who only passes failures on may have failed itself: npm has no such script.
+        told = pages.iter().map(|lines| telling(lines, |line| !line.trim().is_empty())).collect();
+    }
+    told.iter_mut().for_each(leave_head_out);
+    // The last stream that says something: standard error before standard output.
+    let tail = told.iter().rfind(|lines| !lines.is_empty()).map(|lines| tail(lines)).unwrap_or_default();
+    if tail.is_empty() && output.exit_code.is_none() {
+        return Confidence::Low;
+    }
+    if let Some(kind) = ended(output.exit_code) {
+        // A time limit cuts the output anywhere, so it says nothing. A crash says why first, if at all, on standard
+        // error, which is not held back; stacks and dumps come behind.
+        let said = told.last().and_then(|lines| lines.first()).filter(|_| crashed(kind));
+        found.push(RawFailure {
+            message: format!("{kind}\n{}", tail.join("\n")),
+            ..of_lines(kind, said.copied().unwrap_or_default())
+        });
+        return Confidence::Medium;
+    }
+    let code = output.exit_code.map_or_else(String::new, |code| format!("exit {code}: "));
+    let lines: Vec<&str> = told.concat().into_iter().map(title).collect();
+    let about = format!("{code}\n{}", lines.join("\n"));
+    let message = match output.exit_code {
+        Some(code) if tail.is_empty() => format!("exit {code}, and it printed nothing"),
+        _ => format!("{code}{}", tail.join("\n")),
+    };
+    found.push(of_lines(UNPARSED, &about).message(&message));
+    Confidence::Low
+}
+
+/// Returns a line without the rules around it, which are as long as the terminal is wide.
+fn title(line: &str) -> &str {
+    const RULES: [char; 8] = ['=', '-', '_', '*', '~', '─', '━', '═'];
+    const SHORTEST: usize = 4;
+    let is_ruled = line.chars().take(SHORTEST).filter(|it| RULES.contains(it)).count() == SHORTEST;
+    if is_ruled { line.trim_matches(RULES).trim() } else { line }
+}
+
+/// Begins the failure of a process that all of these lines tell from another.
+fn of_lines(kind: &str, about: &str) -> RawFailure {
+    RawFailure { style: MaskingStyle::Lines, ..RawFailure::process("process", kind, &[]).about(about) }
+}
+
+/// Says by what a process was ended, as its exit code tells.
+fn ended(code: Option<i32>) -> Option<&'static str> {
+    match code? {
+        124 => Some("timeout"),
+        130 | -2 => Some("SIGINT"),
+        132 | -4 => Some("SIGILL"),
+        134 | -6 => Some("SIGABRT"),
+        135 | -7 => Some("SIGBUS"),
+        136 | -8 => Some("SIGFPE"),
+        137 | -9 => Some("SIGKILL"),
+        139 | -11 => Some("SIGSEGV"),
+        143 | -15 => Some("SIGTERM"),
+        _ => None,
+    }
+}
+
+/// Says whether a process ended by its own doing, at a point that is the same each time.
+fn crashed(kind: &str) -> bool {
+    matches!(kind, "SIGILL" | "SIGABRT" | "SIGBUS" | "SIGFPE" | "SIGSEGV")
+}
+
+/// Returns the last lines that are wanted, without those in which npm or a shell says what it runs.
+fn telling<'a>(lines: &[&'a str], is_wanted: impl Fn(&str) -> bool) -> Vec<&'a str> {
+    let begins = |begin: &str| lines.iter().any(|line| line.starts_with(begin));
+    // What adds lines takes some away, too.
+    let is_traced = begins("+ ") && !begins("- ");
+    let is_of_npm = lines.iter().any(|line| NPM.is_match(line));
+    let is_run = |line: &str| {
+        (is_traced && line.trim_start_matches('+').starts_with(' ') && line.starts_with('+'))
+            || (is_of_npm && line.starts_with("> "))
+    };
+    let wanted = lines.iter().rev().filter(|line| is_wanted(line) && !is_run(line)).take(LINES_MAX);
+    let mut wanted: Vec<&str> = wanted.copied().collect();
+    wanted.reverse();
+    wanted
+}
+
+/// A moment before the first line alone is a wrapper's, which says where and as what it starts.
+fn leave_head_out(lines: &mut Vec<&str>) {
+    let is_head = lines.split_first().is_some_and(|(first, rest)| {
+        log_prefix::is_stamped(first) && rest.first().is_some_and(|line| !log_prefix::is_stamped(line))
+    });
+    if is_head {
+        lines.remove(0);
+    }
+}
+
+/// Returns the lines to show; those of a log, which begin with a moment, only where there are no others.
+fn tail<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
+    let tail: Vec<&str> = last.iter().filter(|line| !log_prefix::is_stamped(line)).copied().collect();
+    if tail.is_empty() { lines.last().copied().into_iter().collect() } else { tail }
+}
+
+/// Says whether a line tells of a failure of its own; one that says more than an exit code does.
+fn is_telling(line: &str) -> bool {
+    const WORDS_MAX: usize = 6;
+    let line = line.trim();
+    let only_ends = || ENDS.is_match(line) && line.split_whitespace().count() <= WORDS_MAX;
+    !line.is_empty() && !PASSES_ON.is_match(line) && !only_ends()
+}
+
+/// Says whether a line only passes a failure on: what make, npm and wrappers say at the end.
+pub(crate) fn is_epilogue(line: &str) -> bool {
+    PASSES_ON.is_match(line.trim()) || ENDS.is_match(line.trim())
+}
+
+static PASSES_ON: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:g?make(?:\[\d+\])?: (?:\*\*\* \[.*|\*\*\* Waiting.*|Target .*|Entering .*|Leaving .*)$|npm warn |npm (?:ERR!|error)(?: (?:Lifecycle|code (?:ELIFECYCLE|\d)|errno|syscall|spawn|path|workspace|location|command|Exit status|Failed at|This is probably|There is likely|Test failed|A complete log|    /).*)?$|yarn |error Command failed|ELIFECYCLE|Error: Process completed with exit code|##\[error\]|(?:real|user|sys)\s+\d+m?[\d.]+s?$|\S*sh: line \d+: +\d+ (?:Aborted|Done|Segmentation fault|Killed|Terminated)\b)").expect("well formed")
+});
+
+/// What npm says before it runs a script: its package with the version, and the name of the script.
+static NPM: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^> \S+@\d\S* \S+$").expect("well formed"));
+
+/// The exit code of something, at the end of a line.
+static ENDS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)\b(?:rc|exit|exited|exited with|exit code|exit status|status|returned)[ =:]*\(?-?\d+\)?\.?$",
+    )
+    .expect("well formed")
+});

@@ -1,0 +1,73 @@
+//! A reason: what a block of text says about a failure, whatever tool printed it.
+//!
+//! A format knows where the block of a failed test begins and ends; what stands in it is a matter of the
+//! language and its assertion library, and the same in every report. One file for each way of speaking.
+
+mod exception;
+mod go;
+mod native;
+mod python;
+mod ruby;
+mod rust;
+
+use super::parts::FailureMessage;
+use super::words::{indentation, is_frame, told};
+use super::work;
+
+pub(super) use exception::exception;
+
+/// Understands a block, or not.
+type MessageParser = fn(&[&str]) -> Option<FailureMessage>;
+
+/// The ways of speaking, the most distinct first; the last understands everything.
+const READERS: &[MessageParser] = &[
+    rust::panic,
+    python::marked_lines,
+    python::group,
+    python::traceback,
+    native::googletest,
+    native::assertion,
+    ruby::example,
+    go::log,
+    exception::raised,
+];
+
+/// So many lines of a block are looked at.
+const LINES_MAX: usize = 400;
+
+impl FailureMessage {
+    /// Reads a block.
+    pub(super) fn of(block: &[&str]) -> Self {
+        let block = &block[..work::allowed(block.len().min(LINES_MAX))];
+        work::spend(block.len());
+        let mut reason = READERS.iter().find_map(|read| read(block)).unwrap_or_else(|| plain(block));
+        if reason.file.is_none() {
+            (reason.file, reason.line) = exception::first_frame(block);
+        }
+        if reason.values.is_empty() {
+            reason.values = told(block).collect::<Vec<_>>().join("\n");
+        }
+        reason
+    }
+
+    /// Returns what people should read: the block as far as the stack, without its indentation.
+    pub(super) fn message(&self, block: &[&str]) -> String {
+        const LINES_SHOWN: usize = 60;
+        let block = &block[..block.len().min(LINES_MAX)];
+        let shown = block.iter().filter(|line| !is_frame(line));
+        let shown: Vec<&str> = shown.take(LINES_SHOWN).map(|line| line.trim_end()).collect();
+        let indentation = shown.iter().filter(|line| !line.is_empty()).map(|line| indentation(line)).min();
+        let shown: Vec<&str> = shown
+            .iter()
+            .map(|line| line.get(indentation.unwrap_or_default()..).unwrap_or_default())
+            .collect();
+        shown.join("\n").trim_matches('\n').to_owned()
+    }
+}
+
+/// Says only what the first lines are.
+fn plain(block: &[&str]) -> FailureMessage {
+    const LINES: usize = 3;
+    let lines: Vec<&str> = told(block).map(str::trim).filter(|line| !line.is_empty()).take(LINES).collect();
+    FailureMessage { about: lines.join(" "), ..FailureMessage::default() }
+}

@@ -1,0 +1,191 @@
+//! What stands beside the failures that were found: what another command printed.
+//!
+//! `ruff check .; mypy .` and `make -k lint test` run several tools. One that is read by its own grammar is found wherever
+//! it stands. A line `file:line: message` and the last words of a program are no grammar, and a test may print both. So
+//! they are believed only where no test prints: anywhere where no test failed; below all that the runner of the tests
+//! said; and where the last words of a linter, or those of make, say that somebody else printed them.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::format::traceback::CRASH_LINES;
+use super::format::{Lines, gcc_style, unrecognized};
+use super::message::exception;
+use super::raw_failure::OutputSpan;
+use super::test_counts;
+use super::words::is_frame;
+
+/// The lines of a stream.
+#[derive(Clone, Copy)]
+pub(super) struct StreamLines<'p> {
+    pub(super) own: Lines<'p>,
+    /// Those that tell of failed tests.
+    pub(super) of_tests: &'p [Range<usize>],
+}
+
+/// Where lines of a stream are believed.
+pub(super) struct TrustedRegions {
+    /// What looks like a diagnostic.
+    pub(super) diagnostics: Vec<Range<usize>>,
+    /// What looks like the last words of a program.
+    pub(super) last_words: Vec<Range<usize>>,
+}
+
+impl TrustedRegions {
+    /// Finds where no test prints in both streams.
+    pub(super) fn of(streams: [StreamLines<'_>; 2], printed_is_known: bool) -> [Self; 2] {
+        // Of one target that failed nobody knows whether it is that of the tests.
+        let targets = streams.map(|it| targets(it.own));
+        let are_several = targets.iter().map(Vec::len).sum::<usize>() > 1;
+        let mut targets = targets.into_iter();
+        streams.map(|StreamLines { own, of_tests }| {
+            let lines = own.lines;
+            let mut diagnostics = closed(own);
+            let targets = targets.next().unwrap_or_default();
+            if are_several {
+                diagnostics.extend(of_targets(lines, &targets));
+            }
+            let end = behind(lines, of_tests);
+            diagnostics.extend(end.clone());
+            let mut last_words = diagnostics.clone();
+            last_words.extend(end.is_none().then(|| dying(lines)).flatten());
+            if printed_is_known {
+                last_words.extend(of_node(own));
+            }
+            let of_make = own.starting(b"gm").filter(|(_, line)| is_said_by_make(line));
+            last_words.extend(of_make.map(|(at, _)| at..at + 1));
+            Self { diagnostics, last_words }
+        })
+    }
+}
+
+/// Returns where the lines of a failure are among those of a stream, `begins` being where each begins in memory.
+pub(super) fn lines_of(told: &OutputSpan, text: &str, lines: &[&str]) -> Option<Range<usize>> {
+    let memory = text.as_ptr().addr()..text.as_ptr().addr() + text.len();
+    let line = |address: usize| {
+        let is_in = memory.contains(&address);
+        is_in.then(|| lines.partition_point(|line| line.as_ptr().addr() <= address).saturating_sub(1))
+    };
+    let start = line(told.address)?;
+    let end = line(told.end).unwrap_or(start);
+    Some(outdented(lines, start.min(end)..start.max(end) + 1))
+}
+
+/// Cuts a block of lines that are set in, or of comments, where one is neither, which may be the next command's: the last
+/// block has no end of its own. A message may have such lines, which stand above its stack.
+fn outdented(lines: &[&str], block: Range<usize>) -> Range<usize> {
+    let is_said = |at: &usize| !lines[*at].trim().is_empty();
+    let is_set_in = |at: usize| lines[at].starts_with([' ', '\t', '#']);
+    if !block.clone().find(is_said).is_some_and(is_set_in) {
+        return block;
+    }
+    let stack = block.clone().find(|at| is_set_in(*at) && is_frame(lines[*at]));
+    let end = (stack.unwrap_or(block.start)..block.end).find(|at| is_said(at) && !is_set_in(*at));
+    block.start..end.unwrap_or(block.end)
+}
+
+/// Returns what stands below the last line that the runner of tests said, if it said anything.
+fn behind(lines: &[&str], tests: &[Range<usize>]) -> Option<Range<usize>> {
+    let told = tests.iter().map(|lines| lines.end).max()?;
+    let last = lines[told..].iter().rposition(|line| is_of_runner(line));
+    Some(last.map_or(told, |last| told + last + 1)..lines.len())
+}
+
+/// Says whether a line tells how a test ended, or how many did.
+fn is_of_runner(line: &str) -> bool {
+    const HEADS: [&str; 14] =
+        ["ok ", "not ok ", "1..", "# ", "✓ ", "✔ ", "√ ", "✗ ", "✘ ", "✖ ", "× ", "PASS", "FAIL", "--- "];
+    let bare = line.trim_start();
+    HEADS.iter().any(|head| bare.starts_with(head)) || test_counts::is_summary(line)
+}
+
+/// Returns the diagnostics above each line in which a linter or a compiler counts them.
+fn closed(Lines { lines, firsts, .. }: Lines<'_>) -> Vec<Range<usize>> {
+    static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?:Found \d+ errors?(?: in \d+ files?.*|\.)|(?:\d+ warnings? and )?\d+ errors? generated\.|Your code has been rated at .*|\d+ issues?[:.].*)$").expect("well formed")
+    });
+    let counts =
+        |at: &usize| matches!(firsts[*at], b'F' | b'Y' | b'0'..=b'9') && COUNTED.is_match(lines[*at]);
+    let ends = (0..lines.len()).filter(counts);
+    let mut last = 0;
+    ends.filter_map(|end| {
+        let mut has_some = false;
+        let is_own = |line: &&&str| {
+            let is_parsed = gcc_style::parse(line).is_some();
+            has_some |= is_parsed;
+            is_parsed
+                || line.is_empty()
+                || line.starts_with([' ', '\t'])
+                || line.starts_with("***")
+                || line.starts_with("---")
+        };
+        let start = end - lines[last..end].iter().rev().take_while(is_own).count();
+        last = end;
+        has_some.then_some(start..end)
+    })
+    .collect()
+}
+
+/// Returns where make says that a target failed; where it passes on that of another make, once.
+fn targets(own: Lines<'_>) -> Vec<usize> {
+    let fails = |line: &str| {
+        is_of_make(line)
+            && line.contains(": *** [")
+            && line.contains("Error ")
+            && !line.ends_with("(ignored)")
+    };
+    let passes_on =
+        |above: usize| is_of_make(own.lines[above]) && unrecognized::is_epilogue(own.lines[above]);
+    let said = own.starting(b"gm");
+    let said = said.filter(|(at, line)| fails(line) && !at.checked_sub(1).is_some_and(passes_on));
+    said.map(|(at, _)| at).collect()
+}
+
+/// Returns what stands between the failures of targets, and of what stands above the first one all without a gap.
+fn of_targets(lines: &[&str], targets: &[usize]) -> Vec<Range<usize>> {
+    let mut start = None;
+    let mut parts = Vec::new();
+    for end in targets.iter().copied() {
+        let above = || end - lines[..end].iter().rev().take_while(|line| !line.trim().is_empty()).count();
+        parts.push(start.unwrap_or_else(above)..end);
+        start = Some(end + 1);
+    }
+    parts
+}
+
+/// Returns the last words of a program that died, if nothing stands below them.
+fn dying(lines: &[&str]) -> Option<Range<usize>> {
+    let ends = |line: &&&str| !line.trim().is_empty() && !unrecognized::is_epilogue(line);
+    let end = lines.iter().rposition(|line| ends(&line))? + 1;
+    if lines[end - 1].starts_with("Node.js v") {
+        return Some(0..end);
+    }
+    let begins =
+        |line: &&str| line.starts_with("Traceback (most") || line.starts_with("Exception in thread \"");
+    let start = lines[..end].iter().rposition(begins)?;
+    let is_own = |line: &&str| {
+        line.is_empty()
+            || line.starts_with([' ', '\t'])
+            || line.starts_with("Caused by")
+            || exception(line).is_some()
+    };
+    lines[start + 1..end].iter().all(is_own).then_some(start..end)
+}
+
+/// Returns what stands above each line in which node tells its version, which it does where it dies.
+fn of_node(own: Lines<'_>) -> Vec<Range<usize>> {
+    let ends = own.starting(b"N").filter(|(_, line)| line.starts_with("Node.js v"));
+    ends.map(|(end, _)| end.saturating_sub(CRASH_LINES)..end + 1).collect()
+}
+
+fn is_of_make(line: &str) -> bool {
+    let rest = line.strip_prefix('g').unwrap_or(line).strip_prefix("make");
+    rest.is_some_and(|rest| rest.starts_with([':', '[']))
+}
+
+/// Says whether make could not run a program, or does not know how to make something.
+fn is_said_by_make(line: &str) -> bool {
+    is_of_make(line) && !unrecognized::is_epilogue(line)
+}

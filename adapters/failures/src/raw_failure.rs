@@ -1,0 +1,648 @@
+//! A draft: what a reader says of a failure, before it is normalised; and the list of what was found.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use unstuck_core::evidence::{Confidence, FAILURES_MAX, Failure, Fingerprint, Location, Source};
+use unstuck_core::id::Digest;
+
+use super::normalize::Normalizer;
+use super::occurrence::{FailureClass, Occurrence, UniqueOccurrences};
+use super::output::Extraction;
+use super::package::{Packages, StreamPackages};
+use super::parts::{FailureMessage, MaskingStyle};
+
+/// A message is kept up to this many bytes.
+const MESSAGE_MAX: usize = 4096;
+
+/// Lines of one failure are counted up to here.
+const PLACES_MAX: usize = 1000;
+/// So many failures are looked at to choose those that are kept.
+const HELD_MAX: usize = 5 * FAILURES_MAX;
+
+/// A failure as a reader found it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RawFailure {
+    /// The tool.
+    pub(super) tool: &'static str,
+    /// The name of the test.
+    pub(super) test: Option<String>,
+    /// The file or the binary that the test belongs to, where its name does not tell: the same name in another
+    /// one is another test.
+    pub(super) within: String,
+    /// The file.
+    pub(super) file: Option<String>,
+    /// The line.
+    pub(super) line: Option<u32>,
+    /// The kind.
+    pub(super) kind: String,
+    /// What tells this failure from another of the same thing.
+    pub(super) about: String,
+    /// What belongs to the exact fingerprint in addition.
+    pub(super) values: String,
+    /// What people read.
+    pub(super) message: String,
+    /// How `about` is masked.
+    pub(super) style: MaskingStyle,
+    /// What sort of thing failed.
+    pub(super) class: FailureClass,
+    /// The column.
+    pub(super) column: Option<u32>,
+    /// The rule, where the kind does not tell it.
+    pub(super) rule: String,
+    /// What the tool says in one line, where it says so in one.
+    pub(super) headline: String,
+    /// It is no error but a warning.
+    pub(super) is_warning: bool,
+    /// Where in memory a line begins that tells of it.
+    pub(super) address: usize,
+    /// Where in memory the last line is that tells of it, if there are several.
+    pub(super) end: usize,
+}
+
+impl RawFailure {
+    /// Begins the failure of a test; `block` is what the tool says of it.
+    pub(super) fn test(tool: &'static str, name: &str, block: &[&str]) -> Self {
+        let reason = FailureMessage::of(block);
+        let message = reason.message(block);
+        // A name is one line, wherever it is told.
+        let test = Some(name.trim().replace(['\n', '\r'], " "));
+        let address = block.first().map_or(name.as_ptr(), |line| line.as_ptr()).addr();
+        let end = block.last().map_or(address, |line| line.as_ptr().addr());
+        Self { tool, test, message, class: FailureClass::Test, address, end, ..Self::default() }
+            .because(reason)
+    }
+
+    /// Begins a diagnostic: a message about a place, in the words of the tool.
+    pub(super) fn diagnostic(tool: &'static str, file: &str, line: Option<u32>, message: &str) -> Self {
+        Self {
+            tool,
+            file: Some(file.to_owned()).filter(|file| !file.is_empty()),
+            line,
+            about: message.to_owned(),
+            message: message.to_owned(),
+            style: MaskingStyle::Diagnostic,
+            class: FailureClass::Diagnostic,
+            headline: message.to_owned(),
+            address: file.as_ptr().addr(),
+            end: message.as_ptr().addr(),
+            ..Self::default()
+        }
+    }
+
+    /// Begins the failure of a file that is not formatted, or is on a list for another reason.
+    pub(super) fn unformatted(tool: &'static str, file: &str, line: Option<u32>, message: &str) -> Self {
+        let draft = Self::diagnostic(tool, file, line, "not formatted").kind("format").message(message);
+        Self { class: FailureClass::Format, ..draft }
+    }
+
+    /// Begins the failure of a process or of a file as a whole.
+    pub(super) fn process(tool: &'static str, kind: &str, block: &[&str]) -> Self {
+        let reason = FailureMessage::of(block);
+        let message = reason.message(block);
+        let at = |line: Option<&&str>| line.map_or(0, |line| line.as_ptr().addr());
+        let (address, end) = (at(block.first()), at(block.last()));
+        let draft = Self { tool, message, address, end, ..Self::default() }.because(reason);
+        if kind.is_empty() { draft } else { draft.kind(kind) }
+    }
+
+    /// Returns the tool, where it is part of the identity: one tool says the same of a place in several formats, which
+    /// are read by several readers.
+    fn teller(&self) -> &'static str {
+        match self.class {
+            FailureClass::Diagnostic | FailureClass::Format => "",
+            FailureClass::Test | FailureClass::Process => self.tool,
+        }
+    }
+
+    /// Takes over what a block says.
+    fn because(self, reason: FailureMessage) -> Self {
+        Self {
+            kind: reason.kind,
+            about: reason.about,
+            values: reason.values,
+            file: self.file.or(reason.file),
+            line: self.line.or(reason.line),
+            style: reason.style,
+            ..self
+        }
+    }
+
+    /// Sets the file or the binary that the test belongs to.
+    pub(super) fn within(self, within: &str) -> Self {
+        Self { within: within.to_owned(), ..self }
+    }
+
+    /// Says which line of the output tells of it, where the reader made what it reads out of several.
+    pub(super) fn told_by(self, line: &str) -> Self {
+        Self { address: line.as_ptr().addr(), ..self }
+    }
+
+    /// Says which line is the last that tells of it, where the reader looked further.
+    pub(super) fn up_to(self, line: &str) -> Self {
+        Self { end: line.as_ptr().addr(), ..self }
+    }
+
+    /// Sets the kind.
+    pub(super) fn kind(self, kind: &str) -> Self {
+        Self { kind: kind.to_owned(), ..self }
+    }
+
+    /// Sets the place.
+    pub(super) fn at(self, file: &str, line: Option<u32>) -> Self {
+        Self { file: Some(file.to_owned()).filter(|file| !file.is_empty()), line, ..self }
+    }
+
+    /// Sets the column, and perhaps the rule where the kind does not tell it.
+    pub(super) fn shown_at(self, column: Option<u32>, rule: &str) -> Self {
+        Self { column, rule: rule.to_owned(), ..self }
+    }
+
+    /// Sets what the tool says in one line.
+    pub(super) fn headline(self, headline: &str) -> Self {
+        Self { headline: headline.to_owned(), ..self }
+    }
+
+    /// Marks it as a warning.
+    pub(super) fn warning(self, is_warning: bool) -> Self {
+        Self { is_warning, ..self }
+    }
+
+    /// Sets what tells it from another.
+    pub(super) fn about(self, about: &str) -> Self {
+        Self { about: about.to_owned(), ..self }
+    }
+
+    /// Sets a headline above what people read.
+    pub(super) fn headed(self, head: &str) -> Self {
+        let message = format!("{head}\n{}", self.message);
+        Self { message, ..self }
+    }
+
+    /// Sets what people read.
+    pub(super) fn message(self, message: &str) -> Self {
+        Self { message: message.to_owned(), ..self }
+    }
+}
+
+/// Where an output tells of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OutputSpan {
+    /// Where in memory a line is that tells of it.
+    pub(super) address: usize,
+    /// Where in memory the other end of what tells of it is, if that is in the same stream.
+    pub(super) end: usize,
+    /// It is a test.
+    pub(super) is_test: bool,
+}
+
+/// A draft whose names are normalised, and what varies by itself masked.
+struct NormalizedFailure {
+    fingerprint: Fingerprint,
+    draft: RawFailure,
+}
+
+/// What was found so far.
+pub(super) struct FailureCollector<'a> {
+    normaliser: &'a Normalizer,
+    failures: Vec<Failure>,
+    /// Each failure as it stands in the output, where that is asked for.
+    records: Option<UniqueOccurrences>,
+    /// Which packages the output tells of.
+    packages: Packages,
+    /// Where in memory the lines begin that failed tests printed.
+    printed: Vec<Range<usize>>,
+    /// Where the output tells of what was found, warnings that do not count as well.
+    told: Vec<OutputSpan>,
+    /// What is read stands beside failures that were found.
+    is_beside: bool,
+    /// Each fingerprint that was told, and the lines it was told of.
+    seen: BTreeMap<Fingerprint, BTreeSet<u32>>,
+    /// The fingerprint of each identity as it was printed, up to so many as are held.
+    known: BTreeMap<Digest, Fingerprint>,
+    /// The tool that printed the output, where it is known although nothing failed.
+    tool: &'static str,
+    source: Source,
+    left_out: u64,
+}
+
+impl<'a> FailureCollector<'a> {
+    /// Begins with nothing.
+    pub(super) fn new(normaliser: &'a Normalizer) -> Self {
+        Self {
+            normaliser,
+            failures: Vec::new(),
+            records: None,
+            packages: Packages::default(),
+            printed: Vec::new(),
+            told: Vec::new(),
+            is_beside: false,
+            seen: BTreeMap::new(),
+            known: BTreeMap::new(),
+            tool: "",
+            source: Source::Report,
+            left_out: 0,
+        }
+    }
+
+    /// Begins with nothing, and keeps each failure as it stands in the output.
+    pub(super) fn with_records(normaliser: &'a Normalizer) -> Self {
+        Self { records: Some(UniqueOccurrences::default()), ..Self::new(normaliser) }
+    }
+
+    /// Takes the records out.
+    pub(super) fn take_records(&mut self) -> Vec<Occurrence> {
+        self.records.take().unwrap_or_default().into_list()
+    }
+
+    /// Says from where the following is read.
+    pub(super) fn reading(&mut self, source: Source) {
+        self.source = source;
+    }
+
+    /// Says whether a machine report is read.
+    pub(super) fn reads_reports(&self) -> bool {
+        self.source == Source::Report
+    }
+
+    /// Looks for packages in what is read next.
+    pub(super) fn look_for_packages(&mut self, streams: &[StreamPackages<'_>]) {
+        self.packages = Packages::of(streams, self.normaliser);
+    }
+
+    /// Returns the package that a line is of; nothing where there is one package only.
+    pub(super) fn package_of(&self, line: &str) -> &str {
+        self.packages.around(line.as_ptr().addr())
+    }
+
+    /// Notes which tool it is.
+    pub(super) fn tool(&mut self, tool: &'static str) {
+        if self.tool.is_empty() {
+            self.tool = tool;
+        }
+    }
+
+    /// Notes lines that a failed test printed: whatever they look like, they are part of its failure.
+    pub(super) fn printed(&mut self, lines: &[&str]) {
+        if let (Some(first), Some(last)) = (lines.first(), lines.last()) {
+            self.printed.push(first.as_ptr().addr()..last.as_ptr().addr() + 1);
+        }
+    }
+
+    /// Takes out where in memory the lines begin that failed tests printed.
+    pub(super) fn take_printed(&mut self) -> Vec<Range<usize>> {
+        std::mem::take(&mut self.printed)
+    }
+
+    /// Takes out where the output tells of what was found since that was last asked.
+    pub(super) fn take_told(&mut self) -> Vec<OutputSpan> {
+        std::mem::take(&mut self.told)
+    }
+
+    /// Returns what says whether one of these lines told of a failure since the stage began that is read.
+    pub(super) fn tells_within(&self) -> impl Fn(&[&str]) -> bool + use<'a> {
+        let told: BTreeSet<usize> = self.told.iter().map(|told| told.address).collect();
+        move |lines| {
+            let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return false };
+            told.range(first.as_ptr().addr()..=last.as_ptr().addr() + last.len()).next().is_some()
+        }
+    }
+
+    /// Says that what is read next stands beside failures that were found: warnings are no failures there.
+    pub(super) fn reading_beside(&mut self) {
+        self.is_beside = true;
+    }
+
+    /// Says whether a test is among what was found.
+    pub(super) fn has_tests(&self) -> bool {
+        self.failures.iter().any(|failure| failure.test.is_some())
+    }
+
+    /// Says whether nothing was found.
+    pub(super) fn is_empty(&self) -> bool {
+        self.failures.is_empty()
+    }
+
+    /// Returns how many were found.
+    pub(super) fn len(&self) -> usize {
+        self.failures.len()
+    }
+
+    /// Says whether what was found behind the first `reported` are files that cannot be parsed, and nothing else.
+    pub(super) fn are_unreadable(&self, reported: usize) -> bool {
+        let read = &self.failures[reported..];
+        !read.is_empty() && read.iter().all(|failure| failure.test.is_none() && failure.kind == "syntax")
+    }
+
+    /// Says whether anything was found in one of these files.
+    pub(super) fn has_problem_in<'f>(&self, files: impl Iterator<Item = &'f str>) -> bool {
+        let places = self.failures.iter().filter_map(|failure| failure.location.as_ref());
+        let places: BTreeSet<&str> = places.map(|place| place.file.as_str()).collect();
+        files.into_iter().any(|file| places.contains(self.normaliser.path(file).as_str()))
+    }
+
+    /// Says whether what was found are problems at places, and nothing has a rule or a test: such is what cannot be parsed.
+    pub(super) fn are_plain(&self) -> bool {
+        let is_plain = |failure: &Failure| {
+            failure.test.is_none()
+                && failure.location.is_some()
+                && matches!(failure.kind.as_str(), "" | "syntax")
+        };
+        self.failures.iter().all(is_plain)
+    }
+
+    /// Says whether a test in this file was found.
+    pub(super) fn has_test_in(&self, file: &str) -> bool {
+        let file = self.normaliser.path(file);
+        let is_in = |failure: &Failure| failure.location.as_ref().is_some_and(|place| place.file == file);
+        self.failures.iter().any(|failure| failure.test.is_some() && is_in(failure))
+    }
+
+    /// Returns what says whether a diagnostic of a place was found.
+    pub(super) fn told(&self) -> impl Fn(&str, Option<u32>) -> bool + use<'a> {
+        let places = self.failures.iter().filter(|failure| failure.test.is_none());
+        let places =
+            places.filter_map(|it| it.location.as_ref().map(|place| (place.file.clone(), place.line)));
+        let (places, normaliser): (BTreeSet<_>, _) = (places.collect(), self.normaliser);
+        move |file, line| line.is_some() && places.contains(&(normaliser.path(file), line))
+    }
+
+    /// Returns what says whether a test of this name was found, in a file if one is given.
+    pub(super) fn told_tests(&self) -> impl Fn(&str, &str) -> bool + use<'a> {
+        let file = |it: &Failure| it.location.as_ref().map(|place| place.file.clone()).unwrap_or_default();
+        let tests = self.failures.iter().filter_map(|it| Some((it.test.clone()?, file(it))));
+        let (tests, normaliser): (BTreeSet<(String, String)>, _) = (tests.collect(), self.normaliser);
+        move |name, file| {
+            let test = (name.to_owned(), normaliser.path(file));
+            match file {
+                "" => tests.range(test..).next().is_some_and(|(known, _)| known == name),
+                _ => tests.contains(&test),
+            }
+        }
+    }
+
+    /// Says whether a test whose name begins like this was found.
+    pub(super) fn has_test_below(&self, prefix: &str) -> bool {
+        self.failures.iter().any(|failure| failure.test.as_ref().is_some_and(|test| test.starts_with(prefix)))
+    }
+
+    /// Chooses between a report, which is up to `reported`, and the text behind it. The report names every
+    /// test, so the text adds only what belongs to none. But the text says more where it tells of as many tests as the JSON of
+    /// jest does, of each test of which the XML of CTest says little more than its name, and of subtests, which the XML of pytest
+    /// does not name. Returns up to where the report is then.
+    pub(super) fn choose(&mut self, reported: usize) -> usize {
+        let tests = |failures: &[Failure]| failures.iter().filter(|failure| failure.test.is_some()).count();
+        let (report, text) = self.failures.split_at(reported);
+        let tool = text.first().map_or("", |failure| failure.tool.as_str());
+        let same = report.iter().all(|other| other.tool == tool);
+        if same && tool == "pytest" {
+            return self.take_subtests(reported);
+        }
+        if same && (tool == "ctest" || tool == "jest" && tests(text) >= tests(report)) {
+            let subject = |failure: &Failure| {
+                let file = failure.location.as_ref().map(|it| it.file.clone());
+                (failure.test.clone(), file.filter(|_| failure.test.is_none()))
+            };
+            // What the text says with the very same words was added once, by the report.
+            let told: BTreeSet<_> = text.iter().map(subject).collect();
+            let names_tests = tool == "ctest";
+            let is_kept = |failure: &Failure| {
+                (names_tests || failure.test.is_none()) && !told.contains(&subject(failure))
+            };
+            let kept = report.iter().filter(|failure| is_kept(failure)).count();
+            let mut at = 0;
+            self.failures.retain(|failure| {
+                at += 1;
+                at > reported || is_kept(failure)
+            });
+            return kept;
+        }
+        // What fails around the tests of a suite is none of its cases.
+        let names_alike = same && ["node-test", "gtest"].contains(&tool);
+        let named: BTreeSet<String> = report.iter().filter_map(|it| it.test.clone()).collect();
+        let is_new = |test: &String| names_alike && !named.contains(test);
+        self.keep_behind(reported, |failure| failure.test.as_ref().is_none_or(is_new));
+        reported
+    }
+
+    /// Takes the subtests of pytest from the text in the place of their tests, which the first `reported` name whole, and what
+    /// belongs to no test. Returns up to where the report is then.
+    fn take_subtests(&mut self, reported: usize) -> usize {
+        let (report, text) = self.failures.split_at(reported);
+        let whole: BTreeSet<&str> = report.iter().filter_map(|it| it.test.as_deref()).collect();
+        let test_of = |name: &str| {
+            let ends = name.match_indices(' ').map(|(at, _)| at);
+            let mut wholes = ends.filter(|at| name[at + 1..].starts_with(['[', '('])).map(|at| &name[..at]);
+            wholes.find(|it| whole.contains(it)).filter(|_| !whole.contains(name)).map(str::to_owned)
+        };
+        let parts = text.iter().filter_map(|it| Some((it.test.clone()?, test_of(it.test.as_deref()?)?)));
+        let parts: BTreeMap<String, String> = parts.collect();
+        let told: BTreeSet<&String> = parts.values().collect();
+        let is_told = |it: &Failure| it.test.as_ref().is_some_and(|test| told.contains(test));
+        let kept = report.iter().filter(|it| !is_told(it)).count();
+        let mut at = 0;
+        self.failures.retain(|it| {
+            at += 1;
+            match at <= reported {
+                true => !is_told(it),
+                false => it.test.as_ref().is_none_or(|test| parts.contains_key(test)),
+            }
+        });
+        kept
+    }
+
+    /// Keeps of what was found behind the first `reported` only this.
+    pub(super) fn keep_behind(&mut self, reported: usize, is_kept: impl Fn(&Failure) -> bool) {
+        let mut at = 0;
+        self.failures.retain(|failure| {
+            at += 1;
+            at <= reported || is_kept(failure)
+        });
+    }
+
+    /// Adds a failure, once.
+    pub(super) fn push(&mut self, draft: RawFailure) {
+        self.tell(&draft);
+        if self.is_beside && draft.is_warning {
+            return;
+        }
+        self.tool(draft.tool);
+        if self.failures.len() >= HELD_MAX {
+            self.left_out += 1;
+            return;
+        }
+        let line = draft.line.filter(|_| draft.test.is_none());
+        let record = self.records.is_some().then(|| {
+            let package = Some(self.package(&draft)).filter(|package| !package.is_empty()).map(str::to_owned);
+            let record = Occurrence::of(&draft, self.normaliser);
+            Occurrence { suite: record.suite.or(package), ..record }
+        });
+        let fingerprint = self.hold(draft);
+        if let (Some(records), Some(record)) = (&mut self.records, record) {
+            records.add(Occurrence { fingerprint: fingerprint.clone(), ..record });
+        }
+        let lines = self.seen.entry(fingerprint).or_default();
+        if lines.len() < PLACES_MAX {
+            lines.extend(line);
+        }
+    }
+
+    /// Adds failures that a summary only counts, as one at as many places: more of them are something new.
+    pub(super) fn push_counted(&mut self, label: &str, number: u64, line: &str) {
+        let draft = RawFailure::process("summary", "counted", &[line]).about(label.trim_end_matches('s'));
+        let places =
+            u32::try_from(number).unwrap_or(u32::MAX).min(u32::try_from(PLACES_MAX).unwrap_or(u32::MAX));
+        (1..=places).for_each(|place| self.push(RawFailure { line: Some(place), ..draft.clone() }));
+    }
+
+    /// Holds a failure if it is new, and returns its fingerprint. Most tools tell of a failure more than once, and what is
+    /// said in the same words is normalised once.
+    fn hold(&mut self, draft: RawFailure) -> Fingerprint {
+        let printed = self.printed_identity(&draft);
+        if let Some(known) = self.known.get(&printed) {
+            return known.clone();
+        }
+        let identified = self.identified(draft);
+        let fingerprint = identified.fingerprint.clone();
+        if !self.seen.contains_key(&fingerprint) {
+            let failure = self.finish(identified);
+            self.failures.push(failure);
+        }
+        if self.known.len() < HELD_MAX {
+            self.known.insert(printed, fingerprint.clone());
+        }
+        fingerprint
+    }
+
+    /// Adds the errors of a tool, and what is none only where there are none: then its warnings are why it failed.
+    pub(super) fn push_errors(&mut self, drafts: Vec<RawFailure>) {
+        let errors = drafts.iter().any(|draft| !draft.is_warning);
+        for draft in drafts {
+            if errors && draft.is_warning {
+                self.tell(&draft);
+            } else {
+                self.push(draft);
+            }
+        }
+    }
+
+    /// Notes where the output tells of a failure, or of what is none beside others.
+    fn tell(&mut self, draft: &RawFailure) {
+        let is_test = draft.class == FailureClass::Test;
+        self.told.push(OutputSpan { address: draft.address, end: draft.end, is_test });
+    }
+
+    /// Returns the package of a failure. What has a whole path needs none.
+    fn package(&self, draft: &RawFailure) -> &str {
+        let is_whole =
+            draft.test.is_none() && draft.file.as_deref().is_some_and(|file| file.starts_with('/'));
+        if is_whole { "" } else { self.packages.around(draft.address) }
+    }
+
+    /// Digests all that [`identified`](Self::identified) makes the identity of, before it is normalised.
+    fn printed_identity(&self, draft: &RawFailure) -> Digest {
+        /// No name has a line feed.
+        const ABSENT: &str = "\n";
+        let style = match draft.style {
+            MaskingStyle::Diagnostic => "diagnostic",
+            MaskingStyle::Values => "values",
+            MaskingStyle::Lines => "lines",
+        };
+        let test = draft.test.as_deref().unwrap_or(ABSENT);
+        let file = draft.file.as_deref().unwrap_or(ABSENT);
+        let (package, tool, within) = (self.package(draft), draft.teller(), draft.within.as_str());
+        Digest::of_parts(&[package, tool, within, test, file, &draft.kind, &draft.about, style])
+    }
+
+    /// Makes the identity of a draft.
+    fn identified(&self, mut draft: RawFailure) -> NormalizedFailure {
+        let (package, tool) = (self.package(&draft), draft.teller());
+        // What is searched for patterns is bounded, whatever the tool printed.
+        let about = Some(&mut draft.about).filter(|_| draft.style != MaskingStyle::Lines);
+        for text in [&mut draft.values, &mut draft.kind].into_iter().chain(about) {
+            text.truncate(text.floor_char_boundary(MESSAGE_MAX));
+        }
+        let names = [&mut draft.test, &mut draft.file].into_iter().flatten();
+        for name in names.chain([&mut draft.within]) {
+            name.truncate(name.floor_char_boundary(MESSAGE_MAX));
+        }
+        let test = draft.test.map(|name| self.normaliser.name(&name));
+        let file = draft.file.map(|file| self.normaliser.path(&file));
+        let place = file.as_deref().map(Normalizer::subject);
+        let subject = test.as_deref().or(place.as_deref()).unwrap_or_default();
+        let told = match draft.style {
+            MaskingStyle::Lines => self.normaliser.lines(&draft.about),
+            MaskingStyle::Diagnostic | MaskingStyle::Values => self.normaliser.volatile(&draft.about),
+        };
+        let about = match draft.style {
+            MaskingStyle::Diagnostic => Normalizer::diagnosis(&told, &draft.kind),
+            MaskingStyle::Lines => Cow::Owned(Normalizer::placeless(&told)),
+            MaskingStyle::Values => Cow::Owned(Normalizer::values(&told, &draft.kind)),
+        };
+        let subject = match draft.within.as_str() {
+            "" => Cow::Borrowed(subject),
+            within => Cow::Owned(format!("{}\n{subject}", self.normaliser.path(within))),
+        };
+        let subject = match package {
+            "" => subject,
+            package => Cow::Owned(format!("{package}\n{subject}")),
+        };
+        let fingerprint = Fingerprint::of(&[tool, &subject, &draft.kind, &about]);
+        NormalizedFailure { fingerprint, draft: RawFailure { test, file, about: told, ..draft } }
+    }
+
+    fn finish(&self, NormalizedFailure { fingerprint, draft }: NormalizedFailure) -> Failure {
+        let values = self.normaliser.volatile(&draft.values);
+        let exact = Fingerprint::of(&[fingerprint.as_str(), &draft.about, &values]);
+        Failure {
+            fingerprint,
+            exact,
+            tool: draft.tool.to_owned(),
+            test: draft.test,
+            location: draft.file.map(|file| Location { file, line: draft.line }),
+            kind: draft.kind,
+            message: bounded(draft.message),
+            source: self.source,
+            places: 1,
+        }
+    }
+
+    /// Leaves out what is too much. What stays does not depend on the order of the output, so what is mended at its
+    /// beginning brings nothing up that was left out before.
+    fn keep_fewer(&mut self) {
+        if self.failures.len() <= FAILURES_MAX {
+            return;
+        }
+        let mut all: Vec<Fingerprint> = self.failures.iter().map(|it| it.fingerprint.clone()).collect();
+        let (_, first_out, _) = all.select_nth_unstable(FAILURES_MAX);
+        let before = self.failures.len();
+        self.failures.retain(|it| it.fingerprint < *first_out);
+        self.left_out += u64::try_from(before - self.failures.len()).unwrap_or(u64::MAX);
+    }
+
+    /// Ends the search.
+    pub(super) fn extraction(mut self, confidence: Confidence, bytes_left_out: u64) -> Extraction {
+        self.keep_fewer();
+        for failure in &mut self.failures {
+            let places = self.seen.get(&failure.fingerprint).map_or(1, BTreeSet::len).max(1);
+            failure.places = u32::try_from(places).unwrap_or(u32::MAX);
+        }
+        Extraction {
+            tool: self.tool.to_owned(),
+            failures: self.failures,
+            confidence,
+            bytes_left_out,
+            failures_left_out: self.left_out,
+        }
+    }
+}
+
+/// Cuts a message at a character.
+fn bounded(mut message: String) -> String {
+    if message.len() > MESSAGE_MAX {
+        message.truncate(message.floor_char_boundary(MESSAGE_MAX));
+        message.push('…');
+    }
+    message
+}

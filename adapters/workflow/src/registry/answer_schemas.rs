@@ -1,0 +1,122 @@
+//! What the answers of a step have to look like, from what its parts ask for.
+//!
+//! A worker is asked by the first prompt, by those after it, and, where it declares completion, by the end of the step.
+//! One answer has to meet two of these, so they are closed together; see [`crate::schema::together`].
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use unstuck_core::completion::{AnswerFormat, Form, LaterAnswer};
+
+use crate::schema::{excluded, together};
+
+/// What one entry of a registry asks of an answer.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    pub(super) format: AnswerFormat,
+    /// The schema before its objects were closed.
+    pub(super) open: Option<Value>,
+}
+
+/// What the answers of a step have to look like.
+#[derive(Debug, Default)]
+pub(super) struct AnswerSchemas {
+    pub(super) first: Option<AnswerFormat>,
+    pub(super) later: LaterAnswer,
+    pub(super) last: Option<AnswerFormat>,
+}
+
+/// Joins what is asked in the first iteration, in those after it (`None` where that is no other entry), and at the end.
+///
+/// # Errors
+///
+/// What is wrong, and what to do: no answer could meet what two of them ask for.
+pub(super) fn forms(
+    first: Option<&Answer>,
+    later: Option<Option<&Answer>>,
+    end: Option<&Answer>,
+) -> Result<AnswerSchemas, (String, String)> {
+    let Some(end) = end else {
+        let format = |it: Option<&Answer>| it.map(|it| it.format.clone());
+        return Ok(AnswerSchemas {
+            later: later_of(format(first), later.map(format)),
+            first: format(first),
+            last: None,
+        });
+    };
+    let asked: Vec<&Answer> = [first, later.flatten()].into_iter().flatten().collect();
+    let refused: Vec<String> =
+        asked.iter().filter_map(|own| excluded(end.open.as_ref()?, own.open.as_ref()?)).collect();
+    if let Some(name) = refused.first().filter(|_| refused.len() == asked.len()) {
+        let what = format!(
+            "no answer can declare completion: {} requires \"{name}\", and {} allows no such property",
+            source(end),
+            asked.first().map(|it| source(it)).unwrap_or_default(),
+        );
+        return Err((what, format!("add {name} to the properties of the other schema")));
+    }
+    let beside_end = |own: Option<&Answer>| Some(beside(own, end));
+    Ok(AnswerSchemas {
+        later: later_of(beside_end(first), later.map(beside_end)),
+        first: beside_end(first),
+        last: Some(last(&asked, end)),
+    })
+}
+
+fn later_of(first: Option<AnswerFormat>, later: Option<Option<AnswerFormat>>) -> LaterAnswer {
+    match later {
+        None => LaterAnswer::Same,
+        Some(later) if later == first => LaterAnswer::Same,
+        Some(None) => LaterAnswer::Any,
+        Some(Some(later)) => LaterAnswer::Other(later),
+    }
+}
+
+/// Returns the form of an answer that may be the last: what its own entry asks for, closed beside that of the end.
+///
+/// Where only the end asks for a schema, an answer that goes on may be any object: without one nobody can say that the
+/// work is complete.
+fn beside(own: Option<&Answer>, end: &Answer) -> AnswerFormat {
+    let Some(own) = own else {
+        let form = match &end.format.form {
+            Form::Json { schema: Some(_), .. } => Form::Json {
+                schema: Some(json!({"type": "object"})),
+                source: "any object".to_owned(),
+                digests: BTreeMap::new(),
+            },
+            form => form.clone(),
+        };
+        return AnswerFormat { form, template: end.format.template.clone(), declares: true };
+    };
+    match (&own.open, &end.open) {
+        (Some(open), Some(end)) => with_schema(&own.format, together(open, end).0),
+        _ => own.format.clone(),
+    }
+}
+
+/// Returns the form of an answer that declares completion, closed beside those that it has to have as well.
+fn last(asked: &[&Answer], end: &Answer) -> AnswerFormat {
+    let Some(open) = &end.open else { return end.format.clone() };
+    let others = asked.iter().filter_map(|it| it.open.as_ref());
+    match others.cloned().reduce(|first, second| together(&first, &second).0) {
+        Some(other) => with_schema(&end.format, together(open, &other).0),
+        None => end.format.clone(),
+    }
+}
+
+fn with_schema(format: &AnswerFormat, closed: Value) -> AnswerFormat {
+    let form = match &format.form {
+        Form::Json { source, digests, .. } => {
+            Form::Json { schema: Some(closed), source: source.clone(), digests: digests.clone() }
+        }
+        form @ Form::TextPattern(_) => form.clone(),
+    };
+    AnswerFormat { form, ..format.clone() }
+}
+
+fn source(answer: &Answer) -> &str {
+    match &answer.format.form {
+        Form::Json { source, .. } => source,
+        Form::TextPattern(pattern) => pattern,
+    }
+}

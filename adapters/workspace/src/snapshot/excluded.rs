@@ -1,0 +1,458 @@
+//! What a snapshot does not cover, and why.
+//!
+//! The whole list is kept with the snapshot, because what it does not cover must never be deleted or
+//! overwritten when it is restored. The snapshot itself carries a summary for people.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use unstuck_core::snapshot::LeftOut;
+use unstuck_files::Read;
+use unstuck_files::safe_dir::{self, FileMeta, SafeDir};
+
+use super::object::{FOLDER, TYPE};
+use super::rules;
+use super::tree::Place;
+use crate::snapshot::paths;
+
+/// Why something is not covered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExcludedReason {
+    /// The file is larger than [`Limits::file_bytes_max`](super::options::Limits::file_bytes_max).
+    TooLarge,
+    /// With it, the snapshot would be larger than [`Limits::bytes_max`](super::options::Limits::bytes_max).
+    TooMuch,
+    /// There are more than [`Limits::files_max`](super::options::Limits::files_max); which are left out is chance.
+    TooMany,
+    /// Folders are too deep in one another.
+    TooDeep,
+    /// The file is ignored and larger than an ignored one may be
+    /// ([`Limits::ignored_file_bytes_max`](super::options::Limits::ignored_file_bytes_max)).
+    IgnoredFile,
+    /// The folder is ignored and holds more than ignored folders may hold.
+    IgnoredFolder,
+    /// It is a pipe, socket or device.
+    NoFile,
+    /// The system does not let us read it.
+    Unreadable,
+    /// It is the repository of a folder in the workspace: no part of the work, but it comes back with that of the workspace.
+    Repository,
+    /// It is what Unstuck writes its own output to, such as `unstuck run ... >out.log`, or has before in this run: nobody's
+    /// work.
+    OwnOutput,
+    /// It is what `git lfs` and `git annex` keep in a repository, which may be in it alone.
+    Store,
+    /// It is on another file system that is mounted there, or is a file that one is mounted on.
+    Mount,
+}
+
+impl ExcludedReason {
+    const ALL: [Self; 12] = [
+        Self::TooLarge,
+        Self::TooMuch,
+        Self::TooMany,
+        Self::TooDeep,
+        Self::IgnoredFile,
+        Self::IgnoredFolder,
+        Self::NoFile,
+        Self::Unreadable,
+        Self::Repository,
+        Self::OwnOutput,
+        Self::Store,
+        Self::Mount,
+    ];
+
+    /// Returns what has become of something that was left out for this reason, and is not any more.
+    fn if_covered_by_now(self) -> Option<ExcludedChange> {
+        match self {
+            Self::TooLarge | Self::IgnoredFile => Some(ExcludedChange::Changed),
+            Self::IgnoredFolder => Some(ExcludedChange::Emptied),
+            // There may be room for it now, or the right to read it.
+            _ => None,
+        }
+    }
+
+    /// Says whether it is of what git would call the work.
+    fn is_of_work(self) -> bool {
+        matches!(self, Self::TooLarge | Self::TooMuch | Self::TooDeep | Self::Unreadable)
+    }
+
+    /// Says whether something may be there that the snapshot has not: a file of a repository, say.
+    fn may_hide(self) -> bool {
+        matches!(self, Self::TooLarge | Self::TooMuch | Self::TooMany | Self::TooDeep | Self::Unreadable)
+    }
+
+    /// A letter for the stored list.
+    fn letter(self) -> u8 {
+        match self {
+            Self::TooLarge => b'l',
+            Self::TooMuch => b'm',
+            Self::TooMany => b'n',
+            Self::TooDeep => b'd',
+            Self::IgnoredFile => b'i',
+            Self::IgnoredFolder => b'f',
+            Self::NoFile => b'p',
+            Self::Unreadable => b'u',
+            Self::Repository => b'r',
+            Self::OwnOutput => b'o',
+            Self::Store => b's',
+            Self::Mount => b'x',
+        }
+    }
+}
+
+impl fmt::Display for ExcludedReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::TooLarge => "larger than a snapshot takes",
+            Self::TooMuch => "beyond the size of a snapshot",
+            Self::TooMany => "beyond the number of files of a snapshot",
+            Self::TooDeep => "too deep",
+            Self::IgnoredFile => "ignored and large",
+            Self::IgnoredFolder => LeftOut::IGNORED_FOLDER,
+            Self::NoFile => "a pipe, socket or device",
+            Self::Unreadable => LeftOut::UNREADABLE,
+            Self::Repository => LeftOut::REPOSITORY,
+            Self::OwnOutput => LeftOut::OWN_OUTPUT,
+            Self::Store => "what git lfs or git annex keeps",
+            Self::Mount => "on another file system that is mounted there",
+        })
+    }
+}
+
+/// Something that is not covered; a folder stands for all below.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ExcludedPath {
+    pub(super) path: Vec<u8>,
+    pub(super) reason: ExcludedReason,
+    /// What it looked like; `None` where that is not known, or of no interest.
+    mark: Option<MetaStamp>,
+}
+
+impl ExcludedPath {
+    pub(super) fn new(path: Vec<u8>, reason: ExcludedReason, seen: Option<FileMeta>) -> Self {
+        // What we print changes all the time, and a pipe holds nothing.
+        let of_interest = seen.filter(|_| {
+            !matches!(reason, ExcludedReason::OwnOutput | ExcludedReason::NoFile | ExcludedReason::Mount)
+        });
+        Self { path, reason, mark: of_interest.map(|seen| MetaStamp::of(&seen)) }
+    }
+}
+
+/// What something looks like whose content nobody has read: enough to see that it is another one, or was written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MetaStamp {
+    kind: u32,
+    node: u64,
+    size: u64,
+    modified: i64,
+    /// Of a folder when it was made, where that is known.
+    changed: i64,
+}
+
+impl MetaStamp {
+    const SIZE: usize = 36;
+    /// Stands where there is none.
+    const NONE: [u8; Self::SIZE] = [0; Self::SIZE];
+
+    /// The device is none of it, since some have another number after a restart.
+    fn of(FileMeta { mode, stamp }: &FileMeta) -> Self {
+        let kind = mode & TYPE;
+        let whole = Self {
+            kind,
+            node: stamp.node,
+            size: stamp.size,
+            modified: stamp.modified,
+            changed: stamp.changed,
+        };
+        // A folder of masses is at work all the time; that it is the same one is what counts.
+        if kind == FOLDER { Self { size: 0, modified: 0, changed: 0, ..whole } } else { whole }
+    }
+
+    fn encode(&self) -> [u8; Self::SIZE] {
+        let mut bytes = Self::NONE;
+        bytes[..4].copy_from_slice(&self.kind.to_le_bytes());
+        let numbers = [self.node, self.size, self.modified.cast_unsigned(), self.changed.cast_unsigned()];
+        for (to, number) in bytes[4..].chunks_exact_mut(8).zip(numbers) {
+            to.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (kind, numbers) = bytes.split_first_chunk().filter(|_| bytes != Self::NONE)?;
+        let mut numbers =
+            numbers.chunks_exact(8).filter_map(|it| Some(u64::from_le_bytes(it.try_into().ok()?))); // no read
+        Some(Self {
+            kind: u32::from_le_bytes(*kind),
+            node: numbers.next()?,
+            size: numbers.next()?,
+            modified: numbers.next()?.cast_signed(),
+            changed: numbers.next()?.cast_signed(),
+        })
+    }
+}
+
+/// Notes of folders when they were made.
+pub(super) fn note_births(root: &SafeDir, left: &mut [ExcludedPath]) {
+    for ExcludedPath { path, mark, .. } in left {
+        let Some(known) = mark.as_mut().filter(|mark| mark.kind == FOLDER) else { continue };
+        let (parent, name) = safe_dir::split(path);
+        match Read::from_io(root.open_below(parent)) {
+            Read::Found(parent) => known.changed = parent.born(name).unwrap_or(0),
+            Read::Absent => known.changed = 0,
+            // It is not compared with another one.
+            Read::Unreadable(_) => *mark = None,
+        }
+    }
+}
+
+/// Something that a snapshot has left out of the work, and that is not what it was.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChangedExcluded {
+    /// From the root of the workspace.
+    pub path: PathBuf,
+    /// What has become of it.
+    pub how: ExcludedChange,
+    /// Whether it was left out for what it is, and not because the rules ignore it, or because it is a history.
+    pub is_work: bool,
+    /// Whether [`Git::PutBack`](super::options::Git::PutBack) brings it back; nothing does otherwise.
+    pub comes_back: bool,
+}
+
+/// Something that only one of two snapshots covers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OneSidedPath {
+    /// From the root of the workspace.
+    pub path: PathBuf,
+    /// Why the other does not.
+    pub reason: ExcludedReason,
+    /// Whether it is the later one that does not.
+    pub is_now: bool,
+}
+
+/// What has become of something that no snapshot holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ExcludedChange {
+    /// It is not there any more.
+    Removed,
+    /// Something else has its name.
+    Replaced,
+    /// The folder had masses in it, and has no more.
+    Emptied,
+    /// It was written to.
+    Changed,
+    /// It was written to, or only touched: it is as large as before, and who does not read it cannot tell.
+    PerhapsChanged,
+}
+
+impl fmt::Display for ExcludedChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Removed => "removed",
+            Self::Replaced => "replaced",
+            Self::Emptied => "emptied",
+            Self::Changed => "changed",
+            Self::PerhapsChanged => "perhaps changed",
+        })
+    }
+}
+
+/// Returns what an event can carry of the list.
+pub(super) fn summary(left: &[ExcludedPath]) -> Vec<LeftOut> {
+    const EXAMPLES_MAX: usize = 5;
+    const EXAMPLE_CHARS_MAX: usize = 200;
+    let mut by_reason: BTreeMap<ExcludedReason, LeftOut> = BTreeMap::new();
+    for ExcludedPath { path, reason, .. } in left {
+        let new = || LeftOut { reason: reason.to_string(), count: 0, examples: Vec::new() };
+        let part = by_reason.entry(*reason).or_insert_with(new);
+        part.count += 1;
+        if part.examples.len() < EXAMPLES_MAX {
+            part.examples.push(String::from_utf8_lossy(path).chars().take(EXAMPLE_CHARS_MAX).collect());
+        }
+    }
+    by_reason.into_values().collect()
+}
+
+pub(super) fn encode(left: &[ExcludedPath]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for ExcludedPath { path, reason, .. } in left {
+        bytes.push(reason.letter());
+        bytes.extend_from_slice(path);
+        bytes.push(0);
+    }
+    bytes
+}
+
+/// Returns what everything on the list looked like, in the same order.
+pub(super) fn encode_marks(left: &[ExcludedPath]) -> Vec<u8> {
+    left.iter().flat_map(|left| left.mark.map_or(MetaStamp::NONE, |mark| mark.encode())).collect()
+}
+
+/// The list of a snapshot, to be asked.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ExcludedList(BTreeMap<Vec<u8>, (ExcludedReason, Option<MetaStamp>)>);
+
+impl ExcludedList {
+    /// Reads the list, and what everything on it looked like, if that was kept.
+    pub(super) fn decode(bytes: &[u8], marks: &[u8]) -> Option<Self> {
+        let mut list = BTreeMap::new();
+        let mut marks = marks.chunks_exact(MetaStamp::SIZE).map(MetaStamp::decode);
+        for field in bytes.split_inclusive(|&byte| byte == 0) {
+            let (&letter, path) = field.strip_suffix(b"\0")?.split_first()?;
+            let reason = ExcludedReason::ALL.into_iter().find(|reason| reason.letter() == letter)?;
+            list.insert(path.to_vec(), (reason, marks.next().flatten())); // no read
+        }
+        Some(Self(list))
+    }
+
+    /// Returns what of the list is not what it was in a later snapshot, `after`. `covered` says what that one holds at a path.
+    pub(super) fn lost<E>(
+        &self,
+        after: &Self,
+        mut covered: impl FnMut(&[u8]) -> Result<Option<Place>, E>,
+    ) -> Result<Vec<ChangedExcluded>, E> {
+        let mut lost = Vec::new();
+        // What becomes of git's own files is told elsewhere.
+        let is_told = |path: &[u8], reason: ExcludedReason| {
+            !paths::is_in_repository(path) || reason == ExcludedReason::Store
+        };
+        for (path, (reason, mark)) in self.0.iter().filter(|(path, (reason, _))| is_told(path, *reason)) {
+            let Some(was) = mark else { continue };
+            let how = match after.0.get(path) {
+                Some((_, is)) => is.and_then(|is| how_marks_differ(was, &is)),
+                None if after.reason(path).is_some() => None,
+                None => match covered(path)? {
+                    None => Some(ExcludedChange::Removed),
+                    Some(place) if place.mode & TYPE != was.kind => Some(ExcludedChange::Replaced),
+                    Some(_) => reason.if_covered_by_now(),
+                },
+            };
+            lost.extend(how.map(|how| ChangedExcluded {
+                path: safe_dir::as_path(path).into_owned(),
+                how,
+                is_work: reason.is_of_work(),
+                comes_back: *reason == ExcludedReason::Repository,
+            }));
+        }
+        lost.sort_unstable();
+        Ok(lost)
+    }
+
+    /// Returns what is left out for what it is, and not because the rules ignore it or there is too much of everything.
+    pub(super) fn work(&self) -> impl Iterator<Item = &Vec<u8>> {
+        let is_work = |path: &[u8], reason: ExcludedReason| {
+            matches!(
+                reason,
+                ExcludedReason::TooLarge
+                    | ExcludedReason::TooDeep
+                    | ExcludedReason::NoFile
+                    | ExcludedReason::Unreadable
+            ) && !paths::is_in_repository(path)
+        };
+        self.0.iter().filter(move |(path, (reason, _))| is_work(path, *reason)).map(|(path, _)| path)
+    }
+
+    /// Returns the same with the reasons.
+    pub(super) fn of_work(&self) -> impl Iterator<Item = (&Vec<u8>, ExcludedReason)> {
+        self.work().filter_map(|path| Some((path, self.reason(path)?)))
+    }
+
+    /// Returns what cannot be read.
+    pub(super) fn unreadable(&self) -> Vec<Vec<u8>> {
+        let unreadable = self.0.iter().filter(|(_, (reason, _))| *reason == ExcludedReason::Unreadable);
+        unreadable.map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Returns what our own output was written to.
+    pub(super) fn own_output(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.0.iter().filter(|(_, (reason, _))| *reason == ExcludedReason::OwnOutput).map(|(path, _)| path)
+    }
+
+    /// Says whether our own output was written to a path.
+    pub(super) fn is_own_output(&self, path: &[u8]) -> bool {
+        self.0.get(path).is_some_and(|(reason, _)| *reason == ExcludedReason::OwnOutput)
+    }
+
+    /// Returns the same of the own folder of a repository, with paths from there.
+    pub(super) fn below(&self, own: &[u8]) -> Self {
+        let above = std::iter::successors(Some(own), |at| (!at.is_empty()).then(|| safe_dir::split(at).0));
+        let mut above =
+            above.filter_map(|at| self.0.get(at)).filter(|(reason, _)| *reason != ExcludedReason::Repository);
+        let of_all = above.next().map(|(reason, _)| (Vec::new(), (*reason, None)));
+        let below = self.0.iter().filter_map(|(path, what)| {
+            let path = path.strip_prefix(own)?.strip_prefix(b"/")?;
+            Some((path.to_vec(), *what))
+        });
+        Self(of_all.into_iter().chain(below).collect())
+    }
+
+    /// Returns something at, above or below a path that may be there although the snapshot has it not.
+    pub(super) fn unknown_at(&self, path: &[u8]) -> Option<(&Vec<u8>, ExcludedReason)> {
+        let is_met = |left: &[u8]| safe_dir::is_within(left, path) || safe_dir::is_within(path, left);
+        let unknown = self.0.iter().filter(|(_, (reason, _))| reason.may_hide());
+        unknown.map(|(left, (reason, _))| (left, *reason)).find(|(left, _)| is_met(left))
+    }
+
+    /// Says whether rules of the folder of a path, or of one above it, could not be read, so that it may be ignored.
+    pub(super) fn may_be_ignored(&self, path: &[u8]) -> bool {
+        let mut above =
+            std::iter::successors(Some(path), |at| (!at.is_empty()).then(|| safe_dir::split(at).0));
+        above.any(|at| {
+            let rules = safe_dir::join(safe_dir::split(at).0, rules::FILE_NAME);
+            self.0.get(&rules).is_some_and(|(reason, _)| *reason == ExcludedReason::Unreadable)
+        })
+    }
+
+    /// Returns where pipes, sockets and devices are.
+    pub(super) fn no_files(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.0.iter().filter(|(_, (reason, _))| *reason == ExcludedReason::NoFile).map(|(path, _)| path)
+    }
+
+    /// Says whether a pipe, socket or device is at a path.
+    pub(super) fn is_no_file(&self, path: &[u8]) -> bool {
+        self.0.get(path).is_some_and(|(reason, _)| *reason == ExcludedReason::NoFile)
+    }
+
+    /// Returns where another file system is mounted that has a path.
+    pub(super) fn mount_of<'a>(&self, path: &'a [u8]) -> Option<&'a [u8]> {
+        let is_mount =
+            |path: &[u8]| self.0.get(path).is_some_and(|(reason, _)| *reason == ExcludedReason::Mount);
+        let mut at = path;
+        while !is_mount(at) {
+            if at.is_empty() {
+                return None;
+            }
+            at = safe_dir::split(at).0;
+        }
+        Some(at)
+    }
+
+    /// Returns why the snapshot knows nothing of a path; `None` if it does.
+    pub(super) fn reason(&self, path: &[u8]) -> Option<ExcludedReason> {
+        let mut folder = path;
+        loop {
+            if let Some((reason, _)) = self.0.get(folder) {
+                return Some(*reason);
+            }
+            if folder.is_empty() {
+                return None;
+            }
+            folder = safe_dir::split(folder).0;
+        }
+    }
+}
+
+/// Returns how something is not what it was, as far as can be seen from outside.
+fn how_marks_differ(was: &MetaStamp, is: &MetaStamp) -> Option<ExcludedChange> {
+    let is_another = was.kind != is.kind || was.kind == FOLDER;
+    match was == is {
+        true => None,
+        false if is_another => Some(ExcludedChange::Replaced),
+        false if (was.node, was.size) != (is.node, is.size) => Some(ExcludedChange::Changed),
+        false => Some(ExcludedChange::PerhapsChanged),
+    }
+}

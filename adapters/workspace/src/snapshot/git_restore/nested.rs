@@ -1,0 +1,138 @@
+//! A repository within that of the workspace, which is put back without git: git would follow whatever a worker has put into
+//! its place.
+
+use std::collections::BTreeMap;
+
+use unstuck_core::id::Digest;
+use unstuck_files::private_dir;
+use unstuck_files::safe_dir::{self, SafeDir, as_path};
+
+use super::state_files::{self, is_in_progress, is_setting};
+use super::{GitRestoreReport, Unknown, bound_within, gone, has_objects, told, unknown_state};
+use crate::snapshot::change::Difference;
+use crate::snapshot::error::{Error, io};
+use crate::snapshot::refs::{self, Changed, Held};
+use crate::snapshot::repository::{HEAD_IN_TABLES, first_part};
+use crate::snapshot::snapshots::Snapshots;
+use crate::snapshot::{nested_repos, tree};
+
+/// Puts a repository within back, whose own folder is at `path` and is there: what is missing of it, refs that are gone, HEAD with
+/// its branch, what is staged, and what tells git how to work. Without git, which follows whatever a worker has put into its
+/// place. Says whether something was done.
+pub(super) fn put_back(
+    of: &Snapshots,
+    path: &[u8],
+    (is, was): (Digest, Digest),
+    unknown: &Unknown,
+    rewound: &mut GitRestoreReport,
+) -> Result<bool, Error> {
+    let place = as_path(path).display().to_string();
+    let own = of.root()?.open_below(path).map_err(io("open", &of.workspace.join(&place)))?;
+    let held = (Held { tree: is, unknown: &unknown.now }, Held { tree: was, unknown: &unknown.then });
+    let hidden = || held.0.hidden().or_else(|| held.1.hidden());
+    if is != was
+        && let Some(why) = unknown.at(b"HEAD").or_else(hidden)
+    {
+        rewound.leave_at(path, &unknown_state(&why));
+        return Ok(false);
+    }
+    let (now, then) = (refs::branches(&of.store, is)?, refs::branches(&of.store, was)?);
+    let (branches, others) = (gone(&now, &then), refs::changed(&of.store, held.0, held.1)?);
+    let (inside, stood) = (Inside::of(of, is, now)?, Inside::of(of, was, then)?);
+    let is_in_tables = stood.head == HEAD_IN_TABLES;
+    if is != was && !is_in_tables {
+        let is_missing = |it: &Difference| it.pair.before.is_none() && it.pair.after.is_some();
+        state_files::put_back(
+            of,
+            path,
+            (is, was),
+            unknown,
+            |path, it| {
+                let is_elsewhere = matches!(first_part(path), b"refs" | b"packed-refs" | b"modules");
+                path == b"HEAD" || is_setting(path) || is_in_progress(path) || is_missing(it) && !is_elsewhere
+            },
+            rewound,
+        )?;
+    }
+    let wanted = stood.branches.values().chain(others.iter().map(|it| &it.was)).map(String::as_str);
+    let wanted: Vec<&str> = wanted.chain(stood.at().1).collect();
+    let at = bound_within(of, path);
+    let lacks = !has_objects(&at, wanted.iter().copied());
+    if lacks {
+        nested_repos::give_objects_back(&of.own, path, &own).map_err(|source| Error::Io {
+            what: "bring back",
+            path: as_path(path).into_owned(),
+            source,
+        })?;
+        if has_objects(&at, wanted.iter().copied()) {
+            rewound.done.push(format!("has the objects of {place} again"));
+        }
+    }
+    if is == was {
+        return Ok(lacks);
+    }
+    if is_in_tables {
+        let why = "has its refs in tables, in which nothing is changed; where they were: git reflog --all";
+        rewound.leave_at(path, why);
+        return Ok(true);
+    }
+    let changed: Vec<Changed> = branches.into_iter().chain(others).collect();
+    let failed = changed.iter().find_map(|it| Some((it, put_ref(&own, &it.name, Some(&it.was)).err()?)));
+    match failed {
+        Some((it, error)) => {
+            rewound.leave_at(&safe_dir::join(path, it.name.as_bytes()), &format!("is not back: {error}"));
+        }
+        None => rewound.done.extend(
+            told(changed.iter().map(Changed::told)).into_iter().map(|what| format!("{what} in {place}")),
+        ),
+    }
+    if inside.at() != stood.at() {
+        let moved = stood.at().0.map(|name| (format!("refs/heads/{name}"), stood.at().1));
+        match moved.map_or(Ok(()), |(name, commit)| put_ref(&own, &name, commit)) {
+            Ok(()) => rewound.done.push(format!("has HEAD of {place} where it was")),
+            Err(error) => {
+                rewound.leave_at(&safe_dir::join(path, b"HEAD"), &format!("is not where it was: {error}"));
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Lets a ref name a commit, or nothing.
+fn put_ref(own: &SafeDir, name: &str, commit: Option<&str>) -> std::io::Result<()> {
+    let is_part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
+    if !name.starts_with("refs/") || !name.split('/').all(is_part) || name.contains('\u{fffd}') {
+        return Err(std::io::Error::other("git has no refs of such a name"));
+    }
+    let (above, last) = safe_dir::split(name.as_bytes());
+    let above = own.make_below(above)?;
+    match commit {
+        Some(commit) => private_dir::put(&above, last, format!("{commit}\n").as_bytes()),
+        None => match above.remove_file(last) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        },
+    }
+}
+
+/// Where HEAD and the branches of a repository within are.
+struct Inside {
+    head: String,
+    branches: BTreeMap<String, String>,
+}
+
+impl Inside {
+    fn of(of: &Snapshots, tree: Digest, branches: BTreeMap<String, String>) -> Result<Self, Error> {
+        let head =
+            tree::find(&of.store, tree, b"HEAD")?.map_or(Ok(Vec::new()), |it| of.store.blob(&it.id))?;
+        Ok(Self { head: String::from_utf8_lossy(&head).trim().to_owned(), branches })
+    }
+
+    /// Returns the branch that HEAD is on, and the commit.
+    fn at(&self) -> (Option<&str>, Option<&str>) {
+        match self.head.strip_prefix("ref: refs/heads/") {
+            Some(name) => (Some(name), self.branches.get(name).map(String::as_str)),
+            None => (None, Some(&*self.head)),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The small files of a repository that git reads whatever is there: what is staged, what git is in the midst of, and what
+//! tells it how to work.
+
+use std::collections::BTreeMap;
+
+use unstuck_core::id::Digest;
+use unstuck_files::Read;
+use unstuck_files::safe_dir::as_path;
+
+use super::{GitRestoreReport, Unknown};
+use crate::snapshot::change::Difference;
+use crate::snapshot::error::{Error, io};
+use crate::snapshot::paths::GIT;
+use crate::snapshot::progress::is_of_operation;
+use crate::snapshot::repository::first_part;
+use crate::snapshot::restore::{self, RestoreReport, RestoreSides};
+use crate::snapshot::snapshots::Snapshots;
+use crate::snapshot::store::Store;
+use crate::snapshot::tree::{self, Place};
+
+/// Puts back these files below the folder `own` of a repository; `is_meant` is asked with their paths below it.
+pub(super) fn put_back(
+    of: &Snapshots,
+    own: &[u8],
+    (is, was): (Digest, Digest),
+    unknown: &Unknown,
+    is_meant: impl Fn(&[u8], &Difference) -> bool,
+    rewound: &mut GitRestoreReport,
+) -> Result<(), Error> {
+    let mut differences = restore::all(tree::compare(&of.store, Some(is), Some(was))?);
+    differences.retain(|path, it| is_meant(path, it));
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let place = as_path(own).display().to_string();
+    let git = of.root()?.open_below(own).map_err(io("open", &of.workspace.join(&place)))?;
+    if !Read::from_io(git.look(b"index.lock")).is_absent() {
+        let all = differences.len();
+        differences.retain(|path, _| !is_staged(first_part(path)));
+        if differences.len() < all {
+            let why = format!(
+                "is not put back: a git is at work, or was killed; remove {place}/index.lock if none is"
+            );
+            rewound.leave(&format!("{place}/index"), why);
+        }
+    }
+    let sides =
+        RestoreSides { before: unknown.now.clone(), after: unknown.then.clone(), ..RestoreSides::default() };
+    let applied = restore::apply(&of.store, &git, &differences, &sides)?;
+    rewound.files(own, &differences, applied);
+    Ok(())
+}
+
+/// Says whether a path below `.git` is of what is staged, or of what git is in the midst of.
+pub(super) fn is_in_progress(path: &[u8]) -> bool {
+    is_staged(first_part(path)) || is_of_operation(path)
+}
+
+/// Says whether a path below `.git` is of what tells git how to work, and which programs to run.
+pub(crate) fn is_setting(path: &[u8]) -> bool {
+    let first = first_part(path);
+    matches!(first, b"config" | b"config.worktree" | b"hooks")
+        || path == b"commondir"
+        || matches!(path, b"info/exclude" | b"info/attributes" | b"info/sparse-checkout" | b"info/grafts")
+}
+
+/// Returns a configuration without what it says of branches.
+pub(crate) fn without_branches(store: &Store, place: Option<Place>) -> Result<Vec<u8>, Error> {
+    let text = place.filter(|it| !it.is_folder()).map_or(Ok(Vec::new()), |place| store.blob(&place.id))?;
+    let mut is_of_branch = false;
+    let lines = text.split_inclusive(|&byte| byte == b'\n').filter(|line| {
+        let line = line.trim_ascii_start();
+        if line.starts_with(b"[") {
+            is_of_branch = line.starts_with(b"[branch ");
+        }
+        !is_of_branch
+    });
+    Ok(lines.flatten().copied().collect()) // no read
+}
+
+pub(super) fn is_staged(path: &[u8]) -> bool {
+    path == b"index" || path.starts_with(b"sharedindex.")
+}
+
+impl GitRestoreReport {
+    /// Notes that the files of git are as they were.
+    fn files(&mut self, own: &[u8], differences: &BTreeMap<Vec<u8>, Difference>, applied: RestoreReport) {
+        let place = as_path(own);
+        let any = |is_such: fn(&[u8]) -> bool| differences.keys().any(|path| is_such(path));
+        if applied.left.is_empty() {
+            let done = [
+                (any(is_staged), "has staged what it had"),
+                (
+                    any(|path| is_in_progress(path) && !is_staged(path)),
+                    "is in the midst of what it was, or of nothing",
+                ),
+                (any(is_setting), "has the configuration and the hooks that it had"),
+            ];
+            let of_inner = if own == GIT { String::new() } else { format!(" in {}", place.display()) };
+            let done = done.into_iter().filter(|(is_so, _)| *is_so);
+            self.done.extend(done.map(|(_, what)| format!("{what}{of_inner}")));
+        }
+        self.left.extend(applied.left.into_iter().map(|left| left.below(&place)));
+    }
+}

@@ -1,0 +1,49 @@
+//! Gives back to the owner of files and folders what a worker may have taken from it: the right to read them. Whoever is to put
+//! them back has to look at them first.
+
+use std::path::PathBuf;
+
+use unstuck_files::safe_dir::{self, SafeDir, as_path};
+
+use super::object::FOLDER;
+
+/// Makes readable what cannot be read, and all below it, but for what `stays` names. Returns what was changed; what
+/// belongs to somebody else is as it was.
+pub(super) fn make(root: &SafeDir, unreadable: &[Vec<u8>], stays: &dyn Fn(&[u8]) -> bool) -> Vec<PathBuf> {
+    let mut made = Vec::new();
+    for path in unreadable.iter().filter(|path| !stays(path)) {
+        // The outer ones first: who may not search a folder reaches nothing in it.
+        let above = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| &path[..at]);
+        for path in above.chain([&**path]) {
+            let (parent, name) = safe_dir::split(path);
+            let let_read = root.open_below(parent).and_then(|folder| folder.let_owner_read(name));
+            note(&let_read, path, &mut made);
+        }
+        all_below(root, path, stays, &mut made);
+    }
+    made
+}
+
+fn all_below(root: &SafeDir, path: &[u8], stays: &dyn Fn(&[u8]) -> bool, made: &mut Vec<PathBuf>) {
+    let mut open = vec![path.to_vec()];
+    while let Some(path) = open.pop() {
+        let listed = root.open_below(&path).and_then(|folder| Ok((folder.names()?, folder)));
+        // It is a file, is gone, or belongs to somebody else.
+        let Ok((names, folder)) = listed else { continue };
+        for name in names {
+            let path = safe_dir::join(&path, &name);
+            if !stays(&path) {
+                note(&folder.let_owner_read(&name), &path, made);
+                if folder.look(&name).is_ok_and(|seen| seen.is(FOLDER)) {
+                    open.push(path);
+                }
+            }
+        }
+    }
+}
+
+fn note(let_read: &std::io::Result<bool>, path: &[u8], made: &mut Vec<PathBuf>) {
+    if let Ok(true) = let_read {
+        made.push(as_path(path).into_owned());
+    }
+}

@@ -1,0 +1,34 @@
+//! The files that Unstuck itself prints into, which are nobody's work.
+//!
+//! This process knows those of its own standard output and error, and those that it was told of.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::safe_dir::{self, FILE};
+
+/// Files of whoever has started this process. While they are open, no other file gets their number.
+static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
+
+/// Returns the paths of the files that standard output and error go to, as far as the system tells.
+pub fn paths() -> Vec<PathBuf> {
+    safe_dir::own_output_paths()
+}
+
+/// Takes the files at these paths for our own output too, instead of those that were told before. What cannot be opened,
+/// or is no file, is none.
+pub fn hold<P: AsRef<Path>>(paths: &[P]) {
+    let opened = paths.iter().filter_map(|path| safe_dir::open_file(path.as_ref()).ok());
+    let files = opened.filter(|file| safe_dir::look_at(file).is_ok_and(|seen| seen.is(FILE)));
+    *HELD.lock().unwrap_or_else(PoisonError::into_inner) = files.collect();
+}
+
+/// Returns device and node of all these files.
+pub fn files() -> Vec<(u64, u64)> {
+    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    let seen: Vec<_> = held.iter().map(safe_dir::look_at).filter_map(io::Result::ok).collect();
+    let held = seen.iter().map(|seen| (seen.stamp.device, seen.stamp.node));
+    safe_dir::own_output().into_iter().chain(held).collect()
+}
