@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use unstuck_files::system;
+use unstuck_files::platform;
 
 use super::job::{Job, interrupt, resume};
 use super::{How, Identity};
@@ -53,7 +53,7 @@ impl Group {
     /// Returns all in the job.
     pub(crate) fn members(&self) -> Vec<Identity> {
         let ids = self.job.as_ref().and_then(|job| job.members().ok()).unwrap_or_default();
-        let identity = |id| Some((i32::try_from(id).ok()?, system::process_start(id)?));
+        let identity = |id| Some((i32::try_from(id).ok()?, platform::process_start(id)?));
         ids.into_iter().filter_map(identity).collect()
     }
 

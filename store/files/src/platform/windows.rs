@@ -19,7 +19,7 @@ use windows_sys::Win32::System::Threading::{
     GetProcessTimes, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE, WaitForSingleObject,
 };
 
-use super::{Identity, Scarce};
+use super::{ExhaustedResource, FileId};
 
 /// Does nothing: a folder cannot be flushed here, its names are in the journal of the file system.
 pub fn sync_folder(_folder: &Path) -> io::Result<()> {
@@ -87,7 +87,7 @@ pub fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Resul
 
 /// Returns which file it is, and its size.
 #[expect(unsafe_code, reason = "the standard library does not tell the identity of a file yet")]
-pub fn look(file: &File) -> io::Result<(Identity, u64)> {
+pub fn look(file: &File) -> io::Result<(FileId, u64)> {
     let mut about = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: the handle is open, and the structure is what the call fills in.
     succeeded(unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut about) })?;
@@ -96,7 +96,7 @@ pub fn look(file: &File) -> io::Result<(Identity, u64)> {
 }
 
 /// Returns which file `path` leads to, and its size.
-pub fn look_by_name(path: &Path) -> io::Result<(Identity, u64)> {
+pub fn look_by_name(path: &Path) -> io::Result<(FileId, u64)> {
     look(&File::open(path)?)
 }
 
@@ -138,8 +138,8 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
 }
 
 /// Returns what there is too little of, if that is what an error says.
-pub fn scarcity(error: &io::Error) -> Option<Scarce> {
-    (code(error) == Some(ERROR_TOO_MANY_OPEN_FILES)).then_some(Scarce::OpenFiles)
+pub fn scarcity(error: &io::Error) -> Option<ExhaustedResource> {
+    (code(error) == Some(ERROR_TOO_MANY_OPEN_FILES)).then_some(ExhaustedResource::OpenFiles)
 }
 
 /// Returns when a process started, in 100 ns since 1601; `None` if it does not run.

@@ -18,7 +18,7 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 
 use super::{Attributes, ChangeStamp, FILE, FOLDER, FileMeta, LINK, TYPE, all_content, leads_out, steps};
-use crate::system;
+use crate::platform;
 
 /// Permissions that all files have: those of the system are of another kind, and stay as they are.
 const PERMISSIONS: u32 = 0o644;
@@ -243,7 +243,7 @@ pub fn look_at(file: &File) -> io::Result<FileMeta> {
         () if kind.is_dir() => FOLDER | FOLDER_PERMISSIONS,
         () => FILE | PERMISSIONS,
     };
-    let ((device, node), size) = system::look(file)?;
+    let ((device, node), size) = platform::look(file)?;
     let times = times(file)?;
     let (modified, changed) = (nanos(times.LastWriteTime), nanos(times.ChangeTime));
     Ok(FileMeta { mode, stamp: ChangeStamp { device, node, size, modified, changed } })
