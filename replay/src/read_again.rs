@@ -1,4 +1,4 @@
-//! Reads again what the commands of a check showed, from what was kept of it.
+//! Reads the recorded outputs of check commands again.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use unstuck_failures::check_command::{Kept, read_again};
 pub struct ReadAgain<'a> {
     workspace: &'a str,
     kept: Kept<'a>,
-    /// What the commands of each step showed before the work began, read again.
+    /// The baseline results of each step, read again.
     baselines: BTreeMap<StepId, Vec<CommandResult>>,
 }
 

@@ -43,8 +43,8 @@ pub struct WhatIf {
     pub recorded_outcome: Option<RunOutcome>,
 }
 
-/// Decides the recorded observations again as if the workflow had had these values; with `read_again` also as if the outputs
-/// of checks had been read with this version. The evidence ends at an output that cannot be read.
+/// Decides the recorded observations again as if the workflow had had these values; with `read_again`, it also
+/// reads the outputs of checks again with this version. The evidence ends at an output that cannot be read.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
-//! What the worker is told of a closer's checklist that is not complete.
+//! The prompt about a closer's checklist that is not complete.
 
 use unstuck_core::closer::{Open, Report};
 
-/// Returns what the worker is told of a checklist that is not complete.
+/// Returns the prompt about a checklist that is not complete.
 pub(crate) fn retry_text(report: &Report, required: &[String]) -> String {
     let items = report.checklist.iter().filter(|item| !item.completed).map(|item| {
         let evidence = item.evidence.as_deref().filter(|evidence| !evidence.is_empty());
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worker_is_told_what_is_open() {
+    fn open_items_are_in_the_prompt() {
         let mut open = item("tests", false);
         open["evidence"] = json!("2 failed");
         let answer = json!({
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worker_is_told_what_the_closer_misses() {
+    fn the_prompt_of_each_recorded_checklist_is_the_same() {
         let cases: Vec<Told> = serde_json::from_str(include_str!("../tests/fixtures/closer_text.json"))
             .expect("the table is valid");
         assert!(!cases.is_empty());

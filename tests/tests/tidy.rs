@@ -7,6 +7,8 @@
 mod cargo;
 #[path = "tidy/links.rs"]
 mod pointers;
+#[path = "tidy/prose.rs"]
+mod prose;
 #[path = "tidy/structure.rs"]
 mod structure;
 
@@ -50,6 +52,10 @@ const RULES: &[(&str, Rule)] = &[
     ("a file of the state folder is opened in one way: use unstuck_files::safe_open", opened_state_files),
     ("a file for a person is written in one way, which follows no links", written_files),
     ("a crate stays as small as it is, and gains no circle: lower the bound when it shrinks", sizes),
+    (
+        "plain words: list them with sh tests/prose.sh FOLDER, and lower the bound when there are fewer",
+        wording,
+    ),
 ];
 
 #[test]
@@ -623,6 +629,62 @@ const BOUNDS: &[(&str, usize, usize, usize)] = &[
     ("replay", 4_350, 2, 700),
     ("cli", 14_570, 64, 670),
 ];
+
+/// Lines of prose to rewrite, for each folder: see `tidy/prose.rs`. A number may only fall.
+const WORDING: &[(&str, usize)] = &[
+    ("", 93),
+    ("adapters/", 1_436),
+    ("cli/", 335),
+    ("core/", 593),
+    ("docs/", 368),
+    ("fuzz/", 7),
+    ("replay/", 125),
+    ("runner/", 199),
+    ("store/", 260),
+    ("tests/", 364),
+];
+
+/// Hits that a bound of wording may be above the count.
+const WORDING_SLACK: usize = 20;
+
+/// Returns the folder of [`WORDING`] that a file of prose belongs to; `None` for other files.
+fn folder_of_prose(file: &File) -> Option<&'static str> {
+    let is_prose = file.name.ends_with(".md") || file.name.ends_with(".rs");
+    let is_fixture = ["/fixtures/", "/golden/", "fuzz/seeds/"].iter().any(|it| file.name.contains(it));
+    let folders = WORDING.iter().map(|(folder, _)| *folder);
+    let folder = folders.filter(|it| file.name.starts_with(it)).max_by_key(|it| it.len());
+    folder.filter(|_| is_prose && !is_fixture)
+}
+
+fn wording(files: &[File]) -> Vec<Finding> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for file in files {
+        if let Some(folder) = folder_of_prose(file) {
+            *counts.entry(folder).or_default() += prose::hits(file).len();
+        }
+    }
+    let all = WORDING.iter().filter_map(|(folder, bound)| {
+        let is = counts.get(folder).copied().unwrap_or(0);
+        let what = format!("{is} lines to rewrite, the bound is {bound}");
+        let differs = is > *bound || is + WORDING_SLACK < *bound;
+        differs.then(|| Finding { name: (*folder).to_owned(), line: 1, what })
+    });
+    all.collect()
+}
+
+/// Prints the lines to rewrite in the folder that the variable `FOLDER` names; in all without it.
+#[test]
+fn lines_to_rewrite_can_be_printed() {
+    let folder = std::env::var("FOLDER").unwrap_or_default();
+    for file in files().iter().filter(|it| it.name.starts_with(&folder)) {
+        if folder_of_prose(file).is_none() {
+            continue;
+        }
+        for prose::Hit { line, why, text } in prose::hits(file) {
+            println!("{}:{line}: {why}: {}", file.name, text.trim());
+        }
+    }
+}
 
 /// Lines that a bound may be above what there is.
 const SLACK: usize = 60;

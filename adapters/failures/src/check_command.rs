@@ -1,7 +1,6 @@
-//! Reads what a command of a check showed: its output and reports, and what became of the tests that ended before the work
-//! began.
+//! Reads the output and the reports of a check command, and compares its tests with the baseline.
 //!
-//! The bytes come from whoever keeps them, so a recorded command can be read again.
+//! The caller supplies the bytes, so a recorded command can be read again.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -25,13 +24,13 @@ const LINES_MAX: usize = 50_000;
 /// Reads the end of a blob, of at most so many bytes.
 pub type Kept<'a> = &'a dyn Fn(&Blob, u64) -> io::Result<Vec<u8>>;
 
-/// What a command showed before the work began.
+/// The result of a command in the baseline.
 #[derive(Clone, Debug)]
 pub struct BaselineOutput {
-    /// What it showed.
+    /// The result.
     pub result: CommandResult,
-    /// The test files that it could not load, and that are not there any more; of a command that is read again, also the tests
-    /// whose names no file had any more.
+    /// Test files that it could not load and that have been deleted since. For a command that is read again, also tests whose
+    /// names no longer occur in any file.
     removed: Vec<TestName>,
     /// The tests that it named, once they are read.
     listing: OnceLock<TestResults>,
@@ -44,17 +43,17 @@ impl BaselineOutput {
     }
 }
 
-/// What a command printed on both streams, and the reports that it wrote.
+/// The output of a command: both streams and its reports.
 #[derive(Clone, Debug)]
 pub struct CommandOutput {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
-    /// The reports, each whole.
+    /// The reports, complete.
     pub reports: Vec<Vec<u8>>,
 }
 
 impl CommandOutput {
-    /// Takes what was printed; of more than [`STREAM_MAX`] bytes or very many lines only the end is read.
+    /// Creates it; only the last 50,000 lines of a stream are read.
     pub fn new(stdout: Vec<u8>, stderr: Vec<u8>, reports: Vec<Vec<u8>>) -> Self {
         let [stdout, stderr] = [stdout, stderr].map(|mut bytes| {
             bytes.drain(..start_of_last_lines(&bytes));
@@ -63,7 +62,7 @@ impl CommandOutput {
         Self { stdout, stderr, reports }
     }
 
-    /// Reads what was kept of it.
+    /// Reads the recorded output of a command.
     fn kept(result: &CommandResult, kept: Kept<'_>) -> io::Result<Self> {
         let read =
             |blob: &Option<Blob>| blob.as_ref().map_or_else(|| Ok(Vec::new()), |blob| kept(blob, STREAM_MAX));
@@ -77,7 +76,7 @@ impl CommandOutput {
     }
 }
 
-/// Reads what a command printed, in the folder `cwd`, into its `bare` result.
+/// Reads the output of a command that ran in the folder `cwd` and returns `bare` with what was found.
 pub fn read(
     bare: CommandResult,
     cwd: &str,
@@ -106,12 +105,12 @@ pub fn read(
     }
 }
 
-/// Reads again what a command showed, from what was kept of it. What was found to be flaky stays so. `before` is what it
-/// showed before the work began, read again too.
+/// Reads the recorded output of a command again. Failures that were flaky stay flaky. `before` is the result of the command in
+/// the baseline, also read again.
 ///
 /// # Errors
 ///
-/// An output or a report is not there, or is damaged: what failed cannot be told then.
+/// An output or a report is missing or damaged.
 pub fn read_again(
     result: CommandResult,
     before: Option<&CommandResult>,
@@ -121,7 +120,7 @@ pub fn read_again(
     let printed = CommandOutput::kept(&result, kept)?;
     let flaky: BTreeSet<String> = result.flaky.iter().map(gate::name).collect();
     let before = before.map(|before| {
-        // What files there were, and what was in them, is known from then only.
+        // Which files existed then is only in the record.
         let mut looked_up = before.unloaded();
         let is_named = |it: &TestName| result.listed.naming.iter().any(|naming| naming.tool == it.tool);
         looked_up.extend(before.test_names().filter(|it| !is_named(it)));
