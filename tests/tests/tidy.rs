@@ -633,7 +633,7 @@ const BOUNDS: &[(&str, usize, usize, usize)] = &[
 /// Lines of prose to rewrite, for each folder: see `tidy/prose.rs`. A number may only fall.
 const WORDING: &[(&str, usize)] = &[
     ("", 93),
-    ("adapters/", 1_436),
+    ("adapters/", 1_261),
     ("cli/", 335),
     ("core/", 593),
     ("docs/", 368),

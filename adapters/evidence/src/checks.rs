@@ -32,10 +32,10 @@ pub const READING_MAX: Duration = Duration::from_secs(60);
 /// Minimum time for reading the output of a command that used all of the time of its check.
 const READING_MIN: Duration = Duration::from_secs(1);
 
-/// What is to be run.
+/// The commands of a check.
 #[derive(Clone, Debug)]
 pub struct Suite {
-    /// What is run, one after the other.
+    /// The commands, in their order.
     pub commands: Vec<Command>,
     /// How often a failing one is run; at least 1.
     pub observations: u32,
@@ -56,7 +56,7 @@ impl fmt::Debug for SideEffectCheck {
 }
 
 impl SideEffectCheck {
-    /// Looks, beside the loop.
+    /// Returns the changed files; runs on another thread.
     pub async fn look(&self) -> Vec<String> {
         let look = Arc::clone(&self.0);
         blocking(move || look()).await
@@ -72,7 +72,7 @@ pub struct Command {
     pub spec: ProcessSpec,
     /// Patterns of the reports that it writes, from the folder that it runs in.
     pub reports: Vec<String>,
-    /// What it showed before the work began.
+    /// The result in the baseline.
     pub before: Option<Arc<BaselineOutput>>,
 }
 
@@ -337,7 +337,7 @@ fn may_be_flaky(result: &CommandResult) -> bool {
     matches!(result.exit, Exit::Code(_)) && !result.passed() && !result.exit.could_not_run()
 }
 
-/// Puts another observation beside those before: what failed each time is kept.
+/// Merges another observation: failures of every observation are kept.
 fn both(before: &CommandResult, now: CommandResult, baseline: Option<&BaselineOutput>) -> CommandResult {
     let failed = baseline.map_or(&[][..], |baseline| &baseline.result.listed.failed);
     let (old, new) = (before.set(), now.set());

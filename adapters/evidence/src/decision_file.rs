@@ -2,7 +2,7 @@
 //!
 //! The file is in a folder that anybody may write to, so it is reached folder by folder without
 //! following links, opened without waiting (a pipe would hang us), and read up to [`SIZE_MAX`].
-//! What it says is not looked at here.
+//! Its content is parsed elsewhere.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -16,7 +16,7 @@ use unstuck_files::safe_dir::{self, FILE, FOLDER, LEADS_OUT, LINK, SafeDir, TYPE
 /// Larger files are refused.
 pub const SIZE_MAX: u64 = 1024 * 1024;
 
-/// What was where the verdict is to be written, and is not there any more.
+/// The entry that was moved away from the path of the decision file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MovedAside {
     /// A file with these bytes; removed.
@@ -182,14 +182,14 @@ fn refusal(error: &io::Error) -> Refusal {
     }
 }
 
-/// What is there is no file.
+/// The entry is not a file.
 const NOT_REGULAR: io::ErrorKind = io::ErrorKind::InvalidInput;
 
 fn named<T>(path: &Path, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     work().map_err(|error| io::Error::new(error.kind(), format!("decision file {}: {error}", path.display())))
 }
 
-/// What is somewhere.
+/// The entry at a path.
 enum Found {
     File(u64),
     Link,

@@ -28,11 +28,11 @@ pub struct Reports<'a> {
 /// The files that match, and whether there may be more.
 type Found = (BTreeMap<PathBuf, Stamp>, bool);
 
-/// What changes when a file is written.
+/// The metadata that changes when a file is written.
 type Stamp = (u64, Option<SystemTime>);
 
 impl<'a> Reports<'a> {
-    /// Looks for the files that match one of the patterns, which are those of a scope.
+    /// Finds the files that match one of the patterns.
     pub fn look(root: &'a Path, patterns: &'a [String]) -> Self {
         Self { root, patterns, before: found(root, patterns) }
     }

@@ -28,8 +28,7 @@ pub(super) struct RawFailure {
     pub(super) tool: &'static str,
     /// The name of the test.
     pub(super) test: Option<String>,
-    /// The file or the binary that the test belongs to, where its name does not tell: the same name in another
-    /// one is another test.
+    /// The file or binary of the test, if its name does not contain it. The same name in another one is another test.
     pub(super) within: String,
     /// The file.
     pub(super) file: Option<String>,
@@ -37,27 +36,27 @@ pub(super) struct RawFailure {
     pub(super) line: Option<u32>,
     /// The kind.
     pub(super) kind: String,
-    /// What tells this failure from another of the same thing.
+    /// Text that distinguishes this failure from others of the same test or file.
     pub(super) about: String,
-    /// What belongs to the exact fingerprint in addition.
+    /// Additional text of the exact fingerprint.
     pub(super) values: String,
-    /// What people read.
+    /// The message for people.
     pub(super) message: String,
     /// How `about` is masked.
     pub(super) style: MaskingStyle,
-    /// What sort of thing failed.
+    /// The class: a test, a diagnostic, a file.
     pub(super) class: FailureClass,
     /// The column.
     pub(super) column: Option<u32>,
-    /// The rule, where the kind does not tell it.
+    /// The rule, if it is not the kind.
     pub(super) rule: String,
-    /// What the tool says in one line, where it says so in one.
+    /// The summary line of the tool, if it prints one.
     pub(super) headline: String,
-    /// It is no error but a warning.
+    /// It is a warning, not an error.
     pub(super) is_warning: bool,
-    /// Where in memory a line begins that tells of it.
+    /// The address of its first line in memory.
     pub(super) address: usize,
-    /// Where in memory the last line is that tells of it, if there are several.
+    /// The address of its last line, if it has several.
     pub(super) end: usize,
 }
 
@@ -134,12 +133,12 @@ impl RawFailure {
         Self { within: within.to_owned(), ..self }
     }
 
-    /// Says which line of the output tells of it, where the reader made what it reads out of several.
+    /// Sets its line of the output, if the reader joined several lines.
     pub(super) fn told_by(self, line: &str) -> Self {
         Self { address: line.as_ptr().addr(), ..self }
     }
 
-    /// Says which line is the last that tells of it, where the reader looked further.
+    /// Sets its last line.
     pub(super) fn up_to(self, line: &str) -> Self {
         Self { end: line.as_ptr().addr(), ..self }
     }
@@ -186,38 +185,38 @@ impl RawFailure {
     }
 }
 
-/// Where an output tells of a failure.
+/// The place of a failure in an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OutputSpan {
-    /// Where in memory a line is that tells of it.
+    /// The address of a line in memory.
     pub(super) address: usize,
-    /// Where in memory the other end of what tells of it is, if that is in the same stream.
+    /// The address of its end, if that is in the same stream.
     pub(super) end: usize,
     /// It is a test.
     pub(super) is_test: bool,
 }
 
-/// A draft whose names are normalised, and what varies by itself masked.
+/// A failure with normalized names and masked values.
 struct NormalizedFailure {
     fingerprint: Fingerprint,
     draft: RawFailure,
 }
 
-/// What was found so far.
+/// Collects the failures of an output.
 pub(super) struct FailureCollector<'a> {
     normaliser: &'a Normalizer,
     failures: Vec<Failure>,
-    /// Each failure as it stands in the output, where that is asked for.
+    /// Each occurrence in the output, if requested.
     records: Option<UniqueOccurrences>,
-    /// Which packages the output tells of.
+    /// The packages in the output.
     packages: Packages,
-    /// Where in memory the lines begin that failed tests printed.
+    /// The addresses of the lines that failed tests printed.
     printed: Vec<Range<usize>>,
-    /// Where the output tells of what was found, warnings that do not count as well.
+    /// The places of all failures, and of warnings that do not count.
     told: Vec<OutputSpan>,
-    /// What is read stands beside failures that were found.
+    /// Failures were already found in the text that is read next.
     is_beside: bool,
-    /// Each fingerprint that was told, and the lines it was told of.
+    /// The lines of each fingerprint.
     seen: BTreeMap<Fingerprint, BTreeSet<u32>>,
     /// The fingerprint of each identity as it was printed, up to so many as are held.
     known: BTreeMap<Digest, Fingerprint>,
@@ -246,7 +245,7 @@ impl<'a> FailureCollector<'a> {
         }
     }
 
-    /// Begins with nothing, and keeps each failure as it stands in the output.
+    /// Creates an empty collector that also keeps each occurrence.
     pub(super) fn with_records(normaliser: &'a Normalizer) -> Self {
         Self { records: Some(UniqueOccurrences::default()), ..Self::new(normaliser) }
     }
@@ -295,12 +294,12 @@ impl<'a> FailureCollector<'a> {
         std::mem::take(&mut self.printed)
     }
 
-    /// Takes out where the output tells of what was found since that was last asked.
+    /// Returns the places of the failures since the last call.
     pub(super) fn take_told(&mut self) -> Vec<OutputSpan> {
         std::mem::take(&mut self.told)
     }
 
-    /// Returns what says whether one of these lines told of a failure since the stage began that is read.
+    /// Returns a function that checks whether one of these lines contains a failure of this precedence.
     pub(super) fn tells_within(&self) -> impl Fn(&[&str]) -> bool + use<'a> {
         let told: BTreeSet<usize> = self.told.iter().map(|told| told.address).collect();
         move |lines| {
@@ -309,7 +308,7 @@ impl<'a> FailureCollector<'a> {
         }
     }
 
-    /// Says that what is read next stands beside failures that were found: warnings are no failures there.
+    /// Marks the text that is read next as one with failures already found, where warnings are not failures.
     pub(super) fn reading_beside(&mut self) {
         self.is_beside = true;
     }

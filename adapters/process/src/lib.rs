@@ -7,8 +7,8 @@
 //! - What it started: `group` (finds and ends it), `rlimit_mark`, `procfs`, and [`reaper`], which does so after a crash.
 //! - What it prints: `output`, `lines`, `idle_timeout` (how long it may say nothing), `stall_probe` (a command that is asked about it).
 //! - Secrets: [`redact`] with `ansi` and `normal`.
-//! - Beside it: [`blocking_task`] (work that blocks), [`exhausted`] (what the machine lacks), [`suspend_clock`] (how long the machine
-//!   slept), [`notify`] (tells a command of the user how a run ended).
+//! - Other: [`blocking_task`] (runs blocking work), [`exhausted`] (missing resources of the machine), [`suspend_clock`] (time that
+//!   the machine was suspended), [`notify`] (runs a command of the user when a run ends).
 //!
 //! Outside of [`run()`], a command is started by `stall_probe`, [`reaper`], the only starter of git (`unstuck_workspace::git`), and by the
 //! command line for a version or a run in the background.

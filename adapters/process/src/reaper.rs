@@ -1,4 +1,4 @@
-//! A process beside the supervisor that ends what is left of a run when the supervisor dies.
+//! A process that ends what is left of a run when the supervisor dies.
 //!
 //! The kernel kills a worker together with us, but not what the worker has started. The guard holds one
 //! end of a pipe: if it reads the end of the pipe without a word before, nobody is left to stop those. Until then it
@@ -15,7 +15,7 @@ use crate::group::Descendants;
 use crate::spawn::marks;
 use crate::spec::MARK;
 
-/// What the supervisor says before it goes.
+/// The message of the supervisor before it ends.
 const ALL_IS_ENDED: &[u8] = b".";
 
 /// The mark of a guard. That of no run begins so.
@@ -33,7 +33,7 @@ const GOES_WITHIN: Duration = Duration::from_secs(2);
 /// How often it is asked for meanwhile.
 const ASKED_EVERY: Duration = Duration::from_millis(1);
 
-/// How often it is looked whether the guard is there.
+/// How often the reaper is checked.
 const LOOKED_AFTER_EVERY: Duration = Duration::from_millis(200);
 
 /// A guard that watches over a run, and is followed by another one if something ends it. Dismissed when dropped.
@@ -145,7 +145,7 @@ fn is_over(child: &mut Child) -> bool {
     !matches!(child.try_wait(), Ok(None))
 }
 
-/// What is said where no guard is left.
+/// The warning if the reaper is gone.
 const NO_GUARD: &str = "something has ended the guard of this run, and there is none now: if this supervisor is killed, \
                         processes of its workers may live on until `unstuck resume`";
 

@@ -48,7 +48,7 @@ struct TextOutput {
     is_told: bool,
 }
 
-/// What was made of a line, for whoever looks on.
+/// The kind of a line, for display.
 #[derive(Clone, Copy, Debug)]
 pub enum LineKind<'a> {
     /// The next line, whole or its head.
@@ -116,7 +116,7 @@ impl Decoder {
     fn ends_in_open_line(&self) -> bool {
         let open =
             self.lines.open().map(<[u8]>::trim_ascii).filter(|_| self.client.stream == OutputFormat::Jsonl);
-        // What is not whole is not read: most pieces that end within a line are not.
+        // An incomplete piece is not parsed: most pieces that end within a line are incomplete.
         let whole = open.filter(|line| line.starts_with(b"{") && line.ends_with(b"}"));
         let Some(value) = whole.and_then(parse) else { return false };
         let mut is_end = false;
@@ -153,7 +153,7 @@ impl Decoder {
         lines.finish(|line| self.line(line, &mut seen));
         let is_silent = !self.has_spoken && self.client.stream == OutputFormat::Jsonl;
         let is_cut = is_silent && !self.read_as_one(&mut seen) && self.read_over_lines(&mut seen);
-        // One object may be an answer; many are what a client tells of its work.
+        // One object may be an answer; several are a report of the client.
         let is_told = self.strange.count > 1;
         let (reading, stderr) = (self.reading(), strip_ansi(stderr_tail));
         let is_plain = !self.has_spoken && !is_cut;
@@ -348,7 +348,7 @@ impl Decoder {
 impl UnmatchedObjects {
     fn note(&mut self, object: &Value) {
         let text = head(&object.to_string(), Progress::TEXT_MAX).to_owned();
-        // What is said once more is the same.
+        // A repeated answer is the same answer.
         if self.count == 0 {
             self.first = text;
         } else if self.first == text {
@@ -436,7 +436,7 @@ impl CallVerdict<'_> {
         if !self.exit.is_idle() {
             return None;
         }
-        // What looks like the error of a client of text may be a line of its answer.
+        // A line that looks like an error of a text client may be a part of its answer.
         let error = fold.error.take().filter(|_| self.client.stream == OutputFormat::Jsonl);
         let error = error.map(|problem| (trouble_of(&problem, &self.client.troubles), problem));
         let retrying = fold.progress().retrying.map(|it| (it.trouble, only_tried_again(&it)));

@@ -75,7 +75,7 @@ pub enum PromptChannel {
     Argument,
 }
 
-/// What a client is allowed to do.
+/// The permissions of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Permission {
@@ -87,7 +87,7 @@ pub struct Permission {
     pub any_command: bool,
 }
 
-/// What keeps a client from the configuration of the user.
+/// How a client is kept from the configuration of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IsolationSpec {
@@ -121,7 +121,7 @@ impl AccessLevel {
     }
 }
 
-/// What a call is asked for.
+/// The request for a call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallRequest<'a> {
     /// The prompt.
@@ -132,7 +132,7 @@ pub struct CallRequest<'a> {
     pub model: Option<&'a str>,
     /// How hard it thinks.
     pub variant: Option<&'a str>,
-    /// What it may do.
+    /// The capabilities.
     pub capabilities: &'a [Capability],
     /// The most turns.
     pub turns: Option<u32>,
@@ -153,7 +153,7 @@ pub struct CallRequest<'a> {
 pub enum Session<'a> {
     /// A new one; with this name, if the client lets us choose: a UUID.
     New(Option<&'a str>),
-    /// This one goes on.
+    /// It continues this one.
     Continued(&'a str),
 }
 
@@ -162,19 +162,19 @@ pub enum Session<'a> {
 pub struct CallPlan {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// What goes to standard input before it is closed.
+    /// The standard input, which is closed after it.
     pub stdin: Option<String>,
-    /// What is added to the environment.
+    /// The variables to add to the environment.
     pub env: BTreeMap<String, String>,
     /// Files to write before the start: path and content.
     pub files: Vec<(String, String)>,
     /// The name of the conversation, where it is known before the start.
     pub session: Option<String>,
-    /// What was asked for and this client has no way to be told.
+    /// The requested features that this client does not have.
     pub unmet: Vec<ClientFeature>,
 }
 
-/// What can be asked of a client.
+/// A feature of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ClientFeature {
@@ -188,7 +188,7 @@ pub enum ClientFeature {
 }
 
 impl ClientFeature {
-    /// Returns it in words.
+    /// Returns its name for people.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Model => "a model",

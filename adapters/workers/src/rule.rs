@@ -16,19 +16,19 @@ use unstuck_core::reading::Scope;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rule {
-    /// What has to hold of the line.
+    /// The conditions on the line.
     pub when: Vec<Condition>,
     /// The rule is followed for each item of this list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub each: Option<Pointer>,
-    /// What has to hold of the item.
+    /// The conditions on the item.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub item: Vec<Condition>,
-    /// What is learnt.
+    /// The values to extract.
     pub says: Extract,
 }
 
-/// What is learnt from a line or from an item of it.
+/// The values that a rule extracts from a line or from an item of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Extract {
@@ -44,7 +44,7 @@ pub struct Extract {
     /// Words of the worker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<FirstOf>,
-    /// The words go on from those before.
+    /// The text continues the text before it.
     #[serde(skip_serializing_if = "is_not")]
     pub delta: bool,
     /// A value apart from the words.
@@ -92,11 +92,11 @@ fn is_not(flag: &bool) -> bool {
 pub struct Condition {
     /// Where the value is; what is not there is null.
     pub at: Pointer,
-    /// What it has to be.
+    /// The required value.
     pub want: Matcher,
 }
 
-/// What a value has to be.
+/// A condition on a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Matcher {
@@ -115,7 +115,7 @@ pub enum Matcher {
 pub struct Tool {
     /// Its name.
     pub name: FirstOf,
-    /// What it does: a command, a path.
+    /// Its action: a command, a path.
     #[serde(default)]
     pub detail: FirstOf,
 }
@@ -124,7 +124,7 @@ pub struct Tool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UsageRule {
-    /// What is counted.
+    /// The numbers to count.
     pub scope: UsageScope,
     /// The name of the request, of numbers that are told several times while it grows.
     pub request: FirstOf,
@@ -161,13 +161,13 @@ impl Default for UsageRule {
 /// Where to find the money.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CostRule {
-    /// What is counted.
+    /// The numbers to count.
     pub scope: UsageScope,
     /// US dollars.
     pub usd: FirstOf,
 }
 
-/// What a number that a client prints counts.
+/// The scope of a number that a client prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UsageScope {
@@ -209,7 +209,7 @@ pub struct RetryRule {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProblemRule {
-    /// What it says.
+    /// The message.
     pub message: FirstOf,
     /// A word for the kind of it.
     pub code: FirstOf,
@@ -221,10 +221,10 @@ pub struct ProblemRule {
     pub resets: FirstOf,
 }
 
-/// What is known of an error.
+/// An error of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problem {
-    /// What it says.
+    /// The message.
     pub message: String,
     /// A word for the kind of it.
     pub code: String,
@@ -290,7 +290,7 @@ pub struct Pointer {
     keys: Vec<String>,
 }
 
-/// What a text of the language should have been.
+/// An error in the syntax of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SyntaxError {
     /// Not a pointer.
@@ -546,7 +546,7 @@ fn whole(number: f64) -> u64 {
     number.round() as u64
 }
 
-/// What a rule looks at.
+/// The input of a rule.
 struct RuleInput<'a> {
     line: &'a Value,
     item: &'a Value,

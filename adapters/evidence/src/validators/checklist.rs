@@ -13,14 +13,14 @@ use unstuck_core::evidence::ValidatorOutcome;
 use unstuck_core::plural::count;
 pub use unstuck_core::text::check_boxes::{Item, boxes};
 
-/// What a checklist says.
+/// The state of a checklist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChecklistState {
     /// Pass if there are items and all of them are done.
     pub outcome: ValidatorOutcome,
     /// The items that are not done, in their order.
     pub open: Vec<Item>,
-    /// What is wrong, in one sentence; empty if nothing is.
+    /// The problem in one sentence; empty if there is none.
     pub error: String,
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use unstuck_core::evidence::ValidatorOutcome;
 
-/// What a program said of itself.
+/// The output of a custom validator.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CustomOutput {
@@ -22,7 +22,7 @@ pub struct CustomOutput {
     /// Why it did not pass.
     #[serde(default)]
     pub error: String,
-    /// For the prompt, beside what is extracted.
+    /// Additional parameters for the prompt.
     #[serde(default)]
     pub params: BTreeMap<String, Value>,
 }
@@ -40,7 +40,7 @@ enum OutcomeWord {
 ///
 /// # Errors
 ///
-/// There is such an object, but it breaks the contract or is not whole; the text says how.
+/// The object is incomplete or invalid; the text says how.
 pub fn read(stdout: &[u8]) -> Option<Result<CustomOutput, String>> {
     let text = unstuck_failures::plain(stdout);
     let (mut said, mut start, mut cut) = (None, 0, false);

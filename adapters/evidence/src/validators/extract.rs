@@ -22,7 +22,7 @@ const TAIL_LINES: usize = 40;
 /// The name of the record of what nothing recognised.
 pub const UNRECOGNISED: &str = "unrecognised output";
 
-/// What a validator left behind.
+/// The output of a validator.
 #[derive(Clone, Copy, Debug)]
 pub struct ValidatorOutput<'a> {
     /// The command line; empty for files and checklists.
@@ -39,7 +39,7 @@ pub struct ValidatorOutput<'a> {
     pub failed: bool,
     /// The files that were asked for.
     pub asked: &'a [String],
-    /// Those of them that are not there.
+    /// The missing paths.
     pub missing: &'a [String],
     /// The repository at that moment, where there is one.
     pub repository: Option<&'a RepositoryInfo>,
@@ -47,7 +47,7 @@ pub struct ValidatorOutput<'a> {
     pub below_root: &'a str,
 }
 
-/// What a repository looked like when a validator ran.
+/// The state of a repository when a validator ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RepositoryInfo {
@@ -101,13 +101,13 @@ impl<'a> PathBase<'a> {
     }
 }
 
-/// What was read from it, once for all extractors.
+/// The parsed output, shared by all extractors.
 #[derive(Debug)]
 pub struct ParsedOutput<'a> {
     raw: ValidatorOutput<'a>,
     /// The failures, and each of their places.
     pub reading: OccurrenceReport,
-    /// What git said of paths.
+    /// The status of each path.
     pub entries: Vec<Entry>,
 }
 
@@ -253,7 +253,7 @@ impl<'a> ParsedOutput<'a> {
         }
     }
 
-    /// Says whether the tool that told of the failures tells of them on this stream.
+    /// Returns whether the tool prints its failures on this stream.
     fn tells(&self, stream: &[u8]) -> bool {
         let alone =
             unstuck_failures::read(&Output { stdout: stream, cwd: self.raw.cwd, ..Output::default() });
@@ -362,7 +362,7 @@ impl<'a> ParsedOutput<'a> {
 pub(super) const ALL: &[FailureClass] =
     &[FailureClass::Test, FailureClass::Diagnostic, FailureClass::Format, FailureClass::Process];
 
-/// Says in words which files are not formatted.
+/// Returns a sentence about the files that are not formatted.
 pub fn unformatted(files: &[String]) -> String {
     match files {
         [] => "No formatting issues found.".to_owned(),

@@ -13,7 +13,7 @@ use unstuck_failures::{FailureClass, Occurrence};
 use super::checklist;
 use super::extract::{ALL, ParsedOutput, distinct};
 
-/// What a validator is about.
+/// The topic of a validator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValidatorTopic {
     /// Paths that are not committed.
@@ -95,14 +95,14 @@ pub fn of_command(subject: ValidatorTopic, facts: &ParsedOutput<'_>) -> Report {
     };
     let subject = subject.found(facts);
     match subject {
-        // What says something and names no path is not about paths.
+        // A message without a path is not about paths.
         ValidatorTopic::Changes if facts.entries.is_empty() && !facts.is_silent() => other(facts, common),
         ValidatorTopic::Changes => changes(&facts.entries),
         ValidatorTopic::Files => missing(facts.raw().missing),
         ValidatorTopic::Branch => branch(facts),
         ValidatorTopic::Tests => tests(facts, common),
         ValidatorTopic::Types => diagnostics(facts, common, "error"),
-        // What does not compile was not linted.
+        // Code that does not compile was not linted.
         ValidatorTopic::Lint if records.iter().any(|record| is_of_rustc(record)) => {
             diagnostics(facts, common, "error")
         }
@@ -256,7 +256,7 @@ fn tests(facts: &ParsedOutput<'_>, common: Report) -> Report {
     let failed = facts.records(&[FailureClass::Test]).count();
     let counted = unstuck_failures::count(facts.raw().stdout, facts.raw().stderr);
     if failed == 0 && !common.details.is_empty() {
-        // What does not build has no tests.
+        // Code that does not build has no tests.
         let report = diagnostics(facts, common, "error");
         let summary = format!("the tests could not be built or loaded: {}", report.summary);
         return Report { summary, severity: Severity::Critical, ..report };

@@ -13,7 +13,7 @@ use unstuck_workspace::git::git;
 
 use super::ValidatorContext;
 
-/// How git is told.
+/// The exclude list for git.
 pub(super) struct GitExcludes {
     environment: Vec<(OsString, Option<OsString>)>,
 }
@@ -45,7 +45,7 @@ impl GitExcludes {
     }
 }
 
-/// Writes a file whole, since git may be reading it for a step beside this one.
+/// Replaces a file atomically, because git may be reading it for another step.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
     if fs::read(path).is_ok_and(|there| there == content) {

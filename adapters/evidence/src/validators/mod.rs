@@ -75,7 +75,7 @@ pub struct ValidatorContext {
     pub grace: Duration,
     /// Names the processes among all others.
     pub mark: String,
-    /// Folders of Unstuck within the workspace, which git does not tell of.
+    /// Folders of Unstuck in the workspace, which git does not list.
     pub hidden: Vec<PathBuf>,
     /// A folder for files that a validator needs; best one of the hidden ones.
     pub scratch: PathBuf,
@@ -162,7 +162,7 @@ pub fn absent(
     Some(unrun(validator, &format!("there is no program {program}")))
 }
 
-/// What all validators of a check share.
+/// The state that the validators of a check share.
 struct Bench<'a> {
     place: &'a ValidatorContext,
     blobs: &'a Arc<dyn BlobStore>,
@@ -278,7 +278,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Looks whether files are there. A folder has to be asked for as one.
+    /// Checks whether files exist. The path of a folder ends with a slash.
     fn files(&self, condition: &Condition, paths: &[String]) -> ValidatorResult {
         let validator = &condition.validator;
         if !self.place.workspace.is_dir() {
@@ -317,7 +317,7 @@ impl Bench<'_> {
     /// Reads a checklist.
     fn checklist(&self, validator: &Validator, list: &Checklist) -> ValidatorResult {
         const BYTES_MAX: u64 = 8 << 20;
-        // A worker may have put anything there, a pipe that nobody writes to among it.
+        // A worker may have put anything there, even a pipe without a writer.
         let path = self.place.workspace.join(&list.path);
         let bytes = match path.canonicalize().and_then(|path| safe_dir::open_file(&path)) {
             Ok(file) => match safe_dir::read_small(file, BYTES_MAX) {

@@ -1,4 +1,4 @@
-//! What is recorded of a validator beside how its process ended.
+//! The recorded result of a validator, except for how its process ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ pub const OUTPUT_MAX: usize = 16 * 1024;
 /// Most items of a list that an event holds of one param.
 pub const ITEMS_MAX: usize = 1000;
 
-/// What is told of an outcome: everything that a result has beside how the process ended.
+/// The details of an outcome: all fields of a result except for how the process ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutcomeDetails {
     /// As the field of `ValidatorResult`.
@@ -46,10 +46,10 @@ pub struct OutcomeDetails {
 }
 
 impl OutcomeDetails {
-    /// Tells of a command, or of files that have to be there.
+    /// Returns the details of a command, or of required files.
     pub fn of(condition: &Condition, outcome: &ValidatorOutcome, facts: &ParsedOutput<'_>) -> Self {
         match outcome {
-            // What a validator printed that passed is no failure, whatever it looks like.
+            // The output of a validator that passed contains no failures.
             ValidatorOutcome::Pass => Self::default(),
             ValidatorOutcome::CouldNotRun(why) => Self::could_not_run(&condition.validator, why),
             ValidatorOutcome::Fail => Self::of_failure(condition, facts),
@@ -108,7 +108,7 @@ impl OutcomeDetails {
         self
     }
 
-    /// Tells of a checklist.
+    /// Returns the details of a checklist.
     pub fn of_checklist(validator: &Validator, path: &str, reading: &checklist::ChecklistState) -> Self {
         let item = |it: &Item| json!({ "text": it.text, "place": it.place });
         let open: Value = reading.open.iter().map(item).collect();

@@ -1,7 +1,7 @@
-//! A reason: what a block of text says about a failure, whatever tool printed it.
+//! The message of a failure: its kind, its assertion and its place, independent of the tool.
 //!
-//! A format knows where the block of a failed test begins and ends; what stands in it is a matter of the
-//! language and its assertion library, and the same in every report. One file for each way of speaking.
+//! A format finds the block of a failed test. The content of the block depends on the language and its assertion library
+//! and is the same in every report. Each of these has a file.
 
 mod exception;
 mod go;

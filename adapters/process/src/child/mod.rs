@@ -1,4 +1,4 @@
-//! A process of its own, from its start to the moment that its exit status is known.
+//! A child process, from its start until its exit status is known.
 
 #[cfg(target_os = "linux")]
 mod linux;

@@ -1,15 +1,13 @@
-//! What belongs to a process besides itself, and how it is ended.
+//! The descendants of a process, and how they are ended.
 //!
-//! On Linux the supervisor adopts orphans (`PR_SET_CHILD_SUBREAPER`): a process that its parent
-//! gives up becomes a child of our main thread, so "was anything left behind?" is answered by asking
-//! whether the process group still exists, and by reading one small file, the children of that
-//! thread. The search through all of `/proc` (1 to 5 ms) happens only after that answer was yes, or
-//! when a pipe is still open, or on an order to end. An orphan that left the session and shed its mark is
-//! of whoever is the only one that runs. Signals reach a process by a handle that is
-//! compared with its start time first, so a process id that is used again is never hit.
+//! On Linux the supervisor adopts orphans (`PR_SET_CHILD_SUBREAPER`): a process whose parent ends becomes a child of our
+//! main thread. To see whether anything is left, it checks whether the process group exists and reads the children of that
+//! thread, one small file. It searches all of `/proc` (1 to 5 ms) only if something is left, if a pipe is still open, or to end
+//! the process. An orphan that left the session and removed its mark belongs to the only process that runs, if there is only
+//! one. Before a signal is sent, the start time of the process is compared, so a reused process id is never hit.
 //!
-//! On Windows a job object holds all of it, and the system ends what is in there when the supervisor
-//! is gone. On other Unix systems there is no more than the process group.
+//! On Windows a job object holds all descendants, and the system ends them with the supervisor. On other Unix systems only
+//! the process group is known.
 
 #[cfg(windows)]
 mod job;

@@ -20,7 +20,7 @@ use parse::Node;
 /// Values by the names of their placeholders.
 pub type Params = Map<String, Value>;
 
-/// What is wrong with a template, and where.
+/// A problem of a template, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Where it begins, in bytes from the start of the text.
@@ -29,9 +29,9 @@ pub struct Problem {
     pub line: usize,
     /// The first character of a line is 1.
     pub column: usize,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// What to do about it.
+    /// How to fix it.
     pub help: String,
 }
 

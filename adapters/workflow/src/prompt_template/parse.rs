@@ -21,7 +21,7 @@ pub(super) enum Node {
     If(Path, Vec<Self>, Vec<Self>),
 }
 
-/// What a placeholder names.
+/// The name in a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Path {
     /// A name, and the fields below it.
@@ -53,7 +53,7 @@ struct Open {
     kind: Block,
     path: Path,
     offset: usize,
-    /// What stands before it.
+    /// The text before it.
     before: Vec<Node>,
     /// Of a condition: what holds if it is true, once `else` was found.
     yes: Option<Vec<Node>>,
@@ -77,7 +77,7 @@ impl Block {
 struct Parser<'a> {
     text: &'a str,
     names: Names<'a>,
-    /// What was read of the innermost open block.
+    /// The nodes of the innermost open block.
     done: Vec<Node>,
     open: Vec<Open>,
     problems: Vec<Problem>,

@@ -15,7 +15,7 @@ pub(super) fn render(nodes: &[Node], params: &Params, variables: &Variables<'_>)
     filled
 }
 
-/// What names mean at one place of a template.
+/// The values of names at one place of a template.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
     params: &'a Params,

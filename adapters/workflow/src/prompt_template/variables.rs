@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Filled, Texts};
 
-/// What single braces are filled with. Anything else in single braces stays as it is.
+/// The values for single braces. Other text in single braces stays as it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Variables<'a> {
     /// Values of `{uv-name}` by name, with or without `uv-`.

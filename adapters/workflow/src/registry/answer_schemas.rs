@@ -1,4 +1,4 @@
-//! What the answers of a step have to look like, from what its parts ask for.
+//! The required form of the answers of a step, from the requirements of its parts.
 //!
 //! A worker is asked by the first prompt, by those after it, and, where it declares completion, by the end of the step.
 //! One answer has to meet two of these, so they are closed together; see [`crate::schema::together`].
@@ -10,7 +10,7 @@ use unstuck_core::completion::{AnswerFormat, Form, LaterAnswer};
 
 use crate::schema::{excluded, together};
 
-/// What one entry of a registry asks of an answer.
+/// The requirements of one entry of a registry.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub(super) format: AnswerFormat,
@@ -18,7 +18,7 @@ pub(super) struct Answer {
     pub(super) open: Option<Value>,
 }
 
-/// What the answers of a step have to look like.
+/// The required forms of the answers of a step.
 #[derive(Debug, Default)]
 pub(super) struct AnswerSchemas {
     pub(super) first: Option<AnswerFormat>,

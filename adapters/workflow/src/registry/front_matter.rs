@@ -9,7 +9,7 @@ use unstuck_document::type_check::nearest;
 const KNOWN: &[&str] =
     &["params", "uvVariables", "customVariables", "input_text", "stepId", "name", "description"];
 
-/// What a prompt file says about itself.
+/// The front matter of a prompt file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FrontMatter {
     /// Names that the template uses.
@@ -116,7 +116,7 @@ fn names(root: &Node, key: &str, report: &mut Report) -> Vec<String> {
     found
 }
 
-/// Returns the front matter of a prompt file as data, for whoever wants to see it.
+/// Returns the front matter of a prompt file as data.
 pub fn data(text: &str) -> Option<serde_json::Value> {
     let split = split(text);
     let root = tree(0, split.yaml?, split.yaml_offset, &mut Report::default())?;

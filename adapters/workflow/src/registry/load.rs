@@ -32,11 +32,11 @@ pub(super) const ALWAYS: &[&str] = &[
     "fingerprints",
 ];
 
-/// What a validator for files supplies.
+/// The value that a validator for files supplies.
 const OF_FILES: &[&str] = &["missingFiles", "missingPaths", "expectedPath"];
-/// What to do about a validator for files that is asked for none.
+/// The help for a validator for files without a path.
 pub(super) const NO_PATHS: &str = "give it a path in the registry, or the condition params: {paths: [..]}";
-/// What to do about a pointer that is none.
+/// The help for an invalid pointer.
 pub(super) const POINTER: &str = "write it as in /stories/*/passes";
 /// The most time of a validator that says nothing about it.
 pub(super) const TIMEOUT: Millis = Millis(10 * 60 * 1000);

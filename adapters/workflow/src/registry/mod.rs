@@ -46,7 +46,7 @@ pub struct Registry {
     parts: Parts,
 }
 
-/// What a registry came to.
+/// The content of a registry.
 #[derive(Clone, Debug, Default)]
 struct Parts {
     own: BTreeMap<String, Own>,
@@ -55,7 +55,7 @@ struct Parts {
     validators: BTreeMap<String, Option<Validator>>,
 }
 
-/// A step with a prompt of its own.
+/// A step with its prompt.
 #[derive(Clone, Debug)]
 struct Own {
     prompt: Option<Template>,
@@ -82,7 +82,7 @@ struct End {
     answer: Option<Answer>,
     closer: Option<CloserSpec>,
     variables: Vec<String>,
-    /// What answers each pattern in this step.
+    /// The prompt for each pattern in this step.
     templates: BTreeMap<String, Vec<Template>>,
 }
 
@@ -96,7 +96,7 @@ struct CloserSpec {
     required: Vec<String>,
 }
 
-/// What a workflow step asks of a registry.
+/// The requirements of a workflow step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepRef {
     /// `issue` for `initial.issue`, `continuation.issue` and `complete.issue` or `closure.issue`; or a full id.
@@ -120,9 +120,9 @@ pub struct RequestedCondition {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}; {help}")]
 pub struct RegistryError {
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// What to do about it.
+    /// How to fix it.
     pub help: String,
 }
 
@@ -337,7 +337,7 @@ fn with_prompts(validator: &Validator, end: Option<&End>) -> Validator {
     validator
 }
 
-/// What a name stands for.
+/// The prompts of a name.
 struct Found<'a> {
     initial: Option<&'a Own>,
     continuation: Option<&'a Own>,

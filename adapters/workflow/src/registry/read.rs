@@ -1,4 +1,4 @@
-//! What a registry says, whichever generation of keys it is written in.
+//! The content of a registry, independent of the generation of its keys.
 //!
 //! Keys and types have been checked before; here the generations become one, and the same thing said twice with
 //! different content is a complaint.
@@ -54,9 +54,9 @@ pub(super) struct RegistryRoot {
     pub schemas_base: Option<String>,
     pub patterns: Vec<RawPattern>,
     pub validators: Vec<RawValidator>,
-    /// What has a prompt of its own.
+    /// Entries with a prompt.
     pub steps: Vec<RawStep>,
-    /// What has conditions.
+    /// Entries with conditions.
     pub ends: Vec<RawStep>,
 }
 

@@ -21,11 +21,11 @@ const EVIDENCE_MAX: usize = 16 * 1024;
 pub struct FailedValidator<'a> {
     /// The name of the validator.
     pub validator: &'a str,
-    /// What the failure is called.
+    /// The name of the failure.
     pub pattern: Option<&'a Pattern>,
     /// Answers it, whatever the pattern says.
     pub template: Option<&'a Template>,
-    /// What was read from the output.
+    /// The values that were extracted from the output.
     pub params: Params,
     /// The part of the output that shows the failure.
     pub error: &'a str,
@@ -35,15 +35,15 @@ pub struct FailedValidator<'a> {
     pub summary: &'a str,
     /// How bad it is.
     pub severity: &'a str,
-    /// What caused it, where that is known.
+    /// The cause, if it is known.
     pub root_cause: Option<&'a str>,
-    /// What to do about it.
+    /// How to fix it.
     pub suggested_action: Option<&'a str>,
     /// The files that it is about.
     pub related_files: &'a [String],
-    /// What a checker said.
+    /// The reasons of a checker.
     pub reasons: &'a [String],
-    /// What identifies the failures.
+    /// The fingerprints of the failures.
     pub fingerprints: Vec<String>,
     /// The exit code of the command.
     pub exit_code: Option<i32>,
@@ -57,16 +57,16 @@ pub struct FailedValidator<'a> {
     pub whole: Option<String>,
 }
 
-/// What the worker claimed, and what speaks against it.
+/// The claim of the worker, and the evidence against it.
 #[derive(Clone, Copy, Debug)]
 pub struct ClaimVsEvidence<'a> {
     /// Its own words.
     pub declaration: &'a str,
-    /// What was found.
+    /// The evidence.
     pub evidence: &'a str,
 }
 
-/// What a prompt is made of.
+/// The input for a prompt.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
     /// The step.
@@ -94,7 +94,7 @@ pub struct RetryPrompt {
     pub text: String,
     /// The files that it was made from, in their order; none where the built-in text was used.
     pub files: Vec<String>,
-    /// Templates that could not be read; the built-in text stands in for them.
+    /// Templates that could not be read; the built-in text is used for them.
     pub complaints: Vec<String>,
 }
 

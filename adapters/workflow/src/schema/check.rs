@@ -9,7 +9,7 @@ use unstuck_core::evidence::Violation;
 
 use super::deep_stack;
 
-/// Violations that are told.
+/// Maximum violations that are listed.
 const VIOLATIONS_MAX: usize = 100;
 
 /// Memory of one compiled pattern, in bytes.

@@ -38,7 +38,7 @@ pub(super) struct Node {
     pub kind: Kind,
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Debug)]
 pub(super) enum Kind {
     Scalar(Value),

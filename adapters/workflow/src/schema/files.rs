@@ -29,7 +29,7 @@ pub struct Schemas {
 pub(super) struct Opened {
     pub document: Arc<Document>,
     pub digest: String,
-    /// What is wrong with it although it can be used.
+    /// Problems that do not prevent its use.
     pub complaints: Vec<Diagnostic>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Opened {
 pub(super) enum SchemaFileError {
     /// What is wrong is the reference to it: what, and what to do.
     Reference(String, String),
-    /// What is wrong is the file.
+    /// The file is invalid.
     Broken(Box<Diagnostic>),
 }
 

@@ -1,7 +1,7 @@
 //! The keywords of JSON Schema that are understood, and what stands behind each: the one table that tells schemas
 //! from data. Draft-07 and 2020-12 together, since neither gives a keyword of the other another meaning.
 
-/// What stands behind a keyword.
+/// The value of a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     Schema,
@@ -32,7 +32,7 @@ pub(super) enum Shape {
     Reference,
     /// Needed to find things, and of no use where all references are put in.
     Dropped,
-    /// What is decided only when a value is validated.
+    /// A condition that is checked only during validation.
     Dynamic,
 }
 
@@ -104,7 +104,7 @@ const TABLE: &[(&str, Shape)] = &[
 /// The names that `type` may have.
 pub(super) const TYPES: &[&str] = &["null", "boolean", "integer", "number", "string", "array", "object"];
 
-/// Returns what stands behind a keyword; `None` for one that is not known.
+/// Returns the kind of value of a keyword; `None` for an unknown keyword.
 pub(super) fn shape(keyword: &str) -> Option<Shape> {
     TABLE.iter().find(|(name, _)| *name == keyword).map(|(_, shape)| *shape)
 }

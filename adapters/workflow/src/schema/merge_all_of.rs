@@ -176,7 +176,7 @@ fn combine(outer: Map<String, Value>, parts: Vec<Value>) -> Value {
     with_const(map)
 }
 
-/// Tells whether a keyword asks for nothing. One that nobody knows is a note of its author.
+/// Returns whether a keyword has no effect. An unknown keyword is a note of its author.
 fn is_annotation(keyword: &str) -> bool {
     ANNOTATIONS.contains(&keyword) || super::keyword::shape(keyword).is_none()
 }
@@ -246,7 +246,7 @@ fn join(keyword: &str, mut values: Vec<Value>) -> Option<Value> {
             extreme(values, Ordering::Greater)
         }
         _ if keyword.starts_with("max") || keyword == "exclusiveMaximum" => extreme(values, Ordering::Less),
-        // What differs has stayed in its part.
+        // Different values stay in their part.
         _ => values.into_iter().next(),
     }
 }

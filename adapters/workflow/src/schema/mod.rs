@@ -45,7 +45,7 @@ pub fn named(reference: &str) -> (&str, String) {
     (file, name)
 }
 
-/// Resolves a schema that stands in another file: `outputSchema` of a registry. Its references lead into the folder.
+/// Resolves a schema in another file: `outputSchema` of a registry. Its references are files of the folder.
 ///
 /// # Errors
 ///

@@ -23,7 +23,7 @@ pub(super) enum Place {
     Name(String),
 }
 
-/// What is wrong with a reference, and what to do about it.
+/// A problem of a reference, and how to fix it.
 pub(super) type RefError = (String, String);
 
 /// Reads a `$ref`.

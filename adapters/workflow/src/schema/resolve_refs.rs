@@ -23,7 +23,7 @@ const BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The language of what comes out.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// What a schema costs besides its text.
+/// The cost of a schema besides its text.
 const RATE_PER_SCHEMA: usize = 32;
 
 /// A schema in a file.
@@ -183,7 +183,7 @@ impl<'a> Expander<'a> {
                 Some(Shape::Reference) => referred = self.reference(document, &member.value),
                 Some(Shape::Dropped) => {}
                 Some(Shape::Dialect) => {
-                    // What comes out is 2020-12, whatever went in; below the top nobody reads this.
+                    // The result is 2020-12 in any case; below the top level, nothing reads this.
                     if self.chain.len() == 1 && self.levels == 1 {
                         map.insert(member.key.clone(), DIALECT.into());
                     }

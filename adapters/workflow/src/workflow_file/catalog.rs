@@ -10,7 +10,7 @@ use unstuck_document::type_check::{check_map, nearest};
 
 use super::keys;
 
-/// One profile, as it stands in its file.
+/// A profile of a file.
 #[derive(Debug)]
 pub(super) struct Profile {
     node: Node,

@@ -7,7 +7,7 @@ use unstuck_core::workflow::{
     Session, Step, Weather, Work, Worker, Workflow,
 };
 
-/// What a command line may say besides goal, worker and checks.
+/// Options of a command line besides goal, worker and checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuickOptions {
     /// Bound of the loop; by default [`Workflow::DEFAULT_MAX_ITERATIONS`].
@@ -24,7 +24,7 @@ pub struct QuickOptions {
     pub observations: Option<u32>,
     /// Who has the last word when all checks pass, or judges alone where there are none.
     pub judge: Option<Worker>,
-    /// What an iteration knows of the one before.
+    /// Whether an iteration continues the session of the one before.
     pub session: Session,
     /// What may change, and who looks for the cause in the end; when that is, is not for it to say.
     pub scope: Convergence,
@@ -109,7 +109,7 @@ fn check(goal: &str, checks: &[String], timeout: Millis, options: &QuickOptions)
     }
 }
 
-/// What a judge is asked.
+/// The question for a judge.
 fn judged(goal: &str) -> String {
     format!(
         "Somebody was to do this in the workspace:\n\n{goal}\n\nLook for yourself whether it is done, all of it. Change \

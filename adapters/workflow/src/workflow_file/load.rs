@@ -25,12 +25,12 @@ pub(super) struct Loader<'a> {
     calls: usize,
 }
 
-/// What holds for one workflow file.
+/// The settings of one workflow file.
 pub(super) struct Scope {
     pub catalog: Catalog,
     /// Clients by name; known once the file itself has been looked into.
     pub clients: Clients,
-    /// The file, for naming it and for finding others beside it.
+    /// The file: its name is used in messages, and other paths are relative to it.
     pub path: PathBuf,
     /// The files that led here, this one last.
     chain: Vec<PathBuf>,

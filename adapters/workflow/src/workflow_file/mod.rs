@@ -56,13 +56,13 @@ pub struct Loaded {
     pub workflow: Workflow,
     /// SHA-256 of the workflow file itself.
     pub digest: Digest,
-    /// What has no effect, or not yet.
+    /// Keys without effect.
     pub warnings: Vec<Diagnostic>,
     /// The file as it was named.
     pub path: PathBuf,
 }
 
-/// What else decides how a file is read.
+/// Further options for reading a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The root that paths of the workflow are relative to. The reader judges those by their text

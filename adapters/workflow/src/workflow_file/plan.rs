@@ -1,4 +1,4 @@
-//! What a workflow will do, in which order, and what it may cost at most.
+//! The steps of a workflow in their order, and its maximum cost.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,14 +11,14 @@ use unstuck_core::workflow::{Check, CheckBy, OnFailure, Step, Subworkflow, Weath
 
 use unstuck_core::duration::spoken;
 
-/// What a workflow will do, and its worst case.
+/// The steps of a workflow, and its worst case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
     /// Name of the workflow.
     pub name: String,
     /// Bound of the run.
     pub timeout_ms: Millis,
-    /// How many steps run at the same time; absent is no bound.
+    /// Maximum steps at the same time; `None` is no limit.
     pub concurrency: Option<u32>,
     /// How long the run may wait for limited services besides; zero if it stops instead.
     pub outage_budget_ms: Millis,
@@ -30,7 +30,7 @@ pub struct Plan {
     pub worst: WorstCase,
 }
 
-/// What a step will do, and its worst case.
+/// A step, and its worst case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedStep {
     /// Its name.
@@ -39,7 +39,7 @@ pub struct PlannedStep {
     pub level: u32,
     /// The kind of its worker, or `workflow`.
     pub worker: String,
-    /// The command line, model or file that stands behind it.
+    /// The command line, model or file.
     pub detail: Option<String>,
     /// The steps it waits for.
     pub depends_on: Vec<StepId>,
@@ -51,7 +51,7 @@ pub struct PlannedStep {
     pub attempts: u32,
     /// Bound of one try.
     pub timeout_ms: Millis,
-    /// What is asked after the work.
+    /// The check after the work.
     pub check: Option<PlannedCheck>,
     /// What has to hold besides, in the order in which it is asked: `tests-pass: make test`.
     pub conditions: Vec<String>,
@@ -63,7 +63,7 @@ pub struct PlannedStep {
     pub worst: WorstCase,
 }
 
-/// What is asked after the work.
+/// The check after the work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedCheck {
     /// `exit code of CUSTOM`, `verdict of CLAUDE_CODE`, `claim of the worker`.

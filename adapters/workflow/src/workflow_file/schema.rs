@@ -46,7 +46,7 @@ fn definition(level: &KeyContext) -> Value {
     object
 }
 
-/// What the keys of a map mean together.
+/// The conditions on several keys of a map.
 fn together(level: &KeyContext) -> Value {
     let asks_for = |key: &str| json!({ "required": [key] });
     match level {

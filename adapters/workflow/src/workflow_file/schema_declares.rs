@@ -1,9 +1,9 @@
-//! What the answers of a schema can declare of the work.
+//! Which declarations the answers of a schema can contain.
 
 use serde_json::Value;
 use unstuck_core::declaration::{Field, word};
 
-/// What answers of a schema can declare, in the fields that are read.
+/// The declarations that answers of a schema can contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Declares {
     /// Nothing: no such field, or none with a word that is known.

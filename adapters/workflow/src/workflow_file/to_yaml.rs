@@ -15,12 +15,12 @@ use super::{Options, parse};
 ///
 /// # Errors
 ///
-/// What cannot be said in a file, as its reader puts it.
+/// A setting that has no key in a file.
 pub fn save(workflow: &Workflow) -> Result<String, String> {
     let text = written(workflow);
     let nothing: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
     match parse(text.as_bytes(), Path::new("workflow.yaml"), &Options::default(), &nothing) {
-        // Prices stand in a file of their own.
+        // Prices are in another file.
         Ok(loaded) if loaded.workflow == (Workflow { prices: None, ..workflow.clone() }) => Ok(text),
         Ok(_) if workflow.steps.iter().any(|step| step.completion.is_some()) => {
             Err("who has the last word when all checks pass (--judge) is in a file the closer of a registry step; see docs/registry.md".to_owned())

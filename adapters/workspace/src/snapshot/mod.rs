@@ -1,48 +1,42 @@
 //! Snapshots of the workspace: taken before and after every iteration, compared and restored.
 //!
-//! A snapshot is a tree of everything in the workspace, whatever git thinks of it: committed, staged,
+//! A snapshot is a tree of everything in the workspace, whatever its state in git: committed, staged,
 //! untracked, marked `assume-unchanged` or `skip-worktree`, in a nested repository or a submodule.
 //! Unstuck walks the folders and reads the files itself. So no hook, filter, attribute, `fsmonitor`,
-//! `textconv` or exclude of a repository can run or hide anything, a workspace without a repository
-//! or a machine without git is no special case, and names are bytes. Nothing is written to the
-//! workspace but by [`Snapshots::restore`]; the index, HEAD and branches are touched by it only if it is asked to.
+//! `textconv` or exclude of a repository can run or hide anything. A workspace without a repository and a machine
+//! without git are no special cases, and names are bytes. Only [`Snapshots::restore`] writes to the workspace. It changes
+//! the index, HEAD and branches only on request.
 //!
-//! **Where it is kept.** In a bare git directory of our own, in git's format with SHA-256 names, which
-//! any git since 2.29 can look into (`git --git-dir=... ls-tree -r unstuck/<run>/<n>`). It has no
-//! alternates: nothing that a snapshot needs is in a place where a `git gc` of the user or a
-//! worker could reach it, and no object of a worker is believed. Every object is checked against its
-//! name when it is read.
+//! **Storage.** A bare git directory outside of the workspace, in git's format with SHA-256 names. Any git since 2.29 can
+//! read it (`git --git-dir=... ls-tree -r unstuck/<run>/<n>`). It has no alternates: neither `git gc` nor a worker can reach
+//! what a snapshot needs, and no object of a worker is trusted. Every object is checked against its name when it is read.
 //!
-//! **What is quick.** Beside the objects, each workspace has an index with what the last snapshot
-//! saw of every file (size, node, `mtime`, `ctime`). A file is read again unless all of it is the
-//! same and the file had been left alone for a moment when it was read. So an edit of the same size
-//! with its time put back (`touch -r`) is noticed: no program sets `ctime`.
+//! **Speed.** Each workspace has an index with the metadata of every file in the last snapshot (size, node, `mtime`, `ctime`).
+//! A file is read again unless its metadata is the same and it had not just been changed when it was read. So an edit of the
+//! same size with a restored time (`touch -r`) is noticed, because no program can set `ctime`.
 //!
-//! **What is ignored.** Judged by the `.gitignore` files of the *first* snapshot of a run, so that a
-//! worker cannot hide a change behind a new rule, and by `.git/info/exclude` and the list of the user as they were then.
+//! **Ignored files.** The `.gitignore` files of the *first* snapshot of a run count, so that a worker cannot hide a change
+//! behind a new rule. So do `.git/info/exclude` and the list of the user at that time.
 //! Each repository in the workspace has its own rules. What git tracked at the first snapshot is not ignored. Ignored files are
 //! covered too as long as they are small (a `.env`), and marked in [`Change::ignored`]; an ignored folder
 //! is covered as a whole or, with masses in it (`target`, `node_modules`), left out as a whole.
 //!
-//! **What is left out** is said in [`Snapshot::left_out`]: what exceeds [`Limits`], cannot be read, or is
-//! no file, or is on another file system that is mounted in the workspace. The list is kept with the snapshot: what it does not cover is never deleted or
-//! overwritten. What it looked like is kept, too, so that a change of it is seen ([`Snapshots::lost`]), though not what it
-//! was; what changes in a folder that is left out is not seen. What our own output
-//! is written to is left out too, for the whole run once a snapshot has found it, and never differs. A second name that it
-//! is given later is a file like others.
+//! **Excluded paths** are in [`Snapshot::left_out`]: paths that exceed [`Limits`], cannot be read, are not files, or are on
+//! another mounted file system. The list is kept with the snapshot, and an excluded path is never deleted or overwritten. Its
+//! metadata is kept, so that a change is seen ([`Snapshots::lost`]), but not what changed. Changes in an excluded folder are
+//! not seen. Files that Unstuck itself prints into are excluded for the run once a snapshot has found them, and never differ.
+//! A second name that such a file gets later is a normal file.
 //!
-//! **What of git is kept.** Where HEAD, the stash and other checkouts stand is in
-//! [`Snapshot::repository`], and all branches are a part of the snapshot. If `.git` is a folder in the workspace, its
-//! small files (HEAD, refs, index, configuration) are a part, too, and its objects get a second name (`object_hardlinks`), and so do
-//! those of submodules and of repositories in folders of the workspace (`nested_repos`); so a
-//! `.git` that a worker has deleted can be [put back](Git::PutBack) with all commits, and what was staged as well
-//! (`git_restore`). Not kept: what is staged where `.git` is no folder in the workspace, a `.git` above the workspace,
-//! tags and the stash of refs in tables, and what `git lfs` and `git annex` store. A bare repository as workspace is a folder
-//! like others.
+//! **Git.** HEAD, the stash and other checkouts are in [`Snapshot::repository`], and all branches are a part of the snapshot. If
+//! `.git` is a folder in the workspace, its small files (HEAD, refs, index, configuration) are a part too, and its objects get a
+//! hard link (`object_hardlinks`). The same goes for submodules and for repositories in folders (`nested_repos`). So a `.git` that
+//! a worker has deleted can be [restored](Git::PutBack) with all commits and the staged files (`git_restore`). Not kept: staged
+//! files where `.git` is not a folder in the workspace, a `.git` above the workspace, tags and stash in a reftable, and the
+//! storage of `git lfs` and `git annex`. A bare repository as a workspace is a normal folder.
 //!
-//! **What is assumed.** Nobody works in the workspace while files are put back: what is written at that
-//! moment may be lost, though never outside of the workspace. Memory maps are written when the system
-//! does so. Owners are not kept, nor which names belong to the same file. Access lists and attributes of users are, on Linux.
+//! **Assumptions.** No other process writes to the workspace during a restore: its changes may be lost, though never outside of
+//! the workspace. Memory maps are written when the system does so. Owners and hard links are not kept. Access lists and
+//! user attributes are, on Linux.
 //!
 //! # Map
 //!

@@ -1,7 +1,7 @@
-//! Puts back how the repository stood: branches, tags and the stash if they are gone, HEAD with its branch, what is staged,
-//! a merge or the like that git was in the midst of, and what tells git how to work.
+//! Restores the state of the repository: missing branches, tags and stash, HEAD with its branch, staged files, an unfinished
+//! merge or rebase, and configuration.
 //!
-//! No commit is lost: what is moved away from is named, and in the snapshot of before the undo.
+//! No commit is lost: a commit that no branch reaches any longer is named, and it is in the snapshot before the undo.
 
 mod nested;
 mod state_files;
@@ -28,18 +28,18 @@ use super::snapshots::Snapshots;
 use super::tree::Place;
 use crate::git::PinnedRepo;
 
-/// What was done to a repository.
+/// The changes that a restore made to a repository.
 #[derive(Debug, Default)]
 pub(super) struct GitRestoreReport {
     /// Sentences without their subject, the repository.
     pub(super) done: Vec<String>,
     pub(super) left: Vec<NotRestored>,
-    /// Whether some of that is so because there was no room on the disk.
+    /// Whether something was not restored because the disk is full.
     pub(super) is_full: bool,
 }
 
-/// Makes the repositories, which are as `now` says, what they were `then`, as far as [`Git::PutBack`](super::Git::PutBack) says,
-/// and looks whether git can read what they have then. One that cannot be put back keeps no other from it.
+/// Restores the repositories from the state `now` to the state `then`, as far as [`Git::PutBack`](super::Git::PutBack) says, and
+/// checks that git can read them. The others are restored even if one cannot be.
 pub(super) fn rewind(of: &Snapshots, now: &Snapshot, then: &Snapshot) -> Result<GitRestoreReport, Error> {
     let (is, was) = (Parts::of(&of.store, now)?, Parts::of(&of.store, then)?);
     let (inner_is, inner_was) = (nested_repos::all(&of.store, &is)?, nested_repos::all(&of.store, &was)?);
