@@ -47,7 +47,7 @@ fn iteration() -> &'static [Fact] {
     static RECORDED: LazyLock<Vec<Fact>> = LazyLock::new(|| {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/v1/gated.jsonl");
         let folder = tempfile::tempdir().expect("a folder");
-        let folder = RunFolder::new(folder.path(), "recorded".into());
+        let folder = RunFolder::new(folder.path(), "6f78cf22e859".into()); // the id in that file
         let log =
             exchange::import(&mut File::open(path).expect("a recorded run"), &folder).expect("a good one");
         let events = log.read(Seq(1)).expect("a reader");
