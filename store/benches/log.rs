@@ -160,7 +160,7 @@ fn rate(value: f64) -> String {
 fn replay(base: &Path) {
     let count =
         std::env::var("UNSTUCK_BENCH_EVENTS").ok().and_then(|it| it.parse().ok()).unwrap_or(1_000_000);
-    let folder = RunFolder::new(base, "replay".into());
+    let folder = RunFolder::new(base, "0123456789ab".into()); // as `run_started` names it
     let log = RunLog::create(&folder).expect("a new run");
     log.append(&events(1, [run_started()]), Expected::Exactly(Seq(0))).expect("an append");
     let start = Instant::now();
