@@ -9,8 +9,7 @@ use crate::duration::measured;
 use crate::event::{
     CheckFinished, DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome, WorkerFinished,
 };
-use crate::evidence::UNPARSED;
-use crate::evidence::{CheckIdMatch, Decision, Refusal};
+use crate::evidence::{CheckIdMatch, Decision, Refusal, UNPARSED};
 use crate::gate::{self, CommandResult};
 use crate::id::{CheckId, Millis, Timestamp};
 use crate::moment;

@@ -169,8 +169,7 @@ impl Digest {
     /// Reads 64 hexadecimal digits.
     pub fn parse(digits: impl AsRef<[u8]>) -> Option<Self> {
         let digits = digits.as_ref();
-        let bytes = const_hex::decode_to_array(digits).ok();
-        bytes.filter(|_| digits.len() == 64).map(Self)
+        const_hex::decode_to_array(digits).ok().filter(|_| digits.len() == 64).map(Self)
     }
 
     /// Returns its 64 hexadecimal digits, in ASCII.
@@ -213,4 +212,23 @@ pub struct Blob {
     pub digest: Digest,
     /// Length in bytes.
     pub size: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_reads_back_and_nothing_else_is_one() {
+        let one = Digest::of(b"one");
+        let mut text = one.digits().to_vec();
+        assert_eq!(String::from_utf8(text.clone()).unwrap(), one.to_string());
+        assert_eq!(Digest::parse(&text), Some(one));
+        assert_eq!(Digest::parse(text.to_ascii_uppercase()), Some(one));
+        assert_eq!(Digest::parse(&text[..63]), None);
+        assert_eq!(Digest::parse([b"0x", &text[2..]].concat()), None);
+        assert_eq!(Digest::parse([b"0x", &text[..]].concat()), None);
+        text[5] = b'g';
+        assert_eq!(Digest::parse(&text), None);
+    }
 }

@@ -99,10 +99,7 @@ impl Exit {
 
     /// Returns the code that it exited with, where it ended by itself.
     pub fn code(&self) -> Option<i32> {
-        match self {
-            Self::Code(code) => Some(*code),
-            _ => None,
-        }
+        if let Self::Code(code) = self { Some(*code) } else { None }
     }
 
     /// Says whether we ended it since it did nothing any more, or since its probe said so.

@@ -25,9 +25,9 @@ impl<'de> Deserialize<'de> for Bytes {
         }
         match BytesText::deserialize(deserializer)? {
             BytesText::Text(text) => Ok(Self(text.into_bytes())),
-            BytesText::Hex(digits) => const_hex::decode(&digits)
+            BytesText::Hex(digits) => decode_hex(&digits)
                 .map(Self)
-                .map_err(|_| serde::de::Error::custom("not pairs of hexadecimal digits")),
+                .ok_or_else(|| serde::de::Error::custom("not pairs of hexadecimal digits")),
         }
     }
 }
@@ -38,4 +38,30 @@ impl<'de> Deserialize<'de> for Bytes {
 enum BytesText {
     Text(String),
     Hex(String),
+}
+
+/// Reads pairs of hexadecimal digits, without a prefix; `None` for other text.
+pub fn decode_hex(digits: &str) -> Option<Vec<u8>> {
+    const_hex::decode(digits).ok().filter(|bytes| bytes.len() * 2 == digits.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_of_digits_are_read_and_a_prefix_is_refused() {
+        for (digits, bytes) in [
+            ("", Some(vec![])),
+            ("0aFF", Some(vec![10, 255])),
+            ("0", None),
+            ("0g", None),
+            ("\u{e9}", None),
+            ("0x41", None),
+            ("0x", None),
+        ] {
+            assert_eq!(decode_hex(digits), bytes, "{digits:?}");
+        }
+        serde_json::from_str::<Bytes>(r#"{"hex":"0x41"}"#).expect_err("a prefix is refused");
+    }
 }

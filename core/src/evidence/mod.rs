@@ -16,7 +16,7 @@ mod validator;
 pub use amounts::amounts;
 pub(crate) use answer::departures;
 pub use answer::{AnswerSeen, Origin, Refused, Violation};
-pub use bytes::Bytes;
+pub use bytes::{Bytes, decode_hex};
 pub use decision::{CheckIdMatch, Decision, DecisionFile, DecisionSource, Refusal};
 pub use failure::{
     Confidence, FAILURES_MAX, Failure, Location, Source, UNPARSED, What, is_test_file, names_its_file,

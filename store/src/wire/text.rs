@@ -5,6 +5,7 @@ use std::fmt;
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use unstuck_core::evidence::decode_hex;
 use unstuck_core::id;
 
 use super::v1::{Bytes, Digest};
@@ -84,9 +85,9 @@ impl<'de> Deserialize<'de> for Bytes {
         }
         match BytesText::deserialize(deserializer)? {
             BytesText::Text(text) => Ok(Self(text.into_bytes())),
-            BytesText::Hex(digits) => const_hex::decode(digits)
+            BytesText::Hex(digits) => decode_hex(&digits)
                 .map(Self)
-                .map_err(|_| D::Error::custom("not pairs of hexadecimal digits")),
+                .ok_or_else(|| D::Error::custom("not pairs of hexadecimal digits")),
         }
     }
 }

@@ -11,6 +11,7 @@ use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer as _, SeqAccess,
     VariantAccess, Visitor,
 };
+use unstuck_core::evidence::decode_hex;
 use unstuck_core::id::Digest;
 
 use crate::cursor::Cursor;
@@ -176,7 +177,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
             visitor.visit_bytes(self.text()?.as_bytes())?
         } else {
             self.expect("{\"hex\":\"")?;
-            let bytes = const_hex::decode(self.name()?).map_err(|_| Declined)?;
+            let bytes = decode_hex(self.name()?).ok_or(Declined)?;
             let start = self.begin_length();
             self.payload.extend_from_slice(&bytes);
             self.end_length(start, bytes.len());
