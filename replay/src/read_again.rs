@@ -1,7 +1,6 @@
 //! Reads the recorded outputs of check commands again.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io;
 
 use unstuck_core::Observation;
@@ -15,12 +14,6 @@ pub struct ReadAgain<'a> {
     kept: Kept<'a>,
     /// The baseline results of each step, read again.
     baselines: BTreeMap<StepId, Vec<CommandResult>>,
-}
-
-impl fmt::Debug for ReadAgain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadAgain").field("workspace", &self.workspace).finish_non_exhaustive()
-    }
 }
 
 impl<'a> ReadAgain<'a> {

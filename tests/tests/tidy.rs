@@ -676,10 +676,13 @@ fn wording(files: &[File]) -> Vec<Finding> {
 #[test]
 fn lines_to_rewrite_can_be_printed() {
     let folder = std::env::var("FOLDER").unwrap_or_default();
-    for file in files().iter().filter(|it| it.name.starts_with(&folder)) {
-        if folder_of_prose(file).is_none() {
-            continue;
-        }
+    let is_meant = |it: &File| it.name.starts_with(&folder) && folder_of_prose(it).is_some();
+    let files: Vec<File> = files().into_iter().filter(is_meant).collect();
+    assert!(
+        !files.is_empty(),
+        "there is no prose in {folder}: name a folder from the root of the repository"
+    );
+    for file in &files {
         for prose::Hit { line, why, text } in prose::hits(file) {
             println!("{}:{line}: {why}: {}", file.name, text.trim());
         }

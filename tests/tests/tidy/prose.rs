@@ -59,7 +59,7 @@ pub fn hits(file: &File) -> Vec<Hit> {
 }
 
 /// Returns the lines of prose without code: comments of Rust, names of tests as words, Markdown outside of code blocks.
-fn sentences(file: &File) -> impl Iterator<Item = (usize, String)> {
+fn sentences(file: &File) -> Vec<(usize, String)> {
     static COMMENT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\s*//[/!]?\s?(.*)").expect("a pattern"));
     static TEST: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^\s*(?:async )?fn ([a-z0-9_]{25,})\(").expect("a pattern"));
@@ -77,7 +77,7 @@ fn sentences(file: &File) -> impl Iterator<Item = (usize, String)> {
         };
         Some((number, CODE.replace_all(&text, "").into_owned()))
     });
-    prose.collect::<Vec<_>>().into_iter()
+    prose.collect()
 }
 
 #[cfg(test)]

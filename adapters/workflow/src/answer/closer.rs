@@ -34,7 +34,7 @@ pub const SCHEMA: &str = r#"{
 "#;
 
 /// The fields of which each one makes an object an answer: the last such object counts, whatever is wrong with it.
-pub const FIELDS: &[&str] = &["checklist", "allComplete", "pendingActions"];
+pub(super) const FIELDS: &[&str] = &["checklist", "allComplete", "pendingActions"];
 
 /// Returns [`SCHEMA`] as a value.
 pub fn schema() -> Value {
@@ -45,7 +45,7 @@ pub fn schema() -> Value {
 ///
 /// Fields that nobody asked for are left alone, as are pending actions and evidence of another kind; [`Report::read`](unstuck_core::closer::Report::read)
 /// complains of these.
-pub fn readable() -> Value {
+pub(super) fn readable() -> Value {
     let mut schema = schema();
     for (place, ignored) in [("", "pendingActions"), ("/properties/checklist/items", "evidence")] {
         let object = schema.pointer_mut(place).and_then(Value::as_object_mut);
