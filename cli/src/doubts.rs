@@ -24,19 +24,19 @@ pub fn covered_up(workflow: &Workflow) -> Vec<String> {
     told.collect()
 }
 
-/// Programs that pass on what others print, and exit well whatever that was.
+/// Programs that print their input and exit with 0 whatever it is.
 const PASSERS: [&str; 12] =
     ["cat", "column", "fold", "head", "less", "more", "nl", "sed", "tac", "tail", "tee", "ts"];
 
-/// Returns the command that a command line ends with where that exits well whatever was found before it: `pytest | tail -3`,
-/// `make check || true`.
+/// Returns the last command of a command line if it exits with 0 whatever the commands before it found:
+/// `pytest | tail -3`, `make check || true`.
 fn covers_up(line: &str) -> Option<String> {
     if line.contains("pipefail") || line.contains("PIPESTATUS") {
         return None;
     }
     let line = line.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, ';' | ')' | '}'));
     let (mut quote, mut last) = (None, None);
-    // Of a stream that is led elsewhere, `2>&1`, or into a pipe, `|&`, it parts no commands.
+    // In a redirection (`2>&1`) or a pipe (`|&`), it does not separate commands.
     let leads = |at: usize| line[..at].ends_with(['>', '|']) && line[at..].starts_with('&');
     for (at, c) in line.char_indices() {
         match quote {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_covers_up_an_exit_code_is_named() {
+    fn command_that_hides_an_exit_code_is_named() {
         for (line, expected) in [
             ("pytest -q | tail -3", Some("tail -3")),
             ("npm test 2>&1 | tee log", Some("tee log")),

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_else_says_is_told_of_the_whole() {
+    fn open_checklist_without_open_items_is_in_the_prompt() {
         let told = |checklist: Value| {
             let answer = json!({"checklist": checklist, "allComplete": false, "summary": "s"});
             retry_text(&Report::read(&answer).unwrap(), &[])

@@ -149,12 +149,12 @@ fn listed(
     let none = TestResults::default();
     let Some(before) = before else { return listing.listed(&[], &none) };
     let failed = &before.result.listed.failed;
-    // Only where names of what passed can be missing it is worth the time.
+    // Reading the baseline again is only useful if the tool names passing tests.
     let known = match listing.names_passed() {
         true => before.listing.get_or_init(|| listing_of(&before.result, cwd, kept)),
         false => &none,
     };
-    // Where only the end of an output was read, a name may stand before it.
+    // If only the end of an output was read, names may be missing.
     let is_cut = is_cut(result, kept) || is_cut(&before.result, kept);
     let mut listed = match is_cut {
         true => listing.listed(failed, known),

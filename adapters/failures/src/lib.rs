@@ -105,8 +105,8 @@ pub fn extract_as(output: &Output<'_>, format: Option<&formats::Format>) -> Extr
 /// Reads the failures of an output as [`extract`] does, with every place; also those of a
 /// command that exited with 0.
 pub fn read(output: &Output<'_>) -> OccurrenceReport {
-    let normaliser = Normalizer::new(output.cwd);
-    let mut found = FailureCollector::with_records(&normaliser);
+    let normalizer = Normalizer::new(output.cwd);
+    let mut found = FailureCollector::with_records(&normalizer);
     let pages = CleanOutput::of(output);
     let left_out = pages.iter().map(CleanOutput::left_out).sum();
     let output = Output { exit_code: output.exit_code.filter(|code| *code != 0), ..output.clone() };
@@ -120,8 +120,8 @@ pub fn unparsed(output: &Output<'_>) -> Vec<Failure> {
     if output.exit_code == Some(0) {
         return Vec::new();
     }
-    let normaliser = Normalizer::new(output.cwd);
-    let mut found = FailureCollector::new(&normaliser);
+    let normalizer = Normalizer::new(output.cwd);
+    let mut found = FailureCollector::new(&normalizer);
     let pages = CleanOutput::of(output);
     let lines = pages.each_ref().map(CleanOutput::lines);
     format::unrecognized::read(&lines.each_ref().map(Vec::as_slice), output, &mut found);
@@ -158,8 +158,8 @@ fn read_pages(
     pages: &[CleanOutput<'_>; 2],
     tests: Option<Tests>,
 ) -> Extraction {
-    let normaliser = Normalizer::new(output.cwd);
-    let mut found = FailureCollector::new(&normaliser);
+    let normalizer = Normalizer::new(output.cwd);
+    let mut found = FailureCollector::new(&normalizer);
     for report in &output.reports {
         formats::read_report(report, &mut found);
     }

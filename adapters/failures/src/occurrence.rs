@@ -93,9 +93,9 @@ impl UniqueOccurrences {
 
 impl Occurrence {
     /// Makes a record of what a reader said; the fingerprint is set later.
-    pub(super) fn of(draft: &RawFailure, normaliser: &Normalizer) -> Self {
-        let file = draft.file.as_deref().map(|file| normaliser.path(file));
-        let test = draft.test.as_deref().map(|name| normaliser.name(name));
+    pub(super) fn of(draft: &RawFailure, normalizer: &Normalizer) -> Self {
+        let file = draft.file.as_deref().map(|file| normalizer.path(file));
+        let test = draft.test.as_deref().map(|name| normalizer.name(name));
         let (suite, name) = apart(draft.tool, test.as_deref().unwrap_or_default(), file.as_deref());
         let is_whole_file = draft.class == FailureClass::Test && test.is_none();
         Self {

@@ -50,7 +50,7 @@ pub(super) struct Packages {
 
 impl Packages {
     /// Finds them.
-    pub(super) fn of(streams: &[StreamPackages<'_>], normaliser: &Normalizer) -> Self {
+    pub(super) fn of(streams: &[StreamPackages<'_>], normalizer: &Normalizer) -> Self {
         let labels = || streams.iter().flat_map(|stream| stream.labels.lines.iter().map(|(_, name)| name));
         if streams.iter().any(|it| it.labels.are_several) || labels().collect::<BTreeSet<_>>().len() > 1 {
             let part = |stream: &StreamPackages<'_>| {
@@ -66,7 +66,7 @@ impl Packages {
             return Self::default();
         }
         let first = SOURCES.iter().find_map(|source| {
-            let parts = source.parts(&heads, normaliser)?;
+            let parts = source.parts(&heads, normalizer)?;
             let parts = parts.into_iter().zip(streams).flat_map(|(parts, stream)| {
                 parts
                     .into_iter()
@@ -158,12 +158,12 @@ type PackageSpans = Vec<Vec<(usize, String)>>;
 
 impl WorkspaceTool {
     /// Returns what each package printed; `None` where there are not several, or it cannot be told.
-    fn parts(self, heads: &[Vec<PackageHeader<'_>>], normaliser: &Normalizer) -> Option<PackageSpans> {
+    fn parts(self, heads: &[Vec<PackageHeader<'_>>], normalizer: &Normalizer) -> Option<PackageSpans> {
         let own = |heads: &[PackageHeader<'_>]| -> Option<Vec<(usize, String)>> {
             let own: Vec<&PackageHeader<'_>> = heads.iter().filter(|head| head.source == self).collect();
             match self {
-                Self::Make => nested(&own, normaliser),
-                Self::Pytest => in_turn(&own, normaliser),
+                Self::Make => nested(&own, normalizer),
+                Self::Pytest => in_turn(&own, normalizer),
                 _ => Some(named(&own)),
             }
         };
@@ -205,7 +205,7 @@ fn named(heads: &[&PackageHeader<'_>]) -> Vec<(usize, String)> {
 }
 
 /// Reads parts in folders that are entered and left; `None` where several were entered at once.
-fn nested(heads: &[&PackageHeader<'_>], normaliser: &Normalizer) -> Option<Vec<(usize, String)>> {
+fn nested(heads: &[&PackageHeader<'_>], normalizer: &Normalizer) -> Option<Vec<(usize, String)>> {
     let mut parts = Vec::new();
     let mut open: Vec<(usize, &str)> = Vec::new();
     for head in heads {
@@ -221,14 +221,14 @@ fn nested(heads: &[&PackageHeader<'_>], normaliser: &Normalizer) -> Option<Vec<(
             }
             _ => continue,
         }
-        let name = open.last().map_or(Some(String::new()), |(_, folder)| normaliser.below(folder))?;
+        let name = open.last().map_or(Some(String::new()), |(_, folder)| normalizer.below(folder))?;
         parts.push((head.at, name));
     }
     Some(parts)
 }
 
 /// Reads parts that each begin and end; `None` where one begins within another: a test may run the tool, too.
-fn in_turn(heads: &[&PackageHeader<'_>], normaliser: &Normalizer) -> Option<Vec<(usize, String)>> {
+fn in_turn(heads: &[&PackageHeader<'_>], normalizer: &Normalizer) -> Option<Vec<(usize, String)>> {
     let mut parts = Vec::new();
     let mut is_open = false;
     for head in heads {
@@ -236,7 +236,7 @@ fn in_turn(heads: &[&PackageHeader<'_>], normaliser: &Normalizer) -> Option<Vec<
             PackageLine::Opens if is_open => return None,
             PackageLine::Opens => is_open = true,
             PackageLine::Ends => is_open = false,
-            PackageLine::Begins(folder) => parts.push((head.at, normaliser.below(folder)?)),
+            PackageLine::Begins(folder) => parts.push((head.at, normalizer.below(folder)?)),
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! A draft: what a reader says of a failure, before it is normalised; and the list of what was found.
+//! A failure as a reader found it, before it is normalized, and the collector of failures.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -204,7 +204,7 @@ struct NormalizedFailure {
 
 /// Collects the failures of an output.
 pub(super) struct FailureCollector<'a> {
-    normaliser: &'a Normalizer,
+    normalizer: &'a Normalizer,
     failures: Vec<Failure>,
     /// Each occurrence in the output, if requested.
     records: Option<UniqueOccurrences>,
@@ -228,9 +228,9 @@ pub(super) struct FailureCollector<'a> {
 
 impl<'a> FailureCollector<'a> {
     /// Begins with nothing.
-    pub(super) fn new(normaliser: &'a Normalizer) -> Self {
+    pub(super) fn new(normalizer: &'a Normalizer) -> Self {
         Self {
-            normaliser,
+            normalizer,
             failures: Vec::new(),
             records: None,
             packages: Packages::default(),
@@ -246,8 +246,8 @@ impl<'a> FailureCollector<'a> {
     }
 
     /// Creates an empty collector that also keeps each occurrence.
-    pub(super) fn with_records(normaliser: &'a Normalizer) -> Self {
-        Self { records: Some(UniqueOccurrences::default()), ..Self::new(normaliser) }
+    pub(super) fn with_records(normalizer: &'a Normalizer) -> Self {
+        Self { records: Some(UniqueOccurrences::default()), ..Self::new(normalizer) }
     }
 
     /// Takes the records out.
@@ -267,7 +267,7 @@ impl<'a> FailureCollector<'a> {
 
     /// Looks for packages in what is read next.
     pub(super) fn look_for_packages(&mut self, streams: &[StreamPackages<'_>]) {
-        self.packages = Packages::of(streams, self.normaliser);
+        self.packages = Packages::of(streams, self.normalizer);
     }
 
     /// Returns the package that a line is of; nothing where there is one package only.
@@ -338,7 +338,7 @@ impl<'a> FailureCollector<'a> {
     pub(super) fn has_problem_in<'f>(&self, files: impl Iterator<Item = &'f str>) -> bool {
         let places = self.failures.iter().filter_map(|failure| failure.location.as_ref());
         let places: BTreeSet<&str> = places.map(|place| place.file.as_str()).collect();
-        files.into_iter().any(|file| places.contains(self.normaliser.path(file).as_str()))
+        files.into_iter().any(|file| places.contains(self.normalizer.path(file).as_str()))
     }
 
     /// Says whether what was found are problems at places, and nothing has a rule or a test: such is what cannot be parsed.
@@ -353,7 +353,7 @@ impl<'a> FailureCollector<'a> {
 
     /// Says whether a test in this file was found.
     pub(super) fn has_test_in(&self, file: &str) -> bool {
-        let file = self.normaliser.path(file);
+        let file = self.normalizer.path(file);
         let is_in = |failure: &Failure| failure.location.as_ref().is_some_and(|place| place.file == file);
         self.failures.iter().any(|failure| failure.test.is_some() && is_in(failure))
     }
@@ -363,17 +363,17 @@ impl<'a> FailureCollector<'a> {
         let places = self.failures.iter().filter(|failure| failure.test.is_none());
         let places =
             places.filter_map(|it| it.location.as_ref().map(|place| (place.file.clone(), place.line)));
-        let (places, normaliser): (BTreeSet<_>, _) = (places.collect(), self.normaliser);
-        move |file, line| line.is_some() && places.contains(&(normaliser.path(file), line))
+        let (places, normalizer): (BTreeSet<_>, _) = (places.collect(), self.normalizer);
+        move |file, line| line.is_some() && places.contains(&(normalizer.path(file), line))
     }
 
     /// Returns what says whether a test of this name was found, in a file if one is given.
     pub(super) fn told_tests(&self) -> impl Fn(&str, &str) -> bool + use<'a> {
         let file = |it: &Failure| it.location.as_ref().map(|place| place.file.clone()).unwrap_or_default();
         let tests = self.failures.iter().filter_map(|it| Some((it.test.clone()?, file(it))));
-        let (tests, normaliser): (BTreeSet<(String, String)>, _) = (tests.collect(), self.normaliser);
+        let (tests, normalizer): (BTreeSet<(String, String)>, _) = (tests.collect(), self.normalizer);
         move |name, file| {
-            let test = (name.to_owned(), normaliser.path(file));
+            let test = (name.to_owned(), normalizer.path(file));
             match file {
                 "" => tests.range(test..).next().is_some_and(|(known, _)| known == name),
                 _ => tests.contains(&test),
@@ -474,7 +474,7 @@ impl<'a> FailureCollector<'a> {
         let line = draft.line.filter(|_| draft.test.is_none());
         let record = self.records.is_some().then(|| {
             let package = Some(self.package(&draft)).filter(|package| !package.is_empty()).map(str::to_owned);
-            let record = Occurrence::of(&draft, self.normaliser);
+            let record = Occurrence::of(&draft, self.normalizer);
             Occurrence { suite: record.suite.or(package), ..record }
         });
         let fingerprint = self.hold(draft);
@@ -566,13 +566,13 @@ impl<'a> FailureCollector<'a> {
         for name in names.chain([&mut draft.within]) {
             name.truncate(name.floor_char_boundary(MESSAGE_MAX));
         }
-        let test = draft.test.map(|name| self.normaliser.name(&name));
-        let file = draft.file.map(|file| self.normaliser.path(&file));
+        let test = draft.test.map(|name| self.normalizer.name(&name));
+        let file = draft.file.map(|file| self.normalizer.path(&file));
         let place = file.as_deref().map(Normalizer::subject);
         let subject = test.as_deref().or(place.as_deref()).unwrap_or_default();
         let told = match draft.style {
-            MaskingStyle::Lines => self.normaliser.lines(&draft.about),
-            MaskingStyle::Diagnostic | MaskingStyle::Values => self.normaliser.volatile(&draft.about),
+            MaskingStyle::Lines => self.normalizer.lines(&draft.about),
+            MaskingStyle::Diagnostic | MaskingStyle::Values => self.normalizer.volatile(&draft.about),
         };
         let about = match draft.style {
             MaskingStyle::Diagnostic => Normalizer::diagnosis(&told, &draft.kind),
@@ -581,7 +581,7 @@ impl<'a> FailureCollector<'a> {
         };
         let subject = match draft.within.as_str() {
             "" => Cow::Borrowed(subject),
-            within => Cow::Owned(format!("{}\n{subject}", self.normaliser.path(within))),
+            within => Cow::Owned(format!("{}\n{subject}", self.normalizer.path(within))),
         };
         let subject = match package {
             "" => subject,
@@ -592,7 +592,7 @@ impl<'a> FailureCollector<'a> {
     }
 
     fn finish(&self, NormalizedFailure { fingerprint, draft }: NormalizedFailure) -> Failure {
-        let values = self.normaliser.volatile(&draft.values);
+        let values = self.normalizer.volatile(&draft.values);
         let exact = Fingerprint::of(&[fingerprint.as_str(), &draft.about, &values]);
         Failure {
             fingerprint,

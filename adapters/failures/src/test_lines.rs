@@ -1,7 +1,7 @@
-//! The names of tests as tools list them, each on a line of its own, perhaps below that of its suite.
+//! Reads the names of tests that tools list, one per line, some below the line of their suite.
 //!
-//! A table, one line for each tool. A line of a tool is looked for only in an output that has what the tool always prints, so
-//! nobody else's lines are taken for it.
+//! A table, one line for each tool. A tool's lines are read only from an output with text that the tool always prints, so
+//! that the lines of other programs are not read.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ struct TestListSyntax {
     tool: &'static str,
     /// An output without one of these is not the tool's.
     marks: &'static [&'static str],
-    /// What stands above the tests of a suite, with a group `suite`; empty where nothing does.
+    /// The line above the tests of a suite, with a group `suite`; empty if there is none.
     head: &'static str,
     /// A test: its `name`, and its `ending`, without which it passed.
     line: &'static str,
@@ -85,7 +85,7 @@ pub(super) fn endings(text: &str, lines: &[&str], tell: &mut OnTest<'_>) {
             };
             let ending = match (list.tool, ending) {
                 (_, None) => TestOutcome::Passed,
-                // Of others it was skipped.
+                // Other tools mark a skipped test with it.
                 ("pester", Some("-")) => TestOutcome::Failed,
                 (_, Some(word)) => ended(word),
             };

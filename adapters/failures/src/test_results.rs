@@ -41,20 +41,20 @@ pub fn list(output: &Output<'_>) -> TestResults {
 
 /// Reads how the tests ended that the reports of an output name, and its pages.
 pub(super) fn in_pages(output: &Output<'_>, pages: &[CleanOutput<'_>; 2]) -> TestResults {
-    let normaliser = Normalizer::new(output.cwd);
+    let normalizer = Normalizer::new(output.cwd);
     let mut listing = TestResults::default();
     let reports: Vec<CleanOutput<'_>> =
         output.reports.iter().map(|report| CleanOutput::new(report.bytes)).collect();
     let cut = pages.each_ref().map(CleanOutput::cut);
     let streams: Vec<StreamPackages<'_>> =
         pages.iter().zip(&cut).map(|(page, cut)| page.stream(cut.own())).collect();
-    let packages = Packages::of(&streams, &normaliser);
+    let packages = Packages::of(&streams, &normalizer);
     for page in &reports {
-        listing.take(page.text(), &page.lines(), "", &normaliser);
+        listing.take(page.text(), &page.lines(), "", &normalizer);
     }
     for stream in &streams {
         for (lines, package) in packages.parts(stream) {
-            listing.take(stream.between(lines), lines, package, &normaliser);
+            listing.take(stream.between(lines), lines, package, &normalizer);
         }
     }
     listing
@@ -62,9 +62,9 @@ pub(super) fn in_pages(output: &Output<'_>, pages: &[CleanOutput<'_>; 2]) -> Tes
 
 impl TestResults {
     /// Takes in how the tests ended that lines name, which are of a package; empty of none.
-    fn take(&mut self, text: &str, lines: &[&str], package: &str, normaliser: &Normalizer) {
+    fn take(&mut self, text: &str, lines: &[&str], package: &str, normalizer: &Normalizer) {
         read(text, lines, &mut |tool, name, ending| {
-            let bare = normaliser.name(name.trim());
+            let bare = normalizer.name(name.trim());
             if !is_none(&bare) {
                 let name = if package.is_empty() { bare } else { format!("{package} > {bare}") };
                 let name = TestName { tool: tool.to_owned(), name };

@@ -1,8 +1,8 @@
 //! The language in which a description says how a line of output is read.
 //!
-//! A rule has conditions on the values of a line, and says what there is to be learnt from it. A value is named by a
-//! [`Pointer`] (`/message/content/0/text`; `line` is the line itself), and found by a [`FirstOf`]: the first of several
-//! [sources](Selector) that is there. The language has no loops and no memory, so that reading is linear and no
+//! A rule has conditions on the values of a line, and extracts values from it. A value is named by a
+//! [`Pointer`] (`/message/content/0/text`; `line` is the line itself). A [`FirstOf`] takes the first of several
+//! [selectors](Selector) that has a value. The language has no loops and no memory, so that reading is linear and no
 //! description can hang.
 
 use regex::{Regex, RegexBuilder};

@@ -8,7 +8,7 @@ use regex::Regex;
 
 use crate::File;
 
-/// Phrases for which there is a common word: fix, nobody needs "mend"; "exists", not "is there".
+/// Phrases for which there is a common word: "fix" instead of `mend`, "exists" instead of `is there`.
 const PHRASES: &[&str] = &[
     r"\bmend(s|ed|ing)?\b",
     r"\b(nobody|somebody|whoever|whom)\b",

@@ -41,10 +41,10 @@ pub fn schema() -> Value {
     serde_json::from_str(SCHEMA).expect("the schema is a constant and tested")
 }
 
-/// Returns the schema that an answer has to meet to be read: [`SCHEMA`] without what does no harm.
+/// Returns the schema for reading an answer: [`SCHEMA`] without its harmless requirements.
 ///
-/// Fields that nobody asked for are left alone, as are pending actions and evidence of another kind; [`Report::read`](unstuck_core::closer::Report::read)
-/// complains of these.
+/// It allows additional fields, and any type of pending actions and evidence.
+/// [`Report::read`](unstuck_core::closer::Report::read) reports these.
 pub(super) fn readable() -> Value {
     let mut schema = schema();
     for (place, ignored) in [("", "pendingActions"), ("/properties/checklist/items", "evidence")] {
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_no_harm_is_not_asked_for() {
+    fn harmless_requirements_are_not_in_the_schema_for_reading() {
         let schema = readable();
         assert_eq!(schema.get("additionalProperties"), None);
         assert_eq!(schema.pointer("/properties/pendingActions"), None);

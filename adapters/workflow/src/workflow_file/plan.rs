@@ -18,7 +18,7 @@ pub struct Plan {
     pub name: String,
     /// Bound of the run.
     pub timeout_ms: Millis,
-    /// Maximum steps at the same time; `None` is no limit.
+    /// Maximum steps at the same time; unlimited if `None`.
     pub concurrency: Option<u32>,
     /// How long the run may wait for limited services besides; zero if it stops instead.
     pub outage_budget_ms: Millis,

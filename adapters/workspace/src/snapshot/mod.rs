@@ -8,8 +8,8 @@
 //! the index, HEAD and branches only on request.
 //!
 //! **Storage.** A bare git directory outside of the workspace, in git's format with SHA-256 names. Any git since 2.29 can
-//! read it (`git --git-dir=... ls-tree -r unstuck/<run>/<n>`). It has no alternates: neither `git gc` nor a worker can reach
-//! what a snapshot needs, and no object of a worker is trusted. Every object is checked against its name when it is read.
+//! read it (`git --git-dir=... ls-tree -r unstuck/<run>/<n>`). It has no alternates, so neither `git gc` nor a worker can
+//! damage a snapshot, and no object of a worker is trusted. Every object is checked against its name when it is read.
 //!
 //! **Speed.** Each workspace has an index with the metadata of every file in the last snapshot (size, node, `mtime`, `ctime`).
 //! A file is read again unless its metadata is the same and it had not just been changed when it was read. So an edit of the
