@@ -53,10 +53,7 @@ const VOLATILE: &[(VolatilePattern, &str)] = &[
     ),
     (VolatilePattern::Place, r"\b[\w.@+-]+\.[A-Za-z]\w{0,5}(?::\d+)+\b"),
     (VolatilePattern::Address, r"\b0[xX][0-9a-fA-F]+\b|\{[0-9A-F]{8,16}\}"),
-    (
-        VolatilePattern::Hash,
-        r"\b[0-9a-f]{16,}\b|-[0-9a-f]{6}\.o\b|\b[0-9a-f]*(?:\d[a-f]|[a-f]\d)[0-9a-f]{6,}\b",
-    ),
+    (VolatilePattern::Hash, r"\b[0-9a-f]{7,}\b|\b[0-9A-F]{7,}\b|\w@[0-9a-f]{5,16}\b|-[0-9a-f]{6}\.o\b"),
     (
         VolatilePattern::Id,
         r"(?i:\b(?:pid|tid|oid|thread|port|seed|object_id|threadid|process|child|inode|fd)s?)[ =:#(]+(?:of )?#?\d+\b|Thread(?:-\d+)?(?: \(\w+\))? \(\d+\b|==\d+==|\bSeed \d+|\b\w*(?:PERTURB_|SEED)=\d+|\b(?i:line|column|col)s?[ :=]{1,2}\d+\b",
@@ -259,10 +256,9 @@ impl Normalizer {
             VolatilePattern::Place => whole.split(':').next().unwrap_or_default().into(),
             VolatilePattern::Address => "<addr>".into(),
             // The decimals of a number are not a hash.
-            VolatilePattern::Hash
-                if before != Some('.') && whole.bytes().any(|byte| byte.is_ascii_digit()) =>
-            {
-                "<hash>".into()
+            VolatilePattern::Hash if before != Some('.') && is_hash(whole) => {
+                // What `Object@1b28cdfa` is an object of is not volatile.
+                whole.split_once('@').map_or("<hash>".into(), |(class, _)| format!("{class}@<hash>").into())
             }
             VolatilePattern::Hash => whole.into(),
             VolatilePattern::Id => whole.trim_end_matches(|c: char| c.is_ascii_digit() || c == '=').into(),
@@ -306,6 +302,14 @@ impl Normalizer {
         }
         VALUES.replace_all(&masked, "#").into_owned()
     }
+}
+
+/// Says whether hexadecimal digits are a hash: a word that mixes digits and letters, or a long one, or behind an `@`.
+fn is_hash(word: &str) -> bool {
+    const LONG: usize = 16;
+    let has = |is: fn(&u8) -> bool| word.as_bytes().iter().any(is);
+    let digits = has(u8::is_ascii_digit);
+    digits && (has(u8::is_ascii_alphabetic) || word.len() >= LONG)
 }
 
 /// Returns what stands between the quotation marks of a text that is one quotation.

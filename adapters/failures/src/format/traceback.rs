@@ -8,7 +8,7 @@ use regex::Regex;
 use super::super::message::exception;
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::is_frame;
-use super::{FormatInput, libtest, look_back, until};
+use super::{FormatInput, libtest, look_back, python_place, until};
 
 /// Reads the last exception of each language that a stack belongs to.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
@@ -80,17 +80,15 @@ fn python(lines: &[&str], found: &mut FailureCollector<'_>) {
     let last = lines.iter().rposition(|line| line.trim_end() == TRACEBACK);
     if let Some(at) = last {
         push("", &lines[at..], found);
-    } else if let Some(at) =
-        lines.iter().position(|line| line.trim_start().starts_with("File \"") && line.contains(", line "))
+    } else if let Some((at, (file, line, _))) =
+        lines.iter().enumerate().find_map(|(at, line)| Some((at, python_place(line.trim_start())?)))
     {
         // A syntax error has no traceback.
         let raised = lines[at..]
             .iter()
             .position(|line| exception(line).is_some_and(|(kind, _)| kind.ends_with("Error")));
         if let Some(raised) = raised {
-            let place: Vec<&str> = lines[at].split('"').collect();
-            let file = place.get(1).copied().unwrap_or_default();
-            found.push(RawFailure::process("traceback", "", &[lines[at + raised]]).at(file, None));
+            found.push(RawFailure::process("traceback", "", &[lines[at + raised]]).at(file, line));
         }
     }
 }
