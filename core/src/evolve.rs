@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::clip;
-use crate::convergence::Signal;
+use crate::convergence::{Measured, Signal};
 use crate::declaration::{self, Intent, intent};
 use crate::duration;
 use crate::event::{
@@ -22,7 +22,6 @@ use crate::event::{
 };
 use crate::evidence::AnswerSeen;
 use crate::evidence::Decision;
-use crate::gate::{self, CommandResult};
 use crate::id::{Attempt, CheckId, Iteration, Millis, Seq, StepId, Timestamp};
 use crate::reading::Trouble;
 use crate::rest::Rest;
@@ -492,6 +491,7 @@ impl RunState {
         }
         let before = self.last_snapshot.as_deref();
         let changed = workspace.as_deref().zip(before).is_some_and(|(now, then)| !now.same_work(then));
+        let open_boxes = workspace.as_ref().and_then(|it| it.open_boxes);
         self.count_cost(&event.step, Some(&event.outcome));
         let failure = |kind| event.outcome.failure(kind);
         let rest = self.rest(&event.step, Next::Check, &event.outcome, failure, place.at);
@@ -531,6 +531,7 @@ impl RunState {
             }
             let results = (!event.commands.is_empty()).then(|| event.commands.clone().into());
             if event.iteration == Iteration::BASELINE {
+                step.convergence.begin(&Measured::of(&event.commands, &[], open_boxes));
                 step.baseline = results;
             } else {
                 step.results = [results, step.results[0].take()];
@@ -678,25 +679,28 @@ impl RunState {
             from_person: std::mem::take(&mut step.feedback.from_person),
         };
         if is_controlled && event.decision == Decision::Incomplete && event.parse_failures == 0 {
-            let is_own = configured.claims() && configured.require_change;
-            let results = step.results[0].as_deref();
-            let amounts = results.map(gate::amounts).unwrap_or_default();
-            let sum = |of: fn(&CommandResult) -> u64| results.map(|now| now.iter().map(of).sum());
+            // The worker itself is no judge, and neither is an exit status.
+            let has_judge = !configured.claims() && event.source != DecisionSource::ExitCode;
+            if step.convergence.key().is_none() {
+                let open_boxes = step.began_with.as_ref().and_then(|it| it.open_boxes);
+                step.convergence.begin(&Measured { open_boxes, ..Measured::default() });
+            }
+            let workspace = self.last_snapshot.as_deref();
+            let results = step.results[0].as_deref().unwrap_or_default();
+            let by_validators = event.source == DecisionSource::Validators;
+            let validators = if by_validators { &step.verified.validators[..] } else { &[] };
+            let open_boxes = workspace.and_then(|it| it.open_boxes);
+            let mut measured = Measured::of(results, validators, open_boxes);
+            // A decision that was overruled has fingerprints that are no findings of the judge.
+            if event.source.is_judge() && event.claimed.is_none() {
+                measured.failures = u64::try_from(event.fingerprints.len()).ok();
+            }
             step.convergence.note(&Signal {
                 fingerprints: &event.fingerprints,
-                reasons: &event.reasons,
+                reasons: if has_judge { &event.reasons } else { &[] },
+                workspace: workspace.map(|it| it.work),
                 changed: step.changed_now,
-                is_beside: step.is_beside,
-                places: sum(CommandResult::failed_places),
-                left_out: sum(|it| it.failures_left_out).unwrap_or(0),
-                amounts: &amounts,
-                early: sum(CommandResult::early).unwrap_or(0),
-                passed: sum(|it| it.tests.map_or(0, |tests| tests.passed)).unwrap_or(0),
-                is_conclusive: results.is_some_and(|now| now.iter().all(CommandResult::is_conclusive)),
-                workspace: self.last_snapshot.as_deref(),
-                is_silent: event.fingerprints.is_empty()
-                    && (is_own || event.source == DecisionSource::ExitCode),
-                is_own,
+                measured,
             });
         }
         Fold::Done
@@ -704,7 +708,7 @@ impl RunState {
 
     fn stage_raised(&mut self, event: &StageRaised, place: Place) -> Fold {
         self.with_step(&event.step, |step| {
-            if event.from != step.convergence.stage() || event.to < event.from {
+            if event.to < event.from {
                 return Fold::Impossible;
             }
             step.convergence.raise(event.to, event.cause, event.count);

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::duration::measured;
 use crate::event::Exit;
 use crate::evidence::{
-    Confidence, Failure, FailureSet, Fingerprint, Listed, Source, TestName, Tests, UNPARSED,
-    amounts as amounts_of, is_test_file, names_its_file,
+    Confidence, Failure, FailureSet, Fingerprint, Listed, NumberLine, Source, TestName, Tests, UNPARSED,
+    is_test_file, names_its_file,
 };
 use crate::id::{Blob, Millis};
 use crate::plural::{count, first};
@@ -56,6 +56,9 @@ pub struct CommandResult {
     pub listed: Listed,
     /// How often it was run.
     pub observations: u32,
+    /// Lines of its output with numbers that can come closer to a bound, in the order of their frames.
+    #[serde(default)]
+    pub numbers: Vec<NumberLine>,
 }
 
 impl CommandResult {
@@ -132,6 +135,11 @@ impl CommandResult {
     /// Returns the tests that failed in it, as they are named.
     pub fn test_names(&self) -> impl Iterator<Item = TestName> {
         self.failures.iter().filter_map(test_name)
+    }
+
+    /// Says whether it came to its end, whatever it showed.
+    pub fn has_finished(&self) -> bool {
+        matches!(self.exit, Exit::Code(code) if !matches!(code, 126 | 127)) && self.cut_short().is_none()
     }
 
     /// Says whether it came to its end, and it is known what failed.
@@ -214,19 +222,6 @@ impl CommandResult {
             |it: &&Failure| knows(&base.flaky, it) || (base.observations < 2 && knows(&base.failures, it));
         self.flaky.iter().filter(|it| !was_flaky(it)).collect()
     }
-}
-
-/// Returns the numbers that the failures of commands tell, those of each in the order of its message; none where the failures are too
-/// many to be a count of anything.
-pub fn amounts(results: &[CommandResult]) -> Vec<u64> {
-    /// More failures than this are counted by themselves.
-    const FAILURES_MAX: usize = 20;
-    let mut all: Vec<&Failure> = results.iter().flat_map(|result| &result.failures).collect();
-    all.sort_by(|one, other| one.fingerprint.cmp(&other.fingerprint));
-    if all.len() > FAILURES_MAX {
-        return Vec::new();
-    }
-    all.into_iter().flat_map(|failure| amounts_of(&failure.message)).collect()
 }
 
 /// Says whether a failure is among others; a test is the same whatever it says.

@@ -192,27 +192,25 @@ fn what_repeats(at: &StepState) -> String {
     }
 }
 
-/// Says to a worker in what way its last attempts, so many of them, got nowhere.
+/// Returns why the stage rose, for the worker: what its last attempts, so many of them, have in common.
 fn stall(cause: StallCause, count: u32) -> String {
     match cause {
         StallCause::SameFailures => format!("Your last {count} attempts ended with the same failures."),
         StallCause::Cycle(period) => {
-            format!("Your attempts go round in a circle of {period}: what one mends the next one breaks.")
+            format!("Your attempts go in a circle of {period}: one breaks what another one fixed.")
         }
         StallCause::PersistentFailure => {
-            format!("One failure has outlived your last {count} attempts, while others came and went.")
+            format!("One failure stayed in your last {count} attempts, while others came and went.")
         }
         StallCause::NoReasons => {
-            format!("Your last {count} attempts were found incomplete, and the check named no failure.")
+            format!("Your last {count} attempts were incomplete, and no failure was named.")
         }
-        StallCause::NoChange => format!(
-            "Your last {count} attempts left the workspace as it was before: they changed nothing, or undid what was done."
-        ),
+        StallCause::NoChange => format!("Your last {count} attempts changed nothing in the workspace."),
         StallCause::Growing => {
-            format!("In each of your last {count} attempts nothing was mended, and more broke.")
+            format!("None of your last {count} attempts made anything better, and more fails than before.")
         }
         StallCause::Diverging => {
-            format!("Your last {count} attempts added more and more, and left as many findings as before.")
+            format!("None of your last {count} attempts made anything better: other failures came each time.")
         }
     }
 }
@@ -356,26 +354,20 @@ mod tests {
     fn a_worker_is_told_in_which_way_its_attempts_got_nowhere() {
         for (cause, expected) in [
             (StallCause::SameFailures, "Your last 3 attempts ended with the same failures."),
-            (
-                StallCause::Cycle(2),
-                "Your attempts go round in a circle of 2: what one mends the next one breaks.",
-            ),
+            (StallCause::Cycle(2), "Your attempts go in a circle of 2: one breaks what another one fixed."),
             (
                 StallCause::PersistentFailure,
-                "One failure has outlived your last 3 attempts, while others came and went.",
+                "One failure stayed in your last 3 attempts, while others came and went.",
             ),
+            (StallCause::NoReasons, "Your last 3 attempts were incomplete, and no failure was named."),
+            (StallCause::NoChange, "Your last 3 attempts changed nothing in the workspace."),
             (
-                StallCause::NoReasons,
-                "Your last 3 attempts were found incomplete, and the check named no failure.",
+                StallCause::Growing,
+                "None of your last 3 attempts made anything better, and more fails than before.",
             ),
-            (
-                StallCause::NoChange,
-                "Your last 3 attempts left the workspace as it was before: they changed nothing, or undid what was done.",
-            ),
-            (StallCause::Growing, "In each of your last 3 attempts nothing was mended, and more broke."),
             (
                 StallCause::Diverging,
-                "Your last 3 attempts added more and more, and left as many findings as before.",
+                "None of your last 3 attempts made anything better: other failures came each time.",
             ),
         ] {
             assert_eq!(stall(cause, 3), expected, "{cause:?}");

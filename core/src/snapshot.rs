@@ -25,6 +25,9 @@ pub struct Snapshot {
     pub left_out: Vec<LeftOut>,
     /// Sentences about what is weaker than usual, for people.
     pub notes: Vec<String>,
+    /// The number of open check boxes in its Markdown files; `None` if there are too many files to count.
+    #[serde(default)]
+    pub open_boxes: Option<u32>,
 }
 
 /// Where HEAD, the stash and the other checkouts of a repository are.
@@ -161,6 +164,7 @@ mod tests {
             repository: None,
             left_out: vec![left],
             notes: Vec::new(),
+            open_boxes: None,
         };
         assert_eq!(
             snapshot.lacks().unwrap(),

@@ -129,6 +129,7 @@ fn results(step: &Step, phase: Phase, found: &str) -> Vec<ValidatorResult> {
         failures: failures(&condition.validator.name, letter),
         unparsed: false,
         cached: false,
+        numbers: Vec::new(),
     };
     asked.zip(found.chars()).map(result).collect()
 }

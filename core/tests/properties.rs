@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use unstuck_core::event::{Fact, Purpose, RunOutcome, StepEnd, VerdictReached};
-use unstuck_core::id::Seq;
+use unstuck_core::id::{Seq, Stage};
 use unstuck_core::state::{Phase, StepPhase};
 use unstuck_core::testing::{Script, World, events, fold, histories, scripts, workflows};
 use unstuck_core::workflow::{CheckBy, Workflow};
@@ -129,15 +129,16 @@ proptest! {
     }
 
     #[test]
-    fn stages_never_fall_and_stay_within_their_bound(history in histories()) {
+    fn stages_stay_within_their_bound_and_fall_to_1_only(history in histories()) {
         let mut state = RunState::default();
         for event in &history.events {
             let before: Vec<_> = state.steps().map(|(_, at)| at.convergence.stage()).collect();
             state = state.evolve(event);
             for ((step, at), before) in state.steps().zip(before) {
-                prop_assert!(at.convergence.stage() >= before);
+                let now = at.convergence.stage();
+                prop_assert!(now >= before || now == Stage(1), "only an improvement lowers a stage");
                 let max = step.convergence.as_ref().map_or(1, |policy| policy.max_stage.0);
-                prop_assert!(at.convergence.stage().0 <= max.max(1));
+                prop_assert!(now.0 <= max.max(1));
             }
         }
     }

@@ -328,20 +328,16 @@ fn failed(commands: &[CommandResult]) -> String {
     if failed == 0 { String::new() } else { format!(", {}", count(failed, "failure")) }
 }
 
-/// Says what repeats, as far as the cause alone tells: [`StepStory::stall`](crate::StepStory::stall) knows more.
+/// Returns what a stuck loop looks like.
 pub(crate) fn stall(cause: StallCause) -> String {
     match cause {
         StallCause::SameFailures => "the same failures again".to_owned(),
-        StallCause::Cycle(period) => format!("failures return in a cycle of {period}"),
+        StallCause::Cycle(period) => format!("it goes in a circle of {period} iterations"),
         StallCause::PersistentFailure => "one failure stays".to_owned(),
-        StallCause::NoReasons => "incomplete again, and the check names no failure".to_owned(),
-        StallCause::NoChange => {
-            "no_change: nothing changes any more, or what is done is undone again".to_owned()
-        }
-        StallCause::Growing => "no failure goes, and more come".to_owned(),
-        StallCause::Diverging => {
-            "diverging: new findings each time, none fewer, in more and more work".to_owned()
-        }
+        StallCause::NoReasons => "incomplete again, and no failure is named".to_owned(),
+        StallCause::NoChange => "nothing in the workspace changes".to_owned(),
+        StallCause::Growing => "more failures than before, and nothing gets better".to_owned(),
+        StallCause::Diverging => "other failures each time, and nothing gets better".to_owned(),
     }
 }
 

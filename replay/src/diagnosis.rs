@@ -14,6 +14,7 @@ use unstuck_core::prompt::fenced;
 use unstuck_core::snapshot::on_one_line;
 use unstuck_core::{Event, Fact, view};
 
+use crate::describe::stall;
 use crate::story::{CommandStory, FailureStory, IterationStory, StepStory, Story};
 
 /// Most failures that the page shows with what the tool said.
@@ -274,7 +275,7 @@ fn why(text: &mut String, step: &StepStory, raised: &[Raised<'_>], short: &str) 
             text,
             "- #{}: {} ({}), stage {} to {} (event {seq})",
             it.iteration,
-            step.stall(it.cause, it.iteration, it.count),
+            stall(it.cause),
             count(it.count, "time"),
             it.from,
             it.to
@@ -327,10 +328,6 @@ fn next(
         );
     } else if let Some((_, last, _)) = raised.last() {
         text.push_str(match last.cause {
-            StallCause::NoChange if step.is_undone(last.iteration, last.count) => {
-                "- The worker goes back and forth: what one attempt does the next one undoes. Tell it which of them to \
-                 keep, and what is still missing then.\n"
-            }
             StallCause::NoChange => {
                 "- The worker changes nothing: see whether it may write here, and what it answers.\n"
             }

@@ -115,6 +115,7 @@ mod tests {
             repository: None,
             left_out: Vec::new(),
             notes: Vec::new(),
+            open_boxes: None,
         };
         let event =
             |seq: u64, fact: Observation| Event { seq: Seq(seq), at: Timestamp(0), fact: fact.into() };
@@ -144,6 +145,7 @@ mod tests {
             repository: None,
             left_out: Vec::new(),
             notes: Vec::new(),
+            open_boxes: None,
         };
         let moments = [
             SnapshotMoment::Ended,

@@ -4,7 +4,7 @@ use serde::Serialize;
 use unstuck_core::completion::WITH_SKIPPED;
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{
-    CheckFinished, Conclusion, Exit, Inquiry, Observation, Outcome, Purpose, RunOutcome, StallCause, StepEnd,
+    CheckFinished, Conclusion, Exit, Inquiry, Observation, Outcome, Purpose, RunOutcome, StepEnd,
 };
 use unstuck_core::evidence::Decision;
 use unstuck_core::evidence::{Failure, Tests};
@@ -16,7 +16,7 @@ use unstuck_core::scope::Drift;
 use unstuck_core::workflow::{CheckBy, Step};
 use unstuck_core::{Event, Fact, RunState};
 
-use crate::describe::{describe, sentence_of_end, stall, works_now};
+use crate::describe::{describe, sentence_of_end, works_now};
 use crate::proof;
 
 /// A run as people read it. Folded from its events, like everything else.
@@ -516,17 +516,7 @@ impl Story {
         if let Some(step) = self.steps.iter_mut().find(|s| s.id == *step) {
             let last = step.iterations.last().and_then(|it| it.reasons.first());
             let skipped = last.filter(|it| end == Some(StepEnd::Complete) && it.starts_with(WITH_SKIPPED));
-            let stuck = end.as_ref().and_then(|end| match end {
-                StepEnd::Stuck(cause) => {
-                    let raised_for =
-                        self.state.step(&step.id).and_then(|(_, at)| at.convergence.raised_for());
-                    let (_, count) = raised_for.filter(|(raised, _)| raised == cause)?;
-                    let last = step.iterations.last()?.iteration;
-                    Some(format!("stuck: {}", step.stall(*cause, last, count)))
-                }
-                _ => None,
-            });
-            let sentence = stuck.or_else(|| end.as_ref().map(sentence_of_end));
+            let sentence = end.as_ref().map(sentence_of_end);
             step.end_sentence = skipped.cloned().or(sentence);
             step.waits = None;
             step.end = end;
@@ -622,26 +612,6 @@ impl StepStory {
         };
         let id = step.id.clone();
         Self { waits, id, has_loop, max_iterations, baseline, iterations, end, end_sentence, script }
-    }
-
-    /// Says what repeated so often up to an iteration. That nothing has changed in the end may be because of work that was
-    /// undone.
-    pub fn stall(&self, cause: StallCause, at: Iteration, count: u32) -> String {
-        match (cause, self.is_undone(at, count)) {
-            (StallCause::NoChange, true) => {
-                "no_change: what was done is undone again, the workspace is what it was before".to_owned()
-            }
-            (StallCause::NoChange, false) => {
-                "no_change: nothing in the workspace changes any more".to_owned()
-            }
-            (other, _) => stall(other),
-        }
-    }
-
-    /// Says whether so many iterations up to this one changed something, of which nothing was left.
-    pub(crate) fn is_undone(&self, at: Iteration, count: u32) -> bool {
-        let before = self.iterations.iter().rev().skip_while(|it| it.iteration > at);
-        before.take(usize::try_from(count).unwrap_or(usize::MAX)).any(|it| it.changed == Some(true))
     }
 
     /// Returns the word for what one of its iterations was judged.
@@ -771,6 +741,7 @@ mod tests {
             repository: None,
             left_out: Vec::new(),
             notes: Vec::new(),
+            open_boxes: None,
         });
         let taken = SnapshotTaken { snapshot, moment: SnapshotMoment::BeforeUndo };
         world.give(Observation::SnapshotTaken(taken)).expect("files are put back at any time");

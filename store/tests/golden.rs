@@ -16,16 +16,16 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use unstuck_core::event::Fact;
-use unstuck_store::wire::{self, EventType, SchemaVersion, v1};
+use unstuck_store::wire::{self, EventType, SchemaVersion, v1, v2};
 
-fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1")
+fn golden(version: u16) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}"))
 }
 
-fn check_file(name: &str, actual: &str) {
-    let path = golden().join(name);
+fn check_file(version: u16, name: &str, actual: &str) {
+    let path = golden(version).join(name);
     if std::env::var_os("UNSTUCK_BLESS").is_some() {
-        fs::create_dir_all(golden()).unwrap();
+        fs::create_dir_all(golden(version)).unwrap();
         fs::write(&path, actual).unwrap();
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
@@ -43,9 +43,9 @@ fn unhex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
 }
 
-fn by_type() -> BTreeMap<EventType, Vec<Fact>> {
+fn by_type(facts: Vec<Fact>) -> BTreeMap<EventType, Vec<Fact>> {
     let mut types: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for fact in common::facts() {
+    for fact in facts {
         types.entry(wire::encode(&fact).unwrap().kind).or_default().push(fact);
     }
     types
@@ -53,39 +53,47 @@ fn by_type() -> BTreeMap<EventType, Vec<Fact>> {
 
 #[test]
 fn every_type_has_a_sample() {
-    let sampled: Vec<_> = by_type().into_keys().collect();
+    let sampled: Vec<_> = by_type(common::facts()).into_keys().collect();
     assert_eq!(sampled, EventType::ALL);
 }
 
 #[test]
-fn what_is_written_today_is_what_the_dumps_hold() {
-    for (kind, facts) in by_type() {
-        let (mut dump, mut json) = (String::new(), Vec::new());
+fn the_dumps_hold_what_is_written_today() {
+    for (kind, facts) in by_type(common::facts()) {
+        let (mut dump, mut json, mut version) = (String::new(), Vec::new(), 0);
         for fact in &facts {
             let encoded = wire::encode(fact).unwrap();
-            assert_eq!(encoded.schema, SchemaVersion(1), "the golden folder is that of version 1");
+            version = encoded.schema.0;
             dump += &hex(&encoded.payload);
             dump.push('\n');
             wire::to_json(kind, encoded.schema, &encoded.payload, &mut json).unwrap();
             json.push(b'\n');
         }
-        check_file(&format!("{}.hex", kind.name()), &dump);
-        check_file(&format!("{}.json", kind.name()), &String::from_utf8(json).unwrap());
+        check_file(version, &format!("{}.hex", kind.name()), &dump);
+        check_file(version, &format!("{}.json", kind.name()), &String::from_utf8(json).unwrap());
     }
 }
 
 #[test]
-fn the_dumps_of_version_1_are_read_as_the_facts_that_they_were() {
-    for (kind, facts) in by_type() {
-        let dump = fs::read_to_string(golden().join(format!("{}.hex", kind.name()))).unwrap();
-        let json = fs::read_to_string(golden().join(format!("{}.json", kind.name()))).unwrap();
-        assert_eq!(dump.lines().count(), facts.len());
-        for ((dump, json), fact) in dump.lines().zip(json.lines()).zip(facts) {
-            let payload = unhex(dump);
-            assert_eq!(wire::decode(kind, SchemaVersion(1), &payload).unwrap(), fact);
-            let mut from_json = Vec::new();
-            assert_eq!(wire::decode_json(kind, SchemaVersion(1), json, &mut from_json).unwrap(), fact);
-            assert_eq!(from_json, payload);
+fn the_dumps_of_each_version_are_read() {
+    for (version, facts) in [(1, common::facts_of_v1()), (2, common::facts())] {
+        for (kind, facts) in by_type(facts) {
+            let read =
+                |ending: &str| fs::read_to_string(golden(version).join(format!("{}.{ending}", kind.name())));
+            let Ok(dump) = read("hex") else {
+                let newest = wire::encode(&facts[0]).unwrap().schema.0;
+                assert!(newest < version, "{} has no dump of version {version}", kind.name());
+                continue;
+            };
+            let json = read("json").unwrap();
+            assert_eq!(dump.lines().count(), facts.len());
+            for ((dump, json), fact) in dump.lines().zip(json.lines()).zip(facts) {
+                let (schema, payload) = (SchemaVersion(version), unhex(dump));
+                assert_eq!(wire::decode(kind, schema, &payload).unwrap(), fact);
+                let mut from_json = Vec::new();
+                assert_eq!(wire::decode_json(kind, schema, json, &mut from_json).unwrap(), fact);
+                assert_eq!(from_json, payload);
+            }
         }
     }
 }
@@ -112,12 +120,12 @@ fn every_cut_and_every_byte_too_many_is_an_error_and_no_byte_makes_it_panic() {
 
 #[test]
 fn a_newer_schema_is_refused_with_the_version_that_this_program_reads() {
-    for kind in EventType::ALL {
-        let error = wire::decode(*kind, SchemaVersion(3), b"").unwrap_err();
+    for (kind, facts) in by_type(common::facts()) {
+        let error = wire::decode(kind, SchemaVersion(3), b"").unwrap_err();
         assert!(error.is_newer());
-        let name = kind.name();
+        let (name, newest) = (kind.name(), wire::encode(&facts[0]).unwrap().schema);
         let sentence =
-            format!("written by unstuck's schema 3 of {name}; this program reads up to 1: upgrade");
+            format!("written by unstuck's schema 3 of {name}; this program reads up to {newest}: upgrade");
         assert_eq!(error.to_string(), sentence);
     }
 }
@@ -169,10 +177,10 @@ impl<'de> Deserializer<'de> for &mut Shape {
 }
 
 macro_rules! shapes {
-    ($($name:ident)*) => {
+    ($version:ident: $($name:ident)*) => {
         vec![$({
             let mut shape = Shape(String::new());
-            let _seen = v1::$name::deserialize(&mut shape);
+            let _seen = $version::$name::deserialize(&mut shape);
             (stringify!($name), shape.0)
         }),*]
     };
@@ -180,7 +188,7 @@ macro_rules! shapes {
 
 #[test]
 fn the_order_of_fields_and_variants_is_pinned() {
-    let shapes = shapes! {
+    let first = shapes! { v1:
         RunStarted Parent RunResumed RunInterrupted AnswerGiven DeadlinePassed WorkerStarted WorkerFinished WorkerLost
         CheckStarted CheckFinished CheckLost LogRepaired SnapshotTaken SnapshotMoment Snapshot Drift Diffstat ChangedFile Purpose Standing Checkout LeftOut
         WorkRequested CheckRequested WaitRequested VerdictReached StageRaised StepEnded RunStopping RunEnded
@@ -190,22 +198,32 @@ fn the_order_of_fields_and_variants_is_pinned() {
         CommandResult Failed Location FailureSource Confidence Tests Listed TestName Naming
         ValidatorResult ValidatorOutcome Report Severity Param AnswerSeen AnswerOrigin Refused Violation Inquiry Claimed
     };
-    let text: String = shapes.iter().fold(String::new(), |text, (_, shape)| text + shape + "\n");
-    check_file("order.txt", &text);
+    let second = shapes! { v2:
+        WorkerStarted WorkerFinished CheckFinished ValidatorResult CommandResult Failed SnapshotTaken Snapshot NumberLine Number
+    };
+    for (version, shapes) in [(1, first), (2, second)] {
+        let text: String = shapes.iter().fold(String::new(), |text, (_, shape)| text + shape + "\n");
+        check_file(version, "order.txt", &text);
 
-    let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/wire/v1.rs")).unwrap();
-    let declared: BTreeSet<_> = source
-        .lines()
-        .filter_map(|line| line.strip_prefix("pub struct ").or_else(|| line.strip_prefix("pub enum ")))
-        .map(|rest| rest.split(|it: char| !it.is_alphanumeric()).next().unwrap())
-        .filter(|name| !matches!(*name, "Digest" | "Bytes")) // Written by hand, in wire/text.rs.
-        .collect();
-    assert_eq!(shapes.iter().map(|(name, _)| *name).collect::<BTreeSet<_>>(), declared);
+        let source = source(version);
+        let declared: BTreeSet<_> = source
+            .lines()
+            .filter_map(|line| line.strip_prefix("pub struct ").or_else(|| line.strip_prefix("pub enum ")))
+            .map(|rest| rest.split(|it: char| !it.is_alphanumeric()).next().unwrap())
+            .filter(|name| !matches!(*name, "Digest" | "Bytes")) // Written by hand, in wire/text.rs.
+            .collect();
+        assert_eq!(shapes.iter().map(|(name, _)| *name).collect::<BTreeSet<_>>(), declared);
+    }
+}
+
+fn source(version: u16) -> String {
+    let path = format!("{}/src/wire/v{version}.rs", env!("CARGO_MANIFEST_DIR"));
+    fs::read_to_string(path).unwrap()
 }
 
 #[test]
 fn the_stored_shapes_use_nothing_that_bincode_cannot_read_back() {
-    let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/wire/v1.rs")).unwrap();
+    let source = source(1) + &source(2);
     let code = || source.lines().filter(|line| !line.trim_start().starts_with("//"));
     for line in code().filter(|line| line.contains("serde(")) {
         assert_eq!(line, "#[serde(rename_all = \"snake_case\")]");

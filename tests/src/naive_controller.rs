@@ -5,13 +5,14 @@
 
 use std::collections::BTreeSet;
 
+use unstuck_core::convergence::Measured;
 use unstuck_core::event::{
     CheckFinished, Conclusion, DecisionSource, Event, Exit, Fact, Observation, Purpose, StageRaised,
     StallCause, StepEnd, VerdictReached, WorkerFinished,
 };
 use unstuck_core::evidence::Decision;
-use unstuck_core::evidence::{Failure, Fingerprint};
-use unstuck_core::gate::{CommandResult, amounts};
+use unstuck_core::evidence::{Failure, NumberLine};
+use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Digest, Stage};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::{CheckBy, Convergence, Gate, Step, Workflow};
@@ -19,37 +20,17 @@ use unstuck_core::workflow::{CheckBy, Convergence, Gate, Step, Workflow};
 /// One incomplete verdict of a step, and what the log says around it.
 struct Heard<'a> {
     verdict: &'a VerdictReached,
-    /// The worker itself has said it, in a step that asks for a change.
+    /// The worker itself has said it.
     is_own: bool,
     /// Whether this iteration changed the workspace.
     changed: Option<bool>,
-    /// It left the workspace as it was, and undid nothing.
-    stays: bool,
     workspace: Option<&'a Snapshot>,
-    /// What its newest commands count.
-    counted: Counted,
-    /// A person took the step up again after it was stuck, so what came before does not count.
+    measured: Measured<'a>,
+    /// A person took the step up again after it was stuck, so counting begins afresh.
     taken_up: bool,
     /// What was concluded at once.
     raised: Option<&'a StageRaised>,
     stuck: bool,
-}
-
-/// What the commands of a check count.
-#[derive(Clone, Default)]
-struct Counted {
-    /// At how many places they failed; `None` where there are none.
-    places: Option<u64>,
-    /// How many failures were left out.
-    left_out: u64,
-    /// The numbers that they tell.
-    amounts: Vec<u64>,
-    /// How many failures kept tests from being run.
-    early: u64,
-    /// How many tests passed in them.
-    passed: u64,
-    /// All of them came to their end.
-    is_conclusive: bool,
 }
 
 /// Compares every stage that was raised, or not, with the page. Returns the first difference.
@@ -57,33 +38,29 @@ pub fn difference(events: &[Event]) -> Option<String> {
     let workflow = workflow(events)?;
     workflow.steps.iter().find_map(|step| {
         let policy = step.convergence.as_ref()?;
-        difference_of_step(policy, &heard(events, step))
+        let (before, heard) = heard(events, step);
+        difference_of_step(policy, &before, &heard)
     })
 }
 
-fn difference_of_step(policy: &Convergence, heard: &[Heard<'_>]) -> Option<String> {
-    let (mut stage, mut begin) = (Stage(1), 0);
-    let mut gains = 0;
+fn difference_of_step(policy: &Convergence, before: &[Measured<'_>], heard: &[Heard<'_>]) -> Option<String> {
+    let mut stage = Stage(1);
+    // Which iterations were an improvement, and where counting began: at an improvement, behind a raised stage, or at a resume.
+    let (mut improved, mut begin) = (Vec::new(), 0);
     for (at, newest) in heard.iter().enumerate() {
-        let until = &heard[..=at];
-        let more_pass =
-            gains < GAINS_MAX && more_pass_than_ever(until, if newest.taken_up { at } else { begin });
-        gains += u32::from(more_pass);
-        let moves = more_pass
-            || words_about_a_new_commit(until)
-            || is_at_fewer_places_than_ever(until)
-            || is_fewer_in_all_than_ever(until)
-            || is_further_than_ever(until)
-            || tells_less_than_ever(until);
-        if newest.taken_up || at > begin && moves {
+        if newest.taken_up {
             begin = at;
         }
-        let stall = stall(policy, heard, begin, at);
-        let expected = stall.map(|(cause, key, count)| {
-            let last = policy.max_stage.max(stage);
-            let to = if cause == StallCause::NoChange { last } else { stage.next().min(last) };
-            (stage, to, cause, key, count)
-        });
+        let is_better = is_better(before, heard, &improved, at);
+        improved.push(is_better);
+        let from = stage;
+        let mut expected = None;
+        if is_better {
+            (stage, begin) = (Stage(1), at);
+        } else if let Some((cause, count)) = stall(policy, before, heard, &improved, begin) {
+            let last = policy.max_stage.max(from);
+            expected = Some((from, from.next().min(last), cause, Some(newest.key()), count));
+        }
         let stuck = expected.is_some_and(|(_, to, ..)| policy.fail_on_max_stage && to >= policy.max_stage);
         let raised = newest.raised.map(|it| (it.from, it.to, it.cause, it.key, it.count));
         if (raised, newest.stuck) != (expected, stuck) {
@@ -101,203 +78,192 @@ fn difference_of_step(policy: &Convergence, heard: &[Heard<'_>]) -> Option<Strin
     None
 }
 
-/// So often more tests that pass are progress.
-const GAINS_MAX: u32 = 20;
+/// Lines, and passing tests, improve so often at most.
+const GAINS_MAX: usize = 20;
 
-type Stall = (StallCause, Option<Digest>, u32);
+/// The two rules of the page. Counting began at `begin`; `improved` says which iterations were an improvement.
+fn stall(
+    policy: &Convergence,
+    before: &[Measured<'_>],
+    heard: &[Heard<'_>],
+    improved: &[bool],
+    begin: usize,
+) -> Option<(StallCause, u32)> {
+    let threshold = policy.stall_threshold.max(1);
+    let newest = improved.len() - 1;
+    let number = |count: usize| u32::try_from(count).expect("few verdicts");
+    let is_new = |at: usize| age(heard, improved, at).is_none();
+    // Back to the last one that showed something new, itself counted, but not behind where counting began.
+    let first = (begin..=newest).rev().find(|&at| improved[at] || is_new(at)).unwrap_or(begin);
+    let not_new = number(newest + 1 - first);
+    if not_new >= threshold {
+        let period =
+            (first..=newest).filter(|&at| !improved[at]).filter_map(|at| age(heard, improved, at)).max();
+        let unchanged = (begin_of_count(heard, improved, begin)..=newest)
+            .rev()
+            .take_while(|&at| heard[at].changed == Some(false))
+            .count();
+        let cause = match period {
+            _ if number(unchanged) >= not_new => StallCause::NoChange,
+            None | Some(1) if heard[newest].set().is_empty() => StallCause::NoReasons,
+            None | Some(1) => StallCause::SameFailures,
+            Some(period) => StallCause::Cycle(number(period)),
+        };
+        return Some((cause, not_new));
+    }
+    let not_better = number(newest + 1 - begin);
+    (not_better >= threshold.saturating_mul(3)).then(|| {
+        let all = all(before, &heard[..=newest]);
+        let (now, best) = (counted(&all), fewest(&all));
+        let grows = now.is_some() && best.is_some() && now > best;
+        (if grows { StallCause::Growing } else { StallCause::Diverging }, not_better)
+    })
+}
 
-/// The table of the page, from its first row to its last. What counts are the verdicts from `begin` to `at`.
-fn stall(policy: &Convergence, heard: &[Heard<'_>], begin: usize, at: usize) -> Option<Stall> {
-    let often = policy.stall_threshold.max(1);
-    let twice = often.max(2);
-    let all = &heard[begin..=at];
-    if all.last()?.is_quiet() {
-        return None;
+/// Where a count begins that an improvement does not end: behind the last raised stage, or at a resume.
+fn begin_of_count(heard: &[Heard<'_>], improved: &[bool], begin: usize) -> usize {
+    let restarts = |at: usize| heard[at].taken_up || at > 0 && heard[at - 1].raised.is_some();
+    if !improved[begin] {
+        return begin;
     }
-    let spoken: Vec<&Heard<'_>> = all.iter().filter(|it| !it.is_quiet()).collect();
-    let named: Vec<&Heard<'_>> = spoken.iter().filter(|it| !it.set().is_empty()).copied().collect();
-    let sets: Vec<BTreeSet<String>> = named.iter().map(|it| it.set()).collect();
-    let key = heard[..=at].iter().rev().filter(|it| !it.is_quiet()).map(Heard::set).find(|it| !it.is_empty());
-    let key = key.as_ref().map(set_key);
+    (0..=begin).rev().find(|&at| restarts(at)).unwrap_or(0)
+}
 
-    let unchanged = in_a_row(all.iter().map(|it| it.changed == Some(false)));
-    let silent = in_a_row(spoken.iter().map(|it| it.set().is_empty()));
-    let same = in_a_row(sets.iter().map(|set| Some(set) == sets.last()));
-    if unchanged >= twice && same.max(silent) >= twice {
-        return Some((StallCause::NoChange, key, unchanged));
-    }
-    let is_idle = |at: usize| all[at].stays && !is_smaller(&all[..=at]);
-    let idle = in_a_row((0..all.len()).map(is_idle));
-    if idle >= 2 * twice {
-        return Some((StallCause::NoChange, key, idle));
-    }
-    if silent >= often {
-        return Some((StallCause::NoReasons, None, silent));
-    }
-    if silent > 0 {
-        return None;
-    }
-    if same >= often {
-        return Some((StallCause::SameFailures, key, same));
-    }
-    if let Some(period) = (2..=sets.len()).find(|period| comes_round(&sets, *period, twice)) {
-        return Some((StallCause::Cycle(u32::try_from(period).ok()?), key, twice));
-    }
-    let grows = |at: usize| {
-        at > 0 && sets[at].is_superset(&sets[at - 1]) && sets[at] != sets[at - 1] && !named[at].is_cut()
+/// How many iterations ago the same was shown, since the last improvement before `at`.
+fn age(heard: &[Heard<'_>], improved: &[bool], at: usize) -> Option<usize> {
+    let since = (0..at).rev().find(|&it| improved[it]).unwrap_or(0);
+    (since..at).rev().find(|&it| heard[it].key() == heard[at].key()).map(|it| at - it)
+}
+
+/// The baseline and all iterations, as they were measured.
+fn all<'a, 'h>(before: &'a [Measured<'h>], heard: &'a [Heard<'h>]) -> Vec<&'a Measured<'h>> {
+    before.iter().chain(heard.iter().map(|it| &it.measured)).collect()
+}
+
+/// Says whether one of the six measures of the newest iteration beats all before it.
+fn is_better(before: &[Measured<'_>], heard: &[Heard<'_>], improved: &[bool], at: usize) -> bool {
+    let until = all(before, &heard[..=at]);
+    let (newest, earlier) = until.split_last().expect("the newest is among them");
+    later_phase(&until)
+        || counted(&until).is_some_and(|now| fewest(earlier_of_phase(&until)).is_some_and(|best| now < best))
+        || later_place(newest, earlier)
+        || closer_number(&until)
+        || more_passed(before, heard, improved, at)
+        || fewer_boxes(&until)
+}
+
+fn later_phase(until: &[&Measured<'_>]) -> bool {
+    let Some((newest, earlier)) = until.split_last() else { return false };
+    let best = earlier.iter().filter_map(|it| it.early).min();
+    newest.early.is_some_and(|now| best.is_some_and(|best| now < best))
+}
+
+/// The number of failures now, unless it is of an earlier phase than there was.
+fn counted(until: &[&Measured<'_>]) -> Option<u64> {
+    let newest = until.last()?;
+    let best = until.iter().filter_map(|it| it.early).min();
+    newest.failures.filter(|count| *count > 0 && newest.early <= best)
+}
+
+/// The measures in this phase before the newest.
+fn earlier_of_phase<'a, 'h>(until: &'a [&'h Measured<'h>]) -> &'a [&'h Measured<'h>] {
+    let begin = (1..until.len()).rev().find(|&at| later_phase(&until[..=at])).unwrap_or(0);
+    &until[begin.min(until.len() - 1)..until.len() - 1]
+}
+
+/// The fewest failures of this phase.
+fn fewest(until: &[&Measured<'_>]) -> Option<u64> {
+    let begin = (1..until.len()).rev().find(|&at| later_phase(&until[..=at])).unwrap_or(0);
+    let best = |at: usize| until[..=at].iter().filter_map(|it| it.early).min();
+    let fits = |at: &usize| until[*at].early <= best(*at);
+    (begin..until.len()).filter(fits).filter_map(|at| until[at].failures).filter(|count| *count > 0).min()
+}
+
+fn later_place(newest: &Measured<'_>, earlier: &[&Measured<'_>]) -> bool {
+    let place = |it: &Failure| Some((it.fingerprint.clone(), it.location.clone()?.file, it.remaining?));
+    newest.places.iter().filter_map(|it| place(it)).any(|(fingerprint, file, now)| {
+        let known = earlier.iter().flat_map(|it| &it.places).filter_map(|it| place(it));
+        let best = known.filter(|it| (&it.0, &it.1) == (&fingerprint, &file)).map(|it| it.2).min();
+        best.is_some_and(|best| now < best)
+    })
+}
+
+/// Plays each line from its beginning: whether the newest iteration is one of its gains.
+fn closer_number(until: &[&Measured<'_>]) -> bool {
+    let Some(newest) = until.last() else { return false };
+    newest.numbers.iter().any(|line| {
+        let seen: Vec<(usize, &NumberLine)> = until
+            .iter()
+            .enumerate()
+            .flat_map(|(at, it)| it.numbers.iter().map(move |line| (at, *line)))
+            .filter(|(_, it)| it.frame == line.frame)
+            .collect();
+        let gain = |at: usize| {
+            let (before, now) = (&seen[at - 1].1.numbers, &seen[at].1.numbers);
+            let changed: Vec<usize> =
+                (0..now.len()).filter(|&it| before[it].value != now[it].value).collect();
+            let [place] = changed[..] else { return false };
+            let Some(bound) = now[place].bound else { return false };
+            let distance = |line: &NumberLine| line.numbers[place].value.abs_diff(bound);
+            // Every time at which this number alone changed counts, and the value before the first of them.
+            let alone = |at: &usize| {
+                let (before, now) = (&seen[*at - 1].1.numbers, &seen[*at].1.numbers);
+                now[place].bound == Some(bound)
+                    && (0..now.len()).all(|it| (it == place) == (before[it].value != now[it].value))
+            };
+            let times: Vec<usize> = (1..at).filter(alone).collect();
+            let first = times.first().map_or(at - 1, |first| first - 1);
+            let best = times.iter().chain([&first]).map(|&it| distance(seen[it].1)).min();
+            best.is_some_and(|best| distance(seen[at].1) < best)
+        };
+        let gains: Vec<usize> = (1..seen.len()).filter(|&at| gain(at)).take(GAINS_MAX).collect();
+        gains.last().is_some_and(|last| seen[*last].0 == until.len() - 1)
+    })
+}
+
+fn more_passed(before: &[Measured<'_>], heard: &[Heard<'_>], improved: &[bool], at: usize) -> bool {
+    let gains = |at: usize| {
+        let most = all(before, &heard[..at]).iter().filter_map(|it| it.passed).max();
+        let is_more = heard[at].measured.passed.is_some_and(|now| most.is_some_and(|most| now > most));
+        is_more && age(heard, improved, at).is_none()
     };
-    let growing = in_a_row((0..sets.len()).map(grows));
-    if growing >= often {
-        return Some((StallCause::Growing, key, growing));
-    }
-    let diverging = in_a_row((0..named.len()).map(|at| at > 0 && diverges(named[at - 1], named[at])));
-    if diverging >= 2 * often {
-        return Some((StallCause::Diverging, key, diverging));
-    }
-    let begins_afresh = |at: &usize| sets[*at].len() < sets[at - 1].len() || named[*at].is_cut();
-    let since_progress = (1..sets.len()).rfind(begins_afresh).unwrap_or(0);
-    let stays = |member: &String| in_a_row(sets[since_progress..].iter().map(|set| set.contains(member)));
-    let longest = sets.last()?.iter().map(stays).max()?;
-    (longest > often).then_some((StallCause::PersistentFailure, key, longest))
+    gains(at) && (0..at).filter(|&it| gains(it)).count() < GAINS_MAX
 }
 
-/// Says whether the newest set is smaller than the one before it, or of one of them nobody knows how large it is.
-fn is_smaller(heard: &[Heard<'_>]) -> bool {
-    let Some((newest, before)) = heard.split_last() else { return false };
-    let set = newest.set();
-    let before = before.iter().rev().filter(|it| !it.is_quiet()).map(Heard::set).find(|it| !it.is_empty());
-    !set.is_empty() && (newest.is_cut() || before.is_some_and(|before| set.len() < before.len()))
-}
-
-/// Counts how often something held in a row, up to now.
-fn in_a_row(holds: impl DoubleEndedIterator<Item = bool>) -> u32 {
-    u32::try_from(holds.rev().take_while(|holds| *holds).count()).expect("few verdicts")
-}
-
-/// Says whether the newest sets are one sequence of this length, so many times over.
-fn comes_round(sets: &[BTreeSet<String>], period: usize, times: u32) -> bool {
-    let length = period * usize::try_from(times).expect("few rounds");
-    let Some(newest) = sets.len().checked_sub(length).map(|from| &sets[from..]) else { return false };
-    newest.chunks(period).all(|round| round == &newest[..period])
-}
-
-/// Says whether a reviewer finds other things, no fewer of them, of a workspace that grew.
-fn diverges(before: &Heard<'_>, now: &Heard<'_>) -> bool {
-    let (old, new) = (before.set(), now.set());
-    let shown = now.verdict.fingerprints.iter().any(|it| Fingerprint::is_one(it));
-    let size = |it: &Heard<'_>| it.workspace.map(|workspace| workspace.bytes);
-    let grew = size(before).is_some() && size(now) > size(before);
-    !shown && !now.is_own && old.is_disjoint(&new) && new.len() >= old.len() && grew
-}
-
-/// Says whether the newest verdict is words alone, about work that was committed in the meantime.
-fn words_about_a_new_commit(heard: &[Heard<'_>]) -> bool {
-    let Some((newest, before)) = heard.split_last() else { return false };
-    let is_known = |commit| before.iter().any(|it| !it.is_quiet() && it.commit() == Some(commit));
-    newest.verdict.fingerprints.is_empty()
-        && !newest.is_quiet()
-        && newest.changed == Some(true)
-        && newest.commit().is_some_and(|commit| !is_known(commit))
-}
-
-/// Says whether the newest set of failures was there before, at several places, and always at more than now.
-fn is_at_fewer_places_than_ever(heard: &[Heard<'_>]) -> bool {
-    let Some((newest, before)) = heard.split_last() else { return false };
-    let set = newest.set();
-    let is_same = |it: &&Heard<'_>| !it.is_quiet() && !it.is_cut() && it.set() == set;
-    let mut same = before.iter().filter(is_same).filter_map(|it| it.counted.places);
-    // It is remembered from when it was at more places than it has members.
-    let several = same.find(|places| *places > set.len() as u64);
-    let fewest = several.map(|first| same.fold(first, u64::min));
-    !newest.is_quiet()
-        && !set.is_empty()
-        && !newest.is_cut()
-        && newest.counted.places.is_some_and(|now| fewest.is_some_and(|fewest| now < fewest))
-}
-
-/// Says whether the newest set of failures tells numbers of which none is higher than it ever told, and one is lower.
-fn tells_less_than_ever(heard: &[Heard<'_>]) -> bool {
-    let Some(newest) = heard.last().filter(|it| !it.is_quiet() && !it.is_cut()) else { return false };
-    let set = newest.set();
-    let falls = |least: &[u64], now: &[u64]| {
-        least.len() == now.len() && least != now && least.iter().zip(now).all(|(least, now)| now <= least)
-    };
-    let mut least: Option<&[u64]> = None;
-    let mut has_fallen = false;
-    for it in heard.iter().filter(|it| !it.is_quiet() && !it.is_cut() && it.set() == set) {
-        let now = &it.counted.amounts;
-        has_fallen = least.is_some_and(|least| falls(least, now));
-        if has_fallen || least.is_none() && !now.is_empty() {
-            least = Some(now);
+fn fewer_boxes(until: &[&Measured<'_>]) -> bool {
+    let mut best = None;
+    let mut is_fewer = false;
+    for measured in until {
+        is_fewer = measured.open_boxes.is_some_and(|now| best.is_some_and(|best| now < best));
+        if measured.open_boxes.is_some() && (is_fewer || best.is_none_or(|best| best == 0)) {
+            best = measured.open_boxes;
         }
     }
-    has_fallen && !set.is_empty()
-}
-
-/// Says whether there are fewer failures in all than there ever were, where not all of them are told.
-fn is_fewer_in_all_than_ever(heard: &[Heard<'_>]) -> bool {
-    heard.last().is_some_and(Heard::is_cut) && is_fewest(heard, |it| it.counted.places)
-}
-
-/// Says whether fewer failures than ever keep tests from being run.
-fn is_further_than_ever(heard: &[Heard<'_>]) -> bool {
-    is_fewest(heard, |it| (it.counted.left_out == 0).then_some(it.counted.early))
-}
-
-/// Says whether more tests pass than ever did, while no more fail than at the verdict before, which has to be one since `begin`.
-fn more_pass_than_ever(heard: &[Heard<'_>], begin: usize) -> bool {
-    let speaks = |it: &&Heard<'_>| !it.is_quiet() && !it.set().is_empty();
-    let counts = |it: &&Heard<'_>| speaks(it) && it.counted.is_conclusive && !it.is_cut();
-    let Some((newest, before)) = heard.split_last().filter(|(newest, _)| counts(newest)) else {
-        return false;
-    };
-    let last = before[begin.min(before.len())..].iter().rev().find(speaks);
-    let most = before.iter().filter(counts).map(|it| it.counted.passed).max();
-    newest.changed != Some(false)
-        && !words_about_a_new_commit(heard)
-        && most.is_some_and(|most| newest.counted.passed > most)
-        && last.is_some_and(|last| newest.set().len() <= last.set().len())
-}
-
-/// Says whether a number is smaller than it ever was. Only what is conclusive, and says something, counts.
-fn is_fewest(heard: &[Heard<'_>], number: impl Fn(&Heard<'_>) -> Option<u64>) -> bool {
-    let counts = |it: &&Heard<'_>| !it.is_quiet() && !it.set().is_empty() && it.counted.is_conclusive;
-    let Some((newest, before)) = heard.split_last() else { return false };
-    let now = Some(newest).filter(counts).and_then(&number);
-    let fewest = before.iter().filter(counts).filter_map(&number).min();
-    now.is_some_and(|now| fewest.is_some_and(|fewest| now < fewest))
+    is_fewer
 }
 
 impl Heard<'_> {
-    fn is_cut(&self) -> bool {
-        self.counted.left_out > 0
-    }
-
-    /// A command that fails without saying why, or the worker's own words, while the workspace changes: nothing can be
-    /// concluded.
-    fn is_quiet(&self) -> bool {
-        let names_nothing = self.verdict.fingerprints.is_empty();
-        let is_vague = self.is_own || self.verdict.source == DecisionSource::ExitCode;
-        names_nothing && is_vague && self.changed == Some(true)
-    }
-
     fn set(&self) -> BTreeSet<String> {
         let members = |texts: &[String], before: &str| -> BTreeSet<String> {
             let texts = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
             texts.map(|text| format!("{before}{text}").chars().take(240).collect()).collect()
         };
-        let mut named = members(&self.verdict.fingerprints, "");
-        if named.is_empty() {
-            return members(&self.verdict.reasons, "reason:");
+        let named = members(&self.verdict.fingerprints, "");
+        let is_vague = self.is_own || self.verdict.source == DecisionSource::ExitCode;
+        match named.is_empty() {
+            true if is_vague => named,
+            true => members(&self.verdict.reasons, "reason:"),
+            false => named,
         }
-        if self.is_cut() {
-            named.insert(format!("left_out:{}", self.counted.left_out));
-        }
-        named
     }
 
-    fn commit(&self) -> Option<&str> {
-        self.workspace?.repository.as_ref()?.commit.as_deref()
+    /// The key of its failures, its reasons, or else the workspace.
+    fn key(&self) -> Digest {
+        let set = self.set();
+        match self.workspace {
+            Some(workspace) if set.is_empty() => workspace.work,
+            _ => set_key(&set),
+        }
     }
 }
 
@@ -315,52 +281,66 @@ fn workflow(events: &[Event]) -> Option<&Workflow> {
     })
 }
 
-/// Gathers what was heard of a step.
-fn heard<'a>(events: &'a [Event], step: &Step) -> Vec<Heard<'a>> {
-    let (id, is_own) = (&step.id, step.claims() && step.require_change);
-    let mut heard: Vec<Heard<'_>> = Vec::new();
+/// Gathers what was measured before the first iteration, and what was heard of each.
+fn heard<'a>(events: &'a [Event], step: &Step) -> (Vec<Measured<'a>>, Vec<Heard<'a>>) {
+    let (id, is_own) = (&step.id, step.claims());
+    let (mut before, mut heard) = (Vec::new(), Vec::<Heard<'_>>::new());
     let mut works: Vec<&WorkerFinished> = Vec::new();
     let (mut workspace, mut is_stuck, mut taken_up, mut diagnoses) = (None, false, false, false);
-    let mut counted = Counted::default();
+    let (mut began_with, mut commands, mut validators) = (None, &[][..], &[][..]);
     for event in events {
         match &event.fact {
             Fact::Observed(observation) => {
                 workspace = snapshot(observation).or(workspace);
-                if let Observation::WorkerFinished(it) = observation
-                    && it.step == *id
-                    && !diagnoses
-                {
-                    works.push(it);
-                }
-                if let Observation::CheckFinished(it) = observation
-                    && it.step == *id
-                    && it.iteration.0 > 0
-                {
-                    counted = count(&it.commands);
+                let boxes = |workspace: Option<&Snapshot>| workspace.and_then(|it| it.open_boxes);
+                match observation {
+                    Observation::WorkerStarted(it) if it.step == *id => {
+                        began_with = began_with.or(it.snapshot.as_deref());
+                    }
+                    Observation::WorkerFinished(it) if it.step == *id && !diagnoses => works.push(it),
+                    Observation::CheckFinished(it) if it.step == *id && it.iteration.0 == 0 => {
+                        before.push(Measured::of(&it.commands, &[], boxes(it.snapshot.as_deref())));
+                    }
+                    Observation::CheckFinished(it) if it.step == *id => {
+                        if !it.validators.is_empty() {
+                            validators = &it.validators[..];
+                        } else if !it.outcome.exit.is_stopped() {
+                            commands = &it.commands[..];
+                        }
+                    }
+                    _ => {}
                 }
             }
             Fact::Concluded(Conclusion::VerdictReached(verdict))
-                if verdict.step == *id && verdict.decision == Decision::Incomplete =>
+                if verdict.step == *id
+                    && verdict.decision == Decision::Incomplete
+                    && verdict.parse_failures == 0 =>
             {
+                if heard.is_empty() {
+                    let open_boxes = began_with.and_then(|it: &Snapshot| it.open_boxes);
+                    before.push(Measured { open_boxes, ..Measured::default() });
+                }
                 let mut now = works.iter().filter(|it| it.iteration == verdict.iteration);
                 let changed = if now.clone().any(|it| it.changed == Some(true)) {
                     Some(true)
                 } else {
                     now.next_back().and_then(|it| it.changed)
                 };
-                let stays = changed == Some(false);
-                let changed = changed.map(|changed| changed && !is_undone(&heard, workspace));
-                heard.push(Heard {
-                    verdict,
-                    is_own,
-                    changed,
-                    stays,
-                    workspace,
-                    counted: counted.clone(),
-                    taken_up,
-                    raised: None,
-                    stuck: false,
-                });
+                let open_boxes = workspace.and_then(|it| it.open_boxes);
+                let by_validators = verdict.source == DecisionSource::Validators;
+                let validators = if by_validators { validators } else { &[] };
+                let mut measured = Measured::of(commands, validators, open_boxes);
+                let by_judge = verdict.claimed.is_none();
+                if by_judge
+                    && !matches!(
+                        verdict.source,
+                        DecisionSource::ExitCode | DecisionSource::Validators | DecisionSource::None
+                    )
+                {
+                    measured.failures = Some(verdict.fingerprints.len() as u64);
+                }
+                let (raised, stuck) = (None, false);
+                heard.push(Heard { verdict, is_own, changed, workspace, measured, taken_up, raised, stuck });
                 taken_up = false;
             }
             Fact::Concluded(Conclusion::StageRaised(raised)) if raised.step == *id => {
@@ -380,28 +360,7 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> Vec<Heard<'a>> {
             Fact::Concluded(_) => {}
         }
     }
-    heard
-}
-
-fn count(commands: &[CommandResult]) -> Counted {
-    let failures = || commands.iter().flat_map(|command| &command.failures);
-    let left_out = commands.iter().map(|command| command.failures_left_out).sum::<u64>();
-    let sum = failures().map(|failure| u64::from(failure.places.max(1))).sum::<u64>() + left_out;
-    Counted {
-        places: (!commands.is_empty()).then_some(sum),
-        left_out,
-        amounts: amounts(commands),
-        early: failures().filter(|failure| failure.is_early()).count() as u64,
-        passed: commands.iter().filter_map(|command| command.tests).map(|tests| tests.passed).sum(),
-        is_conclusive: commands.iter().all(CommandResult::is_conclusive),
-    }
-}
-
-/// Says whether the files are what they were at an earlier verdict, but not at the last.
-fn is_undone(heard: &[Heard<'_>], workspace: Option<&Snapshot>) -> bool {
-    let mut before = heard.iter().filter_map(|it| it.workspace).map(|it| it.work);
-    let last = before.next_back();
-    workspace.is_some_and(|now| last != Some(now.work) && before.any(|it| it == now.work))
+    (before, heard)
 }
 
 fn snapshot(observation: &Observation) -> Option<&Snapshot> {

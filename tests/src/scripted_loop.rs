@@ -2,6 +2,7 @@
 
 use unstuck_core::Effect;
 use unstuck_core::event::{Observation, Purpose, RunOutcome, RunResumed};
+use unstuck_core::evidence::{Location, Number, NumberLine, Tests};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{CheckId, Digest, Stage};
 use unstuck_core::scope::Drift;
@@ -142,11 +143,26 @@ impl Iteration {
         }
     }
 
-    /// Some loops have failures that keep tests from being run, and some have more than are told.
+    /// In some loops failures keep tests from running, some are left out, some move to another line, and some lines count.
     fn show_otherwise(self, result: &mut CommandResult) {
+        let left = self.leaves >> 4;
         match self.says >> 4 & 7 {
+            0 => {
+                for failure in &mut result.failures {
+                    failure.location = Some(Location { file: "a".to_owned(), line: None });
+                    failure.remaining = Some(left.into());
+                }
+            }
+            3 => {
+                let number = |value: u8| Number { value: value.into(), bound: Some(0) };
+                let frame = Digest::of(b"# left, # open");
+                result
+                    .numbers
+                    .push(NumberLine { frame, numbers: vec![number(left), number(self.leaves >> 3 & 1)] });
+            }
+            5 => result.tests = Some(Tests { passed: left.into(), ..Tests::default() }),
             1 => result.failures.iter_mut().step_by(2).for_each(|it| it.kind = "SyntaxError".to_owned()),
-            2 => result.failures_left_out = u64::from(self.leaves >> 4),
+            2 => result.failures_left_out = left.into(),
             _ => {}
         }
     }
@@ -170,7 +186,8 @@ impl Iteration {
         let commit = Some(self.leaves >> 2 & 3).filter(|commit| *commit > 0);
         let size = Some(self.leaves >> 4).filter(|size| *size > 0)?;
         let standing = |commit: u8| Standing { commit: Some(commit.to_string()), ..Standing::default() };
-        Some(Snapshot { bytes: size.into(), repository: commit.map(standing), ..snapshot(size) })
+        let open_boxes = (self.says & 0x80 != 0).then_some(u32::from(size) / 4);
+        Some(Snapshot { open_boxes, bytes: size.into(), repository: commit.map(standing), ..snapshot(size) })
     }
 
     fn changed_files(self) -> Vec<String> {

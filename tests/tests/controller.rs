@@ -142,7 +142,6 @@ fn the_seeds_reach_every_cause_of_a_stall_and_every_end() {
         StallCause::SameFailures,
         StallCause::Cycle(2),
         StallCause::Cycle(3),
-        StallCause::PersistentFailure,
         StallCause::NoReasons,
         StallCause::NoChange,
         StallCause::Growing,

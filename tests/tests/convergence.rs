@@ -1,4 +1,4 @@
-//! Plays the examples of `docs/convergence.md` against the core.
+//! Plays the histories of `docs/convergence.md`, and recorded loops, against the core.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -6,19 +6,36 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
 use unstuck_core::Effect;
-use unstuck_core::event::{Conclusion, Fact, Observation, StallCause, StepEnd};
-use unstuck_core::evidence::Tests;
+use unstuck_core::event::{Conclusion, Exit, Fact, Observation, StallCause, StepEnd};
+use unstuck_core::evidence::{
+    Confidence, Failure, Fingerprint, Location, Number, NumberLine, Tests, UNPARSED, What,
+};
+use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{CheckId, Digest, Stage, StepId};
-use unstuck_core::testing::{Act, Script, World, finished, started, step};
-use unstuck_core::workflow::{CheckBy, CheckCommand, Convergence, Gate, Step, Workflow};
+use unstuck_core::snapshot::Snapshot;
+use unstuck_core::testing::{
+    Act, Script, World, command_result, finished, script_worker, snapshot, started, step,
+};
+use unstuck_core::workflow::{
+    Baseline, CheckBy, CheckCommand, Convergence, Gate, Step, WorkerKind, Workflow,
+};
+use unstuck_failures::number_lines;
+
+/// One iteration: the results of its commands, the digest of the workspace, and its open check boxes.
+struct Iteration {
+    commands: Vec<CommandResult>,
+    workspace: Digest,
+    open_boxes: Option<u32>,
+}
 
 #[test]
-fn the_examples_of_the_page_are_what_the_core_does() {
+fn the_histories_of_the_page_are_what_the_core_does() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/convergence.md");
     let page = fs::read_to_string(page).unwrap();
     let rows: Vec<Vec<&str>> = page
-        .split_once("## Examples")
+        .split_once("## Histories")
         .unwrap()
         .1
         .lines()
@@ -26,42 +43,50 @@ fn the_examples_of_the_page_are_what_the_core_does() {
         .skip(2)
         .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
         .collect();
-    assert!(rows.len() >= 8, "the table was not found");
+    assert!(rows.len() >= 15, "the table was not found");
+    let mut different = Vec::new();
     for row in rows {
-        let [example, threshold, max_stage, there, verdicts, expected] = row[..] else { panic!("{row:?}") };
-        let policy = Convergence {
-            stall_threshold: threshold.parse().unwrap(),
-            max_stage: Stage(max_stage.parse().unwrap()),
-            fail_on_max_stage: there == "stop",
-            ..Convergence::default()
+        let [example, threshold, shown, expected] = row[..] else { panic!("{row:?}") };
+        let policy = Convergence { stall_threshold: threshold.parse().unwrap(), ..Convergence::default() };
+        let shown: Vec<&str> = shown.split('→').map(str::trim).collect();
+        let world = if shown[0].starts_with('"') {
+            play_words(policy, &shown)
+        } else {
+            play(policy, iterations(&shown))
         };
-        let verdicts: Vec<&str> = verdicts.split('→').map(str::trim).collect();
-        assert_eq!(what_happens(policy, &verdicts), expected, "{example}");
+        let what = what_happens(&world);
+        if what != expected {
+            different.push(format!("{example}: {what}"));
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+#[test]
+fn recorded_loops_that_make_progress_end_complete_and_others_stuck() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/convergence/histories.json");
+    let histories: BTreeMap<String, Vec<Value>> =
+        serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!(histories.len(), 21);
+    for (name, history) in histories {
+        let policy = Convergence { stall_threshold: 3, ..Convergence::default() };
+        let what = what_happens(&play(policy, history.iter().map(recorded).collect()));
+        let expected = if name.starts_with('h') { "complete" } else { "stuck" };
+        assert!(what.ends_with(expected), "{name}: {what}");
     }
 }
 
-/// Plays a step whose verdicts are these, and says how its strategy changed.
-fn what_happens(policy: Convergence, verdicts: &[&str]) -> String {
-    let bound = u32::try_from(verdicts.len()).unwrap();
-    if verdicts.iter().any(|verdict| verdict.contains(['!', '+', '*'])) {
-        let command = CheckCommand { run: "check".to_owned(), gate: Gate::Pass, reports: Vec::new() };
-        let by = CheckBy::Commands(vec![command]);
-        let looped = Step { convergence: Some(policy), ..step("a").checked(by, bound) };
-        return told(&play_commands(looped, verdicts), verdicts.len());
-    }
-    let looped = Step { convergence: Some(policy), ..step("a").checked(CheckBy::Claim, bound) };
-    let acts = verdicts.iter().map(|verdict| Act::Writes(0, decision_file(verdict))).collect();
-    let script = Script { work: BTreeMap::from([(StepId::from("a"), acts)]), ..Script::default() };
-    let mut world = World::start(Workflow::of_steps(vec![looped]), script);
-    world.play();
-    told(&world, verdicts.len())
-}
-
-/// Plays a step whose command shows these failures: `!` stands before one that keeps tests from being run,
-/// `+` before how many were left out, and `*` before how many tests passed.
-fn play_commands(looped: Step, verdicts: &[&str]) -> World {
+/// Plays a step whose commands show these, the baseline first. The last one stays.
+fn play(policy: Convergence, mut iterations: Vec<Iteration>) -> World {
+    let command =
+        |_: &CommandResult| CheckCommand { run: "check".to_owned(), gate: Gate::Pass, reports: Vec::new() };
+    let by = CheckBy::Commands(iterations[0].commands.iter().map(command).collect());
+    let bound = u32::try_from(iterations.len() - 1).unwrap();
+    let mut looped = Step { convergence: Some(policy), ..step("a").checked(by, bound) };
+    let has_baseline = iterations[0].commands[0].exit != NOT_RUN;
+    looped.check.as_mut().unwrap().baseline = if has_baseline { Baseline::Report } else { Baseline::Off };
     let mut world = World::start(Workflow::of_steps(vec![looped]), Script::default());
-    let mut verdicts = verdicts.iter();
+    let mut before = iterations[0].workspace;
     while let Some(effect) = world.state.pending_effects().into_iter().next() {
         let (due, is_check) = match effect {
             Effect::RunWorker(due) => (due, false),
@@ -70,66 +95,161 @@ fn play_commands(looped: Step, verdicts: &[&str]) -> World {
         };
         let id = CheckId::new(format!("0190a000-0000-7000-8000-{:012x}", world.state.version().0));
         world.give(started(&world.state, &due, is_check, id.clone(), Digest::of(b""))).unwrap();
-        let verdict = if is_check { verdicts.next().unwrap() } else { "" };
-        let (verdict, passed) = verdict.split_once('*').unwrap_or((verdict, "0"));
-        let (names, left_out) = verdict.split_once('+').unwrap_or((verdict, "0"));
-        let names: Vec<&str> = names.split(',').map(str::trim).collect();
-        let lines: Vec<String> =
-            names.iter().map(|name| format!("not ok 1 - {}", name.trim_matches('!'))).collect();
-        let act = Act::Exits(i32::from(is_check), lines.join("\n"));
-        let mut ended = finished(&due, is_check, &act, Some(&id));
-        if let Observation::CheckFinished(event) = &mut ended {
-            event.commands[0].failures_left_out = left_out.parse().unwrap();
-            let passed = passed.parse().unwrap();
-            event.commands[0].tests = Some(Tests { passed, ..Tests::default() });
-            let early = names.iter().zip(&mut event.commands[0].failures);
-            early
-                .filter(|(name, _)| name.starts_with('!'))
-                .for_each(|(_, it)| it.kind = "SyntaxError".to_owned());
+        let now = &mut iterations[usize::try_from(due.iteration.0).unwrap()];
+        let workspace =
+            Some(Box::new(Snapshot { work: now.workspace, open_boxes: now.open_boxes, ..snapshot(0) }));
+        let mut ended = finished(&due, is_check, &Act::Exits(0, String::new()), Some(&id));
+        match &mut ended {
+            Observation::CheckFinished(event) => {
+                event.outcome.exit = now.commands[0].exit.clone();
+                (event.commands, event.snapshot) = (std::mem::take(&mut now.commands), workspace);
+            }
+            Observation::WorkerFinished(event) => {
+                (event.changed, event.snapshot) = (Some(now.workspace != before), workspace);
+                before = now.workspace;
+            }
+            _ => {}
         }
         world.give(ended).unwrap();
     }
     world
 }
 
-/// Says how the strategy of the only step changed.
-fn told(world: &World, verdicts: usize) -> String {
-    let mut iteration = 0;
-    let mut told = Vec::new();
+/// Plays a step whose judge gives these reasons.
+fn play_words(policy: Convergence, reasons: &[&str]) -> World {
+    let bound = u32::try_from(reasons.len()).unwrap();
+    let judge = script_worker(WorkerKind::Command, "judge it");
+    let looped = Step { convergence: Some(policy), ..step("a").checked(CheckBy::Agent(judge), bound) };
+    let file =
+        |reason: &&str| format!(r#"{{"decision":"incomplete","check_id":"{{id}}","reasons":[{reason}]}}"#);
+    let acts = reasons.iter().map(|reason| Act::Writes(0, file(reason))).collect();
+    let script = Script { checks: BTreeMap::from([(StepId::from("a"), acts)]), ..Script::default() };
+    let mut world = World::start(Workflow::of_steps(vec![looped]), script);
+    world.play();
+    world
+}
+
+/// Says how the stage changed, and how the step ended.
+fn what_happens(world: &World) -> String {
+    let (mut iteration, mut stage, mut told) = (0, Stage(1), Vec::new());
     for event in &world.history.events {
         match &event.fact {
             Fact::Concluded(Conclusion::VerdictReached(_)) => iteration += 1,
+            Fact::Concluded(Conclusion::WorkRequested(work)) => {
+                if work.stage < stage {
+                    told.push(format!("{iteration}: stage {}", work.stage));
+                }
+                stage = work.stage;
+            }
             Fact::Concluded(Conclusion::StageRaised(raised)) => {
                 let cause = match raised.cause {
                     StallCause::SameFailures => "same failures".to_owned(),
                     StallCause::Cycle(period) => format!("cycle of {period}"),
-                    StallCause::PersistentFailure => "persistent failure".to_owned(),
                     StallCause::NoReasons => "no reasons".to_owned(),
                     StallCause::NoChange => "no change".to_owned(),
                     StallCause::Growing => "growing".to_owned(),
-                    StallCause::Diverging => "diverging".to_owned(),
+                    StallCause::Diverging => "nothing better".to_owned(),
+                    StallCause::PersistentFailure => panic!("only older programs conclude this"),
                 };
-                told.push(format!("{iteration}: stage {}, {cause}, {} times", raised.to, raised.count));
+                told.push(format!("{iteration}: stage {}, {cause}", raised.to));
             }
-            Fact::Concluded(Conclusion::StepEnded(ended)) if matches!(ended.end, StepEnd::Stuck(_)) => {
-                told.push(format!("{iteration}: stuck"));
-            }
+            Fact::Concluded(Conclusion::StepEnded(ended)) => match ended.end {
+                StepEnd::Stuck(_) => told.push("stuck".to_owned()),
+                StepEnd::Complete => told.push("complete".to_owned()),
+                _ => told.push("continues".to_owned()),
+            },
             _ => {}
         }
     }
-    assert_eq!(iteration, verdicts, "every verdict of the row was given");
-    if told.is_empty() { "goes on".to_owned() } else { told.join("; ") }
+    told.join("; ")
 }
 
-/// Writes a verdict as a decision file.
-fn decision_file(verdict: &str) -> String {
-    let signals = match verdict {
-        "-" => String::new(),
-        _ if verdict.starts_with('"') => format!(r#", "reasons": [{verdict}]"#),
-        _ => {
-            let names: Vec<String> = verdict.split(',').map(|name| format!("{name:?}")).collect();
-            format!(r#", "fingerprints": [{}]"#, names.join(", "))
+/// How the command ends that stands for no baseline.
+const NOT_RUN: Exit = Exit::Code(127);
+
+/// Reads what a row of the page shows. It has no baseline.
+fn iterations(shown: &[&str]) -> Vec<Iteration> {
+    let nothing = CommandResult { exit: NOT_RUN, ..command_result("check", &Exit::Code(1), "") };
+    let mut all = vec![Iteration { commands: vec![nothing], workspace: Digest::of(b"0"), open_boxes: None }];
+    for (at, text) in shown.iter().enumerate() {
+        let (text, is_changed) = text.strip_prefix('=').map_or((*text, true), |text| (text, false));
+        let workspace = if is_changed { Digest::of(&at.to_le_bytes()) } else { all[at].workspace };
+        let (text, open_boxes) =
+            text.split_once('☐').map_or((text, None), |(text, open)| (text, open.parse().ok()));
+        all.push(Iteration { commands: vec![shown_by_command(text)], workspace, open_boxes });
+    }
+    all
+}
+
+fn shown_by_command(text: &str) -> CommandResult {
+    if text == "ok" {
+        return command_result("check", &Exit::Code(0), "");
+    }
+    let (text, count) = text.split_once('#').map_or((text, None), |(text, count)| (text, count.parse().ok()));
+    let (text, passed) =
+        text.split_once('*').map_or((text, None), |(text, passed)| (text, passed.parse().ok()));
+    let mut result = CommandResult { failures: Vec::new(), ..command_result("check", &Exit::Code(1), "") };
+    for name in text.split(',').map(str::trim).filter(|name| *name != "-") {
+        let (name, remaining) =
+            name.split_once('@').map_or((name, None), |(name, left)| (name, left.parse().ok()));
+        let kind = if name.starts_with('!') { "SyntaxError" } else { "failed" };
+        let failure = Failure::named("check", kind, What::Item(name, "tests"), name);
+        result.failures.push(Failure { remaining, ..failure });
+    }
+    result.failures.sort_by(|a, b| a.fingerprint.cmp(&b.fingerprint));
+    result.confidence = Confidence::High;
+    result.tests = passed.map(|passed| Tests { passed, ..Tests::default() });
+    let number = |count: i64| Number { value: count, bound: Some(0) };
+    let line = |count| NumberLine { frame: Digest::of(b"# left"), numbers: vec![number(count)] };
+    result.numbers = count.map(line).into_iter().collect();
+    result
+}
+
+/// Reads a recorded iteration.
+fn recorded(it: &Value) -> Iteration {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let number = |value: &Value| value.as_u64().and_then(|it| u32::try_from(it).ok());
+    let failures = it["failures"].as_array().unwrap().iter().map(|it| {
+        let message = it["message"].as_str().unwrap();
+        let is_test = message.starts_with("test_");
+        let kind = if it["file"].is_null() { UNPARSED } else { "failed" };
+        let remaining = number(&it["total"]).zip(number(&it["line"])).map(|(total, line)| total - line);
+        let fingerprint = Fingerprint::recorded(text(&it["fingerprint"]).unwrap());
+        let location = text(&it["file"]).map(|file| Location { file, line: number(&it["line"]) });
+        let test = is_test.then(|| message.to_owned());
+        Failure {
+            fingerprint,
+            test,
+            location,
+            remaining,
+            ..Failure::named("check", kind, What::Whole, message)
+        }
+    });
+    let mut failures: Vec<Failure> = failures.collect();
+    failures.sort_by(|a, b| a.fingerprint.cmp(&b.fingerprint));
+    let out = it["out"].as_str().unwrap();
+    let passed = out.rsplit_once(" passed").and_then(|(before, _)| before.rsplit(' ').next()?.parse().ok());
+    let parsed = failures.iter().all(|it| it.kind != UNPARSED);
+    let exits = it["rc"].as_array().unwrap().iter().map(|it| i32::try_from(it.as_i64().unwrap()).unwrap());
+    let command = |(at, exit): (usize, i32)| {
+        // All failures are recorded together, so one command shows them.
+        let is_first = at == 0;
+        let bare = command_result("check", &Exit::Code(exit), "");
+        if !is_first {
+            return bare;
+        }
+        CommandResult {
+            failures: failures.clone(),
+            confidence: if parsed { Confidence::High } else { Confidence::Low },
+            numbers: number_lines([out.as_bytes()]),
+            tests: passed.map(|passed| Tests { passed, ..Tests::default() }),
+            exit: if failures.is_empty() { bare.exit.clone() } else { Exit::Code(1) },
+            ..bare
         }
     };
-    format!(r#"{{"decision": "incomplete", "check_id": "{{id}}"{signals}}}"#)
+    Iteration {
+        commands: exits.enumerate().map(command).collect(),
+        workspace: Digest::of(it["ws"].as_str().unwrap().as_bytes()),
+        open_boxes: number(&it["boxes"]),
+    }
 }

@@ -150,8 +150,6 @@ fn controller_seeds() -> BTreeMap<String, Vec<u8>> {
     const COMMANDS: [u8; 2] = [0x29, 19 | 0x80];
     const NO_WORSE: [u8; 2] = [0x29, 19 | 0x40];
     let says = |says: &[u8]| says.iter().flat_map(|it| [*it, 0]).collect::<Vec<u8>>();
-    let grown =
-        |says: &[u8]| says.iter().zip(1..).flat_map(|(it, size)| [*it, size << 4]).collect::<Vec<u8>>();
     let loops: [(&str, [u8; 2], Vec<u8>); 24] = [
         ("same-failures", USUAL, says(&[W | X])),
         ("progress-then-complete", USUAL, says(&[W | X | Y, W | X, W, COMPLETE])),
@@ -159,11 +157,11 @@ fn controller_seeds() -> BTreeMap<String, Vec<u8>> {
         ("cycle-of-two", [0x0a, 19], says(&[W, X, W, X, W, X])),
         ("cycle-of-three", USUAL, says(&[W, X, Y, W, X, Y])),
         ("once-back-is-no-cycle", USUAL, says(&[W, X, W, Y, COMPLETE])),
-        ("one-that-stays", USUAL, says(&[W | X, W | Y, W | Z])),
-        ("stays-but-others-went", USUAL, says(&[W | X | Y, W | X, W | Y, W | Z])),
-        ("growing", USUAL, says(&[W, W | X, W | X | Y])),
-        ("diverging", [0x08, 19], grown(&[W, X, Y, Z])),
-        ("diverging-with-patience", USUAL, grown(&[W, X, W | Y, X | Z, W | Y])),
+        ("growing", USUAL, says(&[W, W | X, W | X | Y, W | X | Y | Z, X | Y | Z, Y | Z])),
+        ("new-but-never-better", USUAL, says(&[W | X, W | Y, W | Z, X | Y, X | Z, Y | Z])),
+        ("moves-to-a-later-line", COMMANDS, vec![W, 0xf0, W, 0xe0, W, 0xd0, W, 0xd0, W, 0xd0]),
+        ("counts-down", COMMANDS, vec![WORDS | W, 0xf0, WORDS | W, 0xe0, WORDS | W, 0xd0, COMPLETE, 0]),
+        ("boxes-are-ticked", USUAL, vec![0x80 | W, 0xc0, 0x80 | W, 0x80, 0x80 | W, 0x40, COMPLETE, 0]),
         ("nothing-is-said", USUAL, says(&[0, 0, W])),
         ("silence-between", USUAL, says(&[W, 0, W])),
         ("words", USUAL, says(&[WORDS | W, WORDS | W])),

@@ -24,6 +24,7 @@ use unstuck_process::redact::Redactor;
 use unstuck_process::{ProcessSpec, StopRequest, StopSignal};
 use unstuck_store::blobs::BlobStore;
 
+use crate::remaining;
 use crate::reports::Reports;
 
 /// Maximum time for reading one output. Reading is linear, so only a fault of a reader or a busy machine takes it.
@@ -188,6 +189,7 @@ impl EndedCommand<'_> {
             tests: None,
             listed: Listed::default(),
             observations: 1,
+            numbers: Vec::new(),
         };
         let reports = match reports.is_empty() {
             true => reports,
@@ -212,8 +214,9 @@ impl EndedCommand<'_> {
                     .map(|(blob, end)| whole(blob.as_ref(), end, &*blobs, STREAM_MAX));
                 let printed = CommandOutput::new(stdout, stderr, reports);
                 let kept = |blob: &Blob, max| blobs.end(blob, max);
-                let cwd = cwd.to_string_lossy();
-                let mut result = check_command::read(bare, &cwd, &printed, before.as_deref(), &kept);
+                let mut result =
+                    check_command::read(bare, &cwd.to_string_lossy(), &printed, before.as_deref(), &kept);
+                remaining::count(&mut result.failures, &cwd);
                 let notes = name_unread(&mut result, &names, &printed.reports);
                 (result, notes)
             }

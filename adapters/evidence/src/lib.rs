@@ -11,5 +11,6 @@
 
 pub mod checks;
 pub mod decision_file;
+mod remaining;
 pub mod reports;
 pub mod validators;

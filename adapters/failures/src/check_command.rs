@@ -2,14 +2,18 @@
 //!
 //! The caller supplies the bytes, so a recorded command can be read again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::OnceLock;
 
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::Blob;
 
-use crate::{CommandFailures, Listed, MachineReport, Output, TestName, TestResults, list, shorten, shown};
+use crate::number_lines::number_lines;
+use crate::{
+    CommandFailures, Failure, Listed, MachineReport, Output, Source, TestName, TestResults, list, shorten,
+    shown,
+};
 
 /// Maximum bytes of a report that are read.
 const REPORT_MAX: u64 = 8 << 20;
@@ -20,6 +24,9 @@ pub const STREAM_MAX: u64 = 2 << 20;
 /// Maximum lines of a stream that are read. The readers keep several words for each line, so lines of a few
 /// bytes would take many times the memory of the text.
 const LINES_MAX: usize = 50_000;
+
+/// Maximum messages of reports that are searched for numbers.
+const MESSAGES_MAX: usize = 100;
 
 /// Reads the end of a blob, of at most so many bytes.
 pub type Kept<'a> = &'a dyn Fn(&Blob, u64) -> io::Result<Vec<u8>>;
@@ -94,6 +101,10 @@ pub fn read(
     let CommandFailures { extraction, tests, listing } = shown(&output);
     let mut failures = extraction.failures;
     let beyond = shorten(&mut failures);
+    // What a report says stands in no output.
+    let reported = failures.iter().filter(|it| it.source == Source::Report).take(MESSAGES_MAX);
+    let messages = reported.map(|it| it.message.as_bytes());
+    let numbers = number_lines([&printed.stdout[..], &printed.stderr].into_iter().chain(messages));
     CommandResult {
         tool: extraction.tool,
         failures,
@@ -101,6 +112,7 @@ pub fn read(
         confidence: extraction.confidence,
         tests,
         listed: listed(&listing, &bare, before, cwd, kept),
+        numbers,
         ..bare
     }
 }
@@ -127,7 +139,13 @@ pub fn read_again(
         let removed = result.listed.gone.iter().filter(|it| looked_up.contains(it)).cloned().collect();
         BaselineOutput::new(before.clone(), removed)
     });
+    // The files are not those of then, so the record counts.
+    let place = |it: &Failure| (it.fingerprint.clone(), it.location.as_ref().map(ToString::to_string));
+    let mut remaining: BTreeMap<_, _> = result.failures.iter().map(|it| (place(it), it.remaining)).collect();
     let mut result = read(result, cwd, &printed, before.as_ref(), kept);
+    for failure in &mut result.failures {
+        failure.remaining = remaining.remove(&place(failure)).flatten();
+    }
     result.failures.retain(|failure| !flaky.contains(&gate::name(failure)));
     Ok(result)
 }

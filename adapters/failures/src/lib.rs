@@ -49,6 +49,7 @@ mod log_prefix;
 mod message;
 mod mixed_output;
 mod normalize;
+mod number_lines;
 mod occurrence;
 mod output;
 mod package;
@@ -64,6 +65,7 @@ mod work;
 
 pub use clean_output::plain;
 pub use normalize::percent_decoded;
+pub use number_lines::number_lines;
 pub use occurrence::{FailureClass, Occurrence, OccurrenceReport};
 pub use output::{Extraction, MachineReport, Output};
 pub use test_counts::count;

@@ -604,6 +604,7 @@ impl<'a> FailureCollector<'a> {
             message: bounded(draft.message),
             source: self.source,
             places: 1,
+            remaining: None,
         }
     }
 

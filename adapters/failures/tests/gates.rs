@@ -31,6 +31,7 @@ fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
         tests,
         listed: listing.listed(&[], &TestResults::default()),
         observations: 1,
+        numbers: Vec::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use super::Batch;
 use crate::claim::Claim;
 use crate::command_line;
 use crate::convergence::Stall;
-use crate::event::{Conclusion, Next, Purpose, StageRaised, StallCause, StepEnd, VerdictReached, WaitReason};
+use crate::event::{Conclusion, Next, Purpose, StageRaised, StepEnd, VerdictReached, WaitReason};
 use crate::evidence::Decision;
 use crate::evidence::Failure;
 use crate::gate::CommandResult;
@@ -206,8 +206,7 @@ impl Batch {
         let Some(Stall { cause, key, count }) = convergence.stall(policy) else { return false };
         let from = convergence.stage();
         let last = policy.max_stage.max(from);
-        // Who changes nothing does not begin to because of a narrower task.
-        let to = if cause == StallCause::NoChange { last } else { from.next().min(last) };
+        let to = from.next().min(last);
         let raised = StageRaised { step: step.id.clone(), iteration, from, to, cause, key, count };
         let seq = self.push(Conclusion::StageRaised(raised));
         let stops = to >= policy.max_stage && policy.fail_on_max_stage;

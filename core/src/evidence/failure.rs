@@ -40,6 +40,9 @@ pub struct Failure {
     pub source: Source,
     /// The number of lines of its file that have this failure; at least 1.
     pub places: u32,
+    /// The number of lines of its file after its location, if the file could be read.
+    #[serde(default)]
+    pub remaining: Option<u32>,
 }
 
 /// The subject of a failure that was not read from an output.
@@ -73,6 +76,7 @@ impl Failure {
             message: message.to_owned(),
             source: Source::Text,
             places: 1,
+            remaining: None,
         }
     }
 

@@ -3,17 +3,16 @@
 //!
 //! Only the types are here. What reads them from an output is in other crates.
 
-mod amounts;
 mod answer;
 mod bytes;
 mod decision;
 mod failure;
 mod failure_set;
 mod fingerprint;
+mod number_line;
 mod test_results;
 mod validator;
 
-pub use amounts::amounts;
 pub(crate) use answer::departures;
 pub use answer::{AnswerSeen, Origin, Refused, Violation};
 pub use bytes::{Bytes, decode_hex};
@@ -24,5 +23,6 @@ pub use failure::{
 };
 pub use failure_set::FailureSet;
 pub use fingerprint::{Fingerprint, VERSION};
+pub use number_line::{Number, NumberLine};
 pub use test_results::{LISTED_MAX, Listed, Naming, TestName, Tests, last_component};
 pub use validator::{Report, Severity, ValidatorOutcome, ValidatorResult};

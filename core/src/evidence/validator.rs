@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Failure, FailureSet};
+use super::{Failure, FailureSet, NumberLine};
 use crate::event::Exit;
 use crate::id::{Blob, Millis};
 
@@ -43,6 +43,9 @@ pub struct ValidatorResult {
     pub unparsed: bool,
     /// Whether it is reused from an earlier check of the same workspace.
     pub cached: bool,
+    /// Lines of its output with numbers that can come closer to a bound; empty if it passed.
+    #[serde(default)]
+    pub numbers: Vec<NumberLine>,
 }
 
 impl ValidatorResult {

@@ -59,6 +59,7 @@ pub fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
             }
         },
         observations: 1,
+        numbers: Vec::new(),
     }
 }
 
@@ -111,5 +112,6 @@ fn failure(tool: &str, test: Option<&str>, kind: &str, message: &str) -> Failure
         message: message.to_owned(),
         source: Source::Text,
         places: 1,
+        remaining: None,
     }
 }

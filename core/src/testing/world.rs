@@ -378,7 +378,16 @@ fn observation(
 /// Returns a snapshot of a workspace with one file; another number is another content.
 pub fn snapshot(content: u8) -> Snapshot {
     let work = Digest::of(&[content]);
-    Snapshot { id: work, work, files: 1, bytes: 1, repository: None, left_out: Vec::new(), notes: Vec::new() }
+    Snapshot {
+        id: work,
+        work,
+        files: 1,
+        bytes: 1,
+        repository: None,
+        left_out: Vec::new(),
+        notes: Vec::new(),
+        open_boxes: None,
+    }
 }
 
 /// Returns the first observation of a run of this workflow.

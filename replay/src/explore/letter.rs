@@ -19,12 +19,8 @@ pub enum Letter {
     More,
     /// Failures that never were there before.
     Other,
-    /// One of the failures, and others beside it.
-    Stays,
     /// Nothing in the workspace changed, so the same failures; the first ones, where there were none.
     Unchanged,
-    /// New findings, in a workspace that grew.
-    Drift,
     /// The failures before those of now.
     Back,
     /// Incomplete without a word.
@@ -48,15 +44,13 @@ pub enum Letter {
 }
 
 impl Letter {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 16] = [
         Self::Complete,
         Self::Same,
         Self::Fewer,
         Self::More,
         Self::Other,
-        Self::Stays,
         Self::Unchanged,
-        Self::Drift,
         Self::Back,
         Self::Silent,
         Self::OutOfScope,
@@ -78,8 +72,6 @@ impl Letter {
             Self::Fewer => "fewer failures",
             Self::More => "more failures",
             Self::Other => "other failures",
-            Self::Stays => "one failure stays beside others",
-            Self::Drift => "other findings in more work",
             Self::Back => "failures of before",
             Self::Silent => "incomplete without a word",
             Self::OutOfScope => "changed out of scope",
@@ -102,7 +94,7 @@ impl Letter {
         let Some(check) = &step.check else { return matches!(self, Self::Complete | Self::WorkerFails) };
         let by_exit = !matches!(check.by, CheckBy::Agent(_) | CheckBy::Claim);
         match self {
-            Self::Unreadable | Self::Blocked | Self::Waits | Self::Drift => !by_exit,
+            Self::Unreadable | Self::Blocked | Self::Waits => !by_exit,
             Self::CheckCannotRun => check.by != CheckBy::Claim,
             Self::CheckOtherCode => matches!(check.by, CheckBy::Exit(_)),
             Self::NoBaseline => match &check.by {

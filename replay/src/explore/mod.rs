@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
-use unstuck_core::event::StepEnd;
-use unstuck_core::id::{Millis, Stage, StepId};
+use unstuck_core::event::{StallCause, StepEnd};
+use unstuck_core::id::{Digest, Millis, Stage, StepId};
 use unstuck_core::workflow::{Baseline, CheckBy, Convergence, Step, Workflow};
 
 pub use contradictions::{Contradiction, contradictions};
@@ -203,9 +203,9 @@ impl Explorer {
             node = self.play(&before, if at == 0 { Letter::Other } else { Letter::Same });
         }
         let Some(climbed) = node.filter(|node| at_stage(node) == last_but_one) else { return };
-        for (letter, times, before) in ways_to_stall(policy.stall_threshold) {
+        for way in ways_to_stall(policy.stall_threshold) {
             let mut node = Some(climbed.clone());
-            for letter in before.iter().copied().chain(std::iter::repeat_n(letter, times)) {
+            for letter in way {
                 let fits = self.letters.contains(&letter);
                 let Some(before) = node.filter(|_| fits) else { break };
                 node = self.play(&before, letter);
@@ -308,19 +308,19 @@ impl Explorer {
     }
 }
 
-/// Returns the ways to stall, each as what is shown last, how often, and what comes before.
-fn ways_to_stall(threshold: u32) -> [(Letter, usize, &'static [Letter]); 7] {
+/// Returns the ways to stall that do not improve anything before.
+fn ways_to_stall(threshold: u32) -> [Vec<Letter>; 5] {
     // More cannot be played.
     let times = usize::try_from(threshold.clamp(1, CLIMB_MAX)).unwrap_or(1);
-    let twice = times.max(2);
+    let way = |before: &[Letter], letter: Letter, times: usize| -> Vec<Letter> {
+        before.iter().copied().chain(std::iter::repeat_n(letter, times)).collect()
+    };
     [
-        (Letter::Unchanged, twice, &[]),
-        (Letter::Silent, times, &[]),
-        (Letter::Same, times, &[Letter::Other]),
-        (Letter::Back, 2 * twice - 2, &[Letter::Other, Letter::Other]),
-        (Letter::More, times, &[Letter::Other, Letter::Fewer]),
-        (Letter::Stays, times, &[Letter::Other]),
-        (Letter::Drift, 2 * times, &[Letter::Other]),
+        way(&[], Letter::Unchanged, times),
+        way(&[Letter::Other], Letter::Same, times),
+        way(&[Letter::Other, Letter::Other], Letter::Back, times),
+        way(&[], Letter::Other, 3 * times),
+        [way(&[], Letter::Other, 3 * times - 1), vec![Letter::More]].concat(),
     ]
 }
 
@@ -332,6 +332,7 @@ fn at_stage(node: &Node) -> Stage {
 /// Returns why a step has ended, without what differs from one history to the other.
 fn because(end: &StepEnd) -> String {
     match end {
+        StepEnd::Stuck(StallCause::Cycle(_)) => "it goes in a circle".to_owned(),
         StepEnd::Stuck(cause) => stall(*cause),
         StepEnd::Undecidable(_) => "no readable verdict, again and again".to_owned(),
         StepEnd::WorkerFailed(_) => "the worker failed".to_owned(),
@@ -345,36 +346,37 @@ fn because(end: &StepEnd) -> String {
 
 /// Returns what decides how a history goes on, without names, sizes and times. Two histories with the same
 /// key are one.
-///
-/// A set that is neither the newest, nor the one before, nor a beginning of one of them cannot come back, so what
-/// is older than the last such set is no part of a cycle.
 fn key(node: &Node) -> String {
     format!("{} {}", standing(node), at(&node.state).iteration)
 }
 
 /// Returns what decides how a history goes on as long as the bound of the loop is far away.
 fn standing(node: &Node) -> String {
+    /// Cycles are not told apart.
+    const PERIOD_MAX: u64 = 2;
     let step = at(&node.state);
     let convergence = serde_json::to_value(&step.convergence).expect("a state can be saved");
-    let mut ages: Vec<u64> = convergence["streaks"]
-        .as_object()
-        .into_iter()
-        .flat_map(|it| it.values())
-        .filter_map(Value::as_u64)
-        .collect();
-    ages.sort_unstable();
-    let counters = ["stage", "count", "without_reason", "unchanged", "growing", "diverging"];
+    let counters = ["stage", "not_new", "not_better", "unchanged", "names_failures"];
     let counters: Vec<&Value> = counters.iter().map(|name| &convergence[*name]).collect();
-    let counted = convergence["recent"].as_array().map_or(0, Vec::len).min(node.sets.len());
-    let recent: Vec<(bool, usize)> =
-        node.sets[node.sets.len() - counted..].iter().rev().map_while(|set| place(node, set)).collect();
+    let age = |of: &Value| {
+        convergence["age"].as_u64().zip(of.as_u64()).map(|(now, then)| PERIOD_MAX.min(now - then))
+    };
+    let shown = convergence["shown"].as_object().into_iter().flat_map(|it| it.iter());
+    let known: BTreeMap<&str, Option<u64>> = shown.map(|(key, of)| (key.as_str(), age(of))).collect();
+    // Sets that can come back are the newest, the one before, and beginnings of them.
+    let age_of = |key: &Digest| known.get(key.to_string().as_str()).copied().flatten();
+    let back: BTreeSet<_> =
+        node.keys.iter().filter_map(|(set, key)| Some((place(node, set)?, age_of(key)))).collect();
+    let period = convergence["period"].as_u64().map(|it| it.min(PERIOD_MAX));
+    let is_young = convergence["age"] == 0;
+    let best = &convergence["best"]["failures"];
     let (now, before) = (node.sets.last().map(Vec::len), node.before().and_then(|set| place(node, set)));
     let common = node.before().zip(node.sets.last()).map(|(a, b)| shared(a, b));
     // A failure that is met so often ends the step.
     let mut met: Vec<u32> = step.occurrences.values().copied().collect();
     met.sort_unstable();
     format!(
-        "{counters:?} {ages:?} {recent:?} {now:?} {before:?} {common:?} {:?} {} {met:?}",
+        "{counters:?} {period:?} {is_young} {best} {back:?} {now:?} {before:?} {common:?} {:?} {} {met:?}",
         step.changed, step.parse_failures
     )
 }

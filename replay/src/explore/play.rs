@@ -23,14 +23,10 @@ use super::letter::{Letter, strays};
 /// Failures by their numbers; those that came later have the larger ones.
 pub type Set = Vec<u32>;
 
-/// So many failures at a time are enough to have fewer and more, unless more have to come several times in a row.
+/// So many failures at a time are enough to have fewer and more.
 const SET_MAX: usize = 3;
-/// A set that grows for longer than that is not played.
-const GROWN_MAX: usize = 100;
 /// A loop waits and tries again less often than that, or not at all.
 const TURNS_MAX: usize = 5_000;
-/// The workspace has this size, unless it is said to grow.
-const BYTES: u64 = 1_000;
 
 /// Where a history has led to.
 #[derive(Clone)]
@@ -39,7 +35,10 @@ pub struct Node {
     pub history: Vec<Letter>,
     /// The failure sets that were shown, oldest first.
     pub sets: Vec<Set>,
-    bytes: u64,
+    /// The keys that the controller has for them.
+    pub keys: BTreeMap<Set, Digest>,
+    /// How often the workspace was changed.
+    changes: u64,
 }
 
 /// What was begun while a letter was played.
@@ -52,18 +51,13 @@ pub struct Begun {
 /// Plays the iterations of one step.
 pub struct Player {
     step: Step,
-    /// So many failures there are at a time.
-    set_max: usize,
     /// What commands show of a failure set; reading it is the slowest part.
     shown: BTreeMap<Set, CommandResult>,
 }
 
 impl Player {
     pub fn new(step: &Step) -> Self {
-        let threshold = step.convergence.as_ref().map_or(0, |policy| policy.stall_threshold);
-        let grown = usize::try_from(threshold).unwrap_or(GROWN_MAX).saturating_add(1);
-        let set_max = grown.clamp(SET_MAX, GROWN_MAX);
-        Self { step: step.clone(), set_max, shown: BTreeMap::new() }
+        Self { step: step.clone(), shown: BTreeMap::new() }
     }
 
     /// Begins a run of the step alone; time is no limit, since it is counted apart.
@@ -98,13 +92,14 @@ impl Player {
             secrets: Vec::new(),
         };
         let state = give(&RunState::default(), Observation::RunStarted(Box::new(started)));
-        Node { state, history: Vec::new(), sets: Vec::new(), bytes: BYTES }
+        Node { state, history: Vec::new(), sets: Vec::new(), keys: BTreeMap::new(), changes: 0 }
     }
 
     /// Plays one more iteration; `None` where the history so far leaves no room for the letter.
     pub fn play(&mut self, before: &Node, letter: Letter) -> Option<(Node, Begun)> {
         let mut node = before.clone();
-        node.show(letter, self.set_max)?;
+        node.show(letter)?;
+        node.changes += u64::from(letter != Letter::Unchanged);
         node.history.push(letter);
         let from = at(&before.state).iteration;
         let mut begun = Begun::default();
@@ -127,6 +122,10 @@ impl Player {
                 }
                 _ => give(&node.state, Observation::DeadlinePassed),
             };
+        }
+        let key = at(&node.state).convergence.key();
+        if let (Some(set), Some(key), false) = (node.sets.last(), key, letter == Letter::Silent) {
+            node.keys.insert(set.clone(), key);
         }
         Some((node, begun))
     }
@@ -158,7 +157,7 @@ impl Player {
                 _ => DecisionFile::NotConfigured,
             },
             changed: Some(letter != Letter::Unchanged),
-            snapshot: Some(Box::new(workspace(node.bytes))),
+            snapshot: Some(Box::new(workspace(node.changes))),
             drift: Some(Box::new(strayed.unwrap_or_default())),
             diffstat: None,
             answer: self.answer(letter),
@@ -255,6 +254,7 @@ impl Player {
             params: BTreeMap::new(),
             unparsed: false,
             cached: false,
+            numbers: Vec::new(),
         };
         names.into_iter().zip(outcomes).map(result).collect()
     }
@@ -330,6 +330,7 @@ impl Player {
             tests: None,
             listed: Listed::default(),
             observations: 1,
+            numbers: Vec::new(),
         };
         self.shown.insert(set.clone(), result.clone());
         result
@@ -338,7 +339,7 @@ impl Player {
 
 impl Node {
     /// Works out the failures that the letter is about.
-    fn show(&mut self, letter: Letter, set_max: usize) -> Option<()> {
+    fn show(&mut self, letter: Letter) -> Option<()> {
         let now = self.sets.last();
         let fresh = self.sets.iter().flatten().max().map_or(0, |newest| newest + 1);
         let set = match letter {
@@ -346,18 +347,10 @@ impl Node {
             Letter::Unchanged => now.cloned().unwrap_or_else(|| vec![fresh, fresh + 1]),
             Letter::Fewer => now.filter(|set| set.len() > 1)?.split_last()?.1.to_vec(),
             Letter::More => {
-                let set = now.filter(|set| set.len() < set_max)?;
+                let set = now.filter(|set| set.len() < SET_MAX)?;
                 set.iter().copied().chain([fresh]).collect()
             }
             Letter::Other => vec![fresh, fresh + 1],
-            Letter::Stays => {
-                let (first, rest) = now.filter(|set| set.len() > 1)?.split_first()?;
-                std::iter::once(*first).chain((fresh..).take(rest.len())).collect()
-            }
-            Letter::Drift => {
-                self.bytes += BYTES;
-                vec![fresh, fresh + 1]
-            }
             Letter::Back => self.before()?.clone(),
             // The baseline comes before everything else.
             Letter::NoBaseline if !self.history.is_empty() => return None,
@@ -413,7 +406,16 @@ fn id(state: &RunState) -> CheckId {
     CheckId::new(format!("0190a000-0000-7000-8000-{:012x}", state.version().0))
 }
 
-fn workspace(bytes: u64) -> Snapshot {
-    let work = Digest::of(&bytes.to_le_bytes());
-    Snapshot { id: work, work, files: 1, bytes, repository: None, left_out: Vec::new(), notes: Vec::new() }
+fn workspace(changes: u64) -> Snapshot {
+    let work = Digest::of(&changes.to_le_bytes());
+    Snapshot {
+        id: work,
+        work,
+        files: 1,
+        bytes: 1,
+        repository: None,
+        left_out: Vec::new(),
+        notes: Vec::new(),
+        open_boxes: None,
+    }
 }

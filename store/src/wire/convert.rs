@@ -18,7 +18,7 @@ use unstuck_core::snapshot;
 use unstuck_core::weather;
 use unstuck_core::workflow;
 
-use super::v1;
+use super::{v1, v2};
 
 /// A stored part that corresponds to the domain type `D`.
 pub(super) trait Wire<D>: Sized {
@@ -82,6 +82,7 @@ plain! {
     u32 = u16: |it| u32::from(*it), |it| u16::try_from(it).unwrap_or(u16::MAX);
     bool = bool: |it| *it, |it| it;
     i32 = i32: |it| *it, |it| it;
+    i64 = i64: |it| *it, |it| it;
     u32 = u32: |it| *it, |it| it;
     u64 = u64: |it| *it, |it| it;
     u32 = Iteration: |it| it.0, Iteration;
@@ -158,8 +159,8 @@ record! {
     v1::Budget = workflow::Budget { micro_usd, tokens, accepts_unknown }
     v1::RunInterrupted = domain::RunInterrupted { signal }
     v1::AnswerGiven = domain::AnswerGiven { text, steps }
-    v1::WorkerStarted = domain::WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside, templates, snapshot, call }
-    v1::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed, snapshot, drift, diffstat, answer }
+    v2::WorkerStarted = domain::WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside, templates, snapshot, call }
+    v2::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed, snapshot, drift, diffstat, answer }
     v1::Diffstat = diffstat::Diffstat { files, files_left_out, added, removed }
     v1::ChangedFile = diffstat::ChangedFile { path, added, removed }
     v1::Call = domain::Call { client, session, continues, argv }
@@ -180,23 +181,25 @@ record! {
     v1::Drift = scope::Drift { base, files, files_left_out, lines, put_back, by_check }
     v1::WorkerLost = domain::Lost { step, iteration, attempt, processes_ended }
     v1::CheckStarted = domain::CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside, templates, call }
-    v1::CheckFinished = domain::CheckFinished {
+    v2::CheckFinished = domain::CheckFinished {
         step, iteration, attempt, check_id, outcome, decision_file, commands, drift, validators, snapshot, stamp, answer,
         unsettled_after, changed,
     }
-    v1::ValidatorResult = evidence::ValidatorResult {
+    v2::ValidatorResult = evidence::ValidatorResult {
         validator, outcome, exit, duration, stdout, stderr, stdout_end, stderr_end, error, report, params, failures,
-        unparsed, cached,
+        unparsed, cached, numbers,
     }
     v1::Report = evidence::Report { summary, details, severity, suggested_action, root_cause, related_files }
     v1::AnswerSeen = evidence::AnswerSeen { value, from, refused, violations }
     v1::Refused = evidence::Refused { from, line, reason }
     v1::Violation = evidence::Violation { path, keyword, schema_path, message, allowed }
-    v1::CommandResult = gate::CommandResult {
+    v2::CommandResult = gate::CommandResult {
         run, exit, duration, stdout, stderr, reports, tail, tool, failures, failures_left_out, flaky, confidence, tests,
-        listed, observations,
+        listed, observations, numbers,
     }
-    v1::Failed = evidence::Failure { fingerprint, exact, tool, test, location, kind, message, source, places }
+    v2::Failed = evidence::Failure { fingerprint, exact, tool, test, location, kind, message, source, places, remaining }
+    v2::NumberLine = evidence::NumberLine { frame, numbers }
+    v2::Number = evidence::Number { value, bound }
     v1::Location = evidence::Location { file, line }
     v1::Tests = evidence::Tests { passed, failed, skipped }
     v1::Listed = evidence::Listed { failed, ran, gone, naming }
@@ -205,8 +208,8 @@ record! {
     v1::CheckLost = domain::Lost { step, iteration, attempt, processes_ended }
     v1::LogRepaired = domain::LogRepaired { what }
     v1::Suspended = domain::Suspended { length }
-    v1::SnapshotTaken = domain::SnapshotTaken { snapshot, moment }
-    v1::Snapshot = snapshot::Snapshot { id, work, files, bytes, repository, left_out, notes }
+    v2::SnapshotTaken = domain::SnapshotTaken { snapshot, moment }
+    v2::Snapshot = snapshot::Snapshot { id, work, files, bytes, repository, left_out, notes, open_boxes }
     v1::Standing = snapshot::Standing { branch, commit, stash, elsewhere }
     v1::LeftOut = snapshot::LeftOut { reason, count, examples }
     v1::Outcome = domain::Outcome {

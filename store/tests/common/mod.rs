@@ -12,8 +12,10 @@ use unstuck_core::event::{
     WorkerStarted,
 };
 use unstuck_core::evidence::{AnswerSeen, Origin, Refused, Violation};
+use unstuck_core::evidence::{Confidence, Failure as Failed, Listed, Number, NumberLine, Tests, What};
 use unstuck_core::evidence::{Decision, Refusal};
 use unstuck_core::evidence::{Report, Severity, ValidatorOutcome, ValidatorResult};
+use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
 use unstuck_core::money::{Spent, Sum, Tokens};
 use unstuck_core::reading::{
@@ -237,6 +239,7 @@ fn snapshot() -> Snapshot {
         repository: Some(standing),
         left_out: vec![left_out],
         notes: vec!["the history of .git is not kept".to_owned()],
+        open_boxes: None,
     }
 }
 
@@ -420,6 +423,7 @@ fn validators() -> Vec<ValidatorResult> {
         failures: Vec::new(),
         unparsed: false,
         cached: false,
+        numbers: Vec::new(),
     };
     let severities = [Severity::Info, Severity::Warning, Severity::Error, Severity::Critical];
     outcomes.into_iter().cycle().zip(severities).map(result).collect()
@@ -591,9 +595,59 @@ pub fn conclusions() -> Vec<Conclusion> {
 }
 
 /// Every fact, at least once.
-pub fn facts() -> Vec<Fact> {
+/// Facts as version 1 could store them.
+pub fn facts_of_v1() -> Vec<Fact> {
     let mut all = vec![run_started()];
     all.extend(observations().into_iter().map(Fact::from));
     all.extend(conclusions().into_iter().map(Fact::from));
     all
+}
+
+/// The same facts with what version 2 has in addition.
+pub fn facts() -> Vec<Fact> {
+    let mut all = facts_of_v1();
+    let count = |it: &mut Option<Box<Snapshot>>| it.iter_mut().for_each(|it| it.open_boxes = Some(3));
+    for fact in &mut all {
+        let Fact::Observed(observation) = fact else { continue };
+        match observation {
+            Observation::WorkerStarted(it) => count(&mut it.snapshot),
+            Observation::WorkerFinished(it) => count(&mut it.snapshot),
+            Observation::SnapshotTaken(it) => it.snapshot.open_boxes = Some(0),
+            Observation::CheckFinished(it) => {
+                count(&mut it.snapshot);
+                it.commands.push(command_result());
+                it.validators
+                    .iter_mut()
+                    .flat_map(|it| &mut it.failures)
+                    .for_each(|it| it.remaining = Some(7));
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+fn command_result() -> CommandResult {
+    let numbers =
+        vec![Number { value: 3_000_000, bound: Some(12_000_000) }, Number { value: -1, bound: None }];
+    let failure =
+        Failed::named("pytest", "AssertionError", What::Item("test_a", "test_a.py"), "assert 1 == 2");
+    CommandResult {
+        run: "pytest".to_owned(),
+        exit: Exit::Code(1),
+        duration: Millis(12),
+        stdout: Some(Blob { digest: Digest::of(b"out"), size: 3 }),
+        stderr: None,
+        reports: Vec::new(),
+        tail: "step 3 of 12".to_owned(),
+        tool: "pytest".to_owned(),
+        failures: vec![Failed { remaining: Some(9), ..failure.clone() }],
+        failures_left_out: 1,
+        flaky: vec![failure],
+        confidence: Confidence::High,
+        tests: Some(Tests { passed: 1, failed: 1, skipped: 0 }),
+        listed: Listed::default(),
+        observations: 2,
+        numbers: vec![NumberLine { frame: Digest::of(b"step # of #"), numbers }],
+    }
 }

@@ -609,8 +609,9 @@ fn a_line_of_a_batch_that_cannot_be_read_costs_nobody_the_others() {
 #[test]
 fn a_run_that_is_stuck_goes_on_with_another_worker() {
     let idle = json!([{"say": "I see nothing to do."}]);
-    let stage = Stage::repository().with_clients(&["claude", "codex"], &json!([idle, idle, idle, mends()]));
-    let stuck = run(&stage, "claude", &["--iterations", "3"]);
+    let stage = Stage::repository()
+        .with_clients(&["claude", "codex"], &json!([idle, idle, idle, idle, idle, idle, mends()]));
+    let stuck = run(&stage, "claude", &["--iterations", "6"]);
     stuck.with_status(3).says("STUCK").says("--with codex");
     stage
         .unstuck(&["resume", "--with", "codx"])

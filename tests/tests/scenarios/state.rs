@@ -152,7 +152,7 @@ fn s61_a_run_goes_on_with_the_workflow_that_it_read_and_says_that_the_file_has_c
 }
 
 /// Logs with one decision that is another one today, with what is decided now. Such a change has a line in CHANGELOG.md.
-const CHANGED: [(&str, &str); 1] = [("answered.jsonl", "overloaded (RETRYABLE_SERVICE)")];
+const CHANGED: [(&str, &str); 1] = [("v1/answered.jsonl", "overloaded (RETRYABLE_SERVICE)")];
 
 #[test]
 fn s62_logs_of_every_released_format_are_read_and_decided_the_same_for_ever() {

@@ -51,6 +51,7 @@ use self::git_excludes::GitExcludes;
 use self::outcome_details::OutcomeDetails;
 use self::success_condition::{CommandEnd, judge};
 use crate::checks::{READING_MAX, whole};
+use crate::remaining;
 
 /// Most bytes that a validator may print: an endless one must not fill the disk.
 pub const OUTPUT_MAX: u64 = 64 << 20;
@@ -395,10 +396,15 @@ impl Reading {
         }
         told.failures.truncate(unstuck_failures::FAILURES_MAX);
         unstuck_failures::shorten(&mut told.failures);
+        remaining::count(&mut told.failures, &self.workspace);
+        let has_failed = found == ValidatorOutcome::Fail;
+        let numbers =
+            if has_failed { unstuck_failures::number_lines([&stdout[..], &stderr]) } else { Vec::new() };
         ValidatorResult {
             exit: outcome.exit.clone(),
             stdout: outcome.stdout,
             stderr: outcome.stderr,
+            numbers,
             ..result_of(validator, found, told)
         }
     }
@@ -465,6 +471,7 @@ fn result_of(validator: &Validator, outcome: ValidatorOutcome, told: OutcomeDeta
         failures: told.failures,
         unparsed: told.unparsed,
         cached: false,
+        numbers: Vec::new(),
     }
 }
 

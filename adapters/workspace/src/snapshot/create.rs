@@ -28,7 +28,7 @@ use super::rules::{self, Lists, Rules};
 use super::snapshots::{INDEX, Snapshots};
 use super::tree::Node;
 use super::walk::{FoundPath, TreeSection, Walk};
-use super::{nested_repos, tracked};
+use super::{nested_repos, open_boxes, tracked};
 
 impl Snapshots {
     /// Takes a snapshot. What is ignored is judged by the rules of `first`, the first snapshot of the
@@ -154,6 +154,8 @@ pub(super) fn take(
     remember(of, index, id, &files)?;
     let of_work =
         || files.iter().filter(|file| file.area == TreeSection::Work && safe_dir::has_content(file.mode));
+    let contents = of_work().map(|file| (&*file.path, file.content.stamp.size, file.content.id));
+    let open_boxes = open_boxes::count(&of.store, contents);
     Ok(Snapshot {
         id,
         work,
@@ -162,6 +164,7 @@ pub(super) fn take(
         repository: standing,
         left_out: excluded::summary(&left),
         notes,
+        open_boxes,
     })
 }
 

@@ -64,6 +64,7 @@ mod mounts;
 mod nested_repos;
 mod object;
 mod object_hardlinks;
+mod open_boxes;
 mod options;
 mod pack;
 mod paths;

@@ -1,0 +1,68 @@
+//! Counts the lines of a file after a failure: what measures whether the same failure is at a later place.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+
+use unstuck_core::evidence::Failure;
+use unstuck_files::safe_open;
+
+/// Maximum files that are read.
+const FILES_MAX: usize = 200;
+/// A larger file is not read.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// Sets how many lines of its file remain after each failure whose file is below the folder `cwd`.
+pub(crate) fn count(failures: &mut [Failure], cwd: &Path) {
+    let mut known: BTreeMap<String, Option<u32>> = BTreeMap::new();
+    for failure in failures {
+        let Some(location) = &failure.location else { continue };
+        let Some(line) = location.line else { continue };
+        if known.len() >= FILES_MAX && !known.contains_key(&location.file) {
+            continue;
+        }
+        let lines = *known.entry(location.file.clone()).or_insert_with_key(|file| lines_of(cwd, file));
+        failure.remaining = lines.map(|lines| lines.saturating_sub(line));
+    }
+}
+
+/// Returns how many lines a file has; `None` if it is elsewhere, too large or cannot be read.
+fn lines_of(cwd: &Path, file: &str) -> Option<u32> {
+    let is_below =
+        Path::new(file).components().all(|it| matches!(it, Component::Normal(_) | Component::CurDir));
+    let file = safe_open::open(&cwd.join(file)).ok().filter(|_| is_below)?;
+    let is_small = file.metadata().is_ok_and(|it| it.len() <= FILE_BYTES_MAX);
+    let bytes = if is_small { safe_open::rest_of(file, 0).ok()? } else { return None };
+    let feeds = bytes.iter().filter(|byte| **byte == b'\n').count();
+    u32::try_from(feeds + usize::from(!bytes.is_empty() && !bytes.ends_with(b"\n"))).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::evidence::{Location, What};
+
+    use super::*;
+
+    #[test]
+    fn only_files_below_the_folder_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.py"), "1\n2\n3\n4").unwrap();
+        std::fs::write(folder.path().join("b.py"), "1\n2\n").unwrap();
+        let outside = folder.path().join("a.py").display().to_string();
+        for (file, line, expected) in [
+            ("a.py", Some(1), Some(3)),
+            ("./a.py", Some(4), Some(0)),
+            ("b.py", Some(9), Some(0)),
+            ("a.py", None, None),
+            ("gone.py", Some(1), None),
+            ("../a.py", Some(1), None),
+            (&outside, Some(1), None),
+            (".", Some(1), None),
+        ] {
+            let mut failure = Failure::named("t", "k", What::Whole, "");
+            failure.location = Some(Location { file: file.to_owned(), line });
+            let mut failures = [failure];
+            count(&mut failures, folder.path());
+            assert_eq!(failures[0].remaining, expected, "{file}:{line:?}");
+        }
+    }
+}

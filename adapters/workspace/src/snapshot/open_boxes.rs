@@ -1,0 +1,30 @@
+//! Counts the open check boxes in the Markdown files of a snapshot: fewer of them are progress.
+
+use unstuck_core::id::Digest;
+use unstuck_core::text::check_boxes::boxes;
+
+use super::store::Store;
+
+/// With more Markdown files nothing is counted.
+const FILES_MAX: usize = 300;
+/// In a larger file nothing is counted.
+const FILE_BYTES_MAX: u64 = 256 << 10;
+
+/// Returns the number of open boxes in files with these names, sizes and contents; `None` if there are too many files, or
+/// one cannot be read.
+pub(super) fn count<'f>(store: &Store, files: impl Iterator<Item = (&'f [u8], u64, Digest)>) -> Option<u32> {
+    let is_markdown = |path: &[u8]| path.ends_with(b".md") || path.ends_with(b".markdown");
+    let texts: Vec<Digest> =
+        files.filter(|(path, size, _)| is_markdown(path) && *size <= FILE_BYTES_MAX).map(|it| it.2).collect();
+    if texts.len() > FILES_MAX {
+        return None;
+    }
+    let mut open = 0;
+    for id in texts {
+        let bytes = store.blob(&id).ok()?; // unread, so nothing is counted
+        let text = String::from_utf8_lossy(&bytes);
+        let of_file = if text.contains('[') { boxes(&text) } else { Vec::new() };
+        open += of_file.iter().filter(|(_, is_done)| !is_done).count();
+    }
+    Some(u32::try_from(open).unwrap_or(u32::MAX))
+}
