@@ -9,8 +9,10 @@ use crate::duration::measured;
 use crate::event::{
     CheckFinished, DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome, WorkerFinished,
 };
+use crate::evidence::CommandResult;
 use crate::evidence::{CheckIdMatch, Decision, Refusal, UNPARSED};
-use crate::gate::{self, CommandResult};
+use crate::evidence::{TIMEOUT, timeout};
+use crate::gate;
 use crate::id::{CheckId, Millis, Timestamp};
 use crate::moment;
 use crate::question::left_asking;
@@ -163,9 +165,9 @@ pub(crate) fn stands_although_failed(resolution: &Resolution) -> bool {
 
 /// A check that hung: the worker has to know, whatever else the check said.
 pub(crate) fn with_timeout(mut claim: Claim, outcome: &Outcome) -> Claim {
-    if let Some(reason) = gate::timeout("the check", &outcome.exit, outcome.duration) {
+    if let Some(reason) = timeout("the check", &outcome.exit, outcome.duration) {
         claim.reasons.insert(0, reason);
-        claim.fingerprints.insert(0, gate::TIMEOUT.to_owned());
+        claim.fingerprints.insert(0, TIMEOUT.to_owned());
     }
     claim
 }

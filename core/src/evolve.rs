@@ -191,7 +191,7 @@ impl RunState {
     /// The turn of a step is over: what changes from now on may be the work of others.
     fn turn_ended(&mut self, id: &StepId) {
         let Some((step, at)) = self.step(id) else { return };
-        let has_rules = step.convergence.as_ref().is_some_and(scope::has_rules);
+        let has_rules = step.convergence.as_ref().is_some_and(crate::workflow::Convergence::has_rules);
         if has_rules && at.began_with.is_some() && at.left == Left::Nothing {
             self.with_step(id, |step| {
                 step.left = Left::Unseen;

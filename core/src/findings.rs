@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use crate::evidence::CommandResult;
 use crate::evidence::{Confidence, Failure, FailureSet, Fingerprint, Tests};
-use crate::gate::{self, CommandResult};
+use crate::gate;
 use crate::plural::{count, first};
-use crate::prompt::{fenced, inert};
 use crate::state::StepState;
+use crate::text::fence::{fenced, inert};
 
 /// Most failures of one command that a prompt shows with what the tool says.
 const SHOWN_MAX: usize = 10;

@@ -9,8 +9,10 @@ use std::fmt;
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
 
+pub use crate::evidence::Tokens;
+use crate::evidence::{Cost, Scope, Usage};
 use crate::id::RunId;
-use crate::reading::{CallEnd, Cost, Reading, Scope, Usage};
+use crate::reading::{CallEnd, Reading};
 
 /// Prices by model; the first that fits counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,21 +166,6 @@ impl Sum {
             calls: self.calls.saturating_add(more.calls),
         }
     }
-}
-
-/// Tokens by kind, as in [`Usage`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tokens {
-    /// Read at the full price.
-    pub input: u64,
-    /// Read from a cache.
-    pub cached: u64,
-    /// Written to a cache.
-    pub cache_write: u64,
-    /// Written, reasoning included.
-    pub output: u64,
-    /// Of the output, what was reasoning.
-    pub reasoning: u64,
 }
 
 /// The last raw numbers of one conversation.
@@ -352,44 +339,6 @@ fn derived(tokens: Tokens, reading: &Reading, prices: Option<&Prices>) -> Option
     }
     // A price for every model is one for a model that is not told, too.
     prices?.cost(tokens, reading.model.as_deref().unwrap_or_default())
-}
-
-impl Tokens {
-    /// Returns the tokens of every kind together; reasoning is output.
-    pub fn total(&self) -> u64 {
-        [self.input, self.cached, self.cache_write, self.output].into_iter().fold(0, u64::saturating_add)
-    }
-
-    /// Returns what each kind is larger than `before`.
-    #[must_use]
-    pub fn beyond(self, before: Self) -> Self {
-        Self {
-            input: self.input.saturating_sub(before.input),
-            cached: self.cached.saturating_sub(before.cached),
-            cache_write: self.cache_write.saturating_sub(before.cache_write),
-            output: self.output.saturating_sub(before.output),
-            reasoning: self.reasoning.saturating_sub(before.reasoning),
-        }
-    }
-
-    /// Adds each kind.
-    #[must_use]
-    pub fn plus(self, more: Self) -> Self {
-        Self {
-            input: self.input.saturating_add(more.input),
-            cached: self.cached.saturating_add(more.cached),
-            cache_write: self.cache_write.saturating_add(more.cache_write),
-            output: self.output.saturating_add(more.output),
-            reasoning: self.reasoning.saturating_add(more.reasoning),
-        }
-    }
-}
-
-impl From<Usage> for Tokens {
-    fn from(usage: Usage) -> Self {
-        let Usage { input, cached, cache_write, output, reasoning, scope: _ } = usage;
-        Self { input, cached, cache_write, output, reasoning }
-    }
 }
 
 /// The money in words, with where it is known from: `$1.21 (reported)`.

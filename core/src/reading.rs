@@ -5,8 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::Tokens;
+pub use crate::evidence::{Cost, Scope, Usage};
 use crate::id::Millis;
-use crate::money::Tokens;
 
 /// What a client told of one call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,54 +130,6 @@ impl Trouble {
     }
 }
 
-/// Tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Read by the model at the full price: without those of the next two.
-    pub input: u64,
-    /// Read from a cache.
-    pub cached: u64,
-    /// Written to a cache.
-    pub cache_write: u64,
-    /// Written by the model, its reasoning included.
-    pub output: u64,
-    /// Of the output, what was reasoning.
-    pub reasoning: u64,
-    /// What is counted.
-    pub scope: Scope,
-}
-
-impl Usage {
-    /// Returns the sum of both, in the scope of the other.
-    #[must_use]
-    pub fn plus(self, more: Self) -> Self {
-        let Tokens { input, cached, cache_write, output, reasoning } = Tokens::from(self).plus(more.into());
-        Self { input, cached, cache_write, output, reasoning, scope: more.scope }
-    }
-
-    /// Returns what is counted beyond `before`; nothing if any kind went down.
-    #[must_use]
-    pub fn beyond(self, before: Self) -> Option<Self> {
-        Some(Self {
-            input: self.input.checked_sub(before.input)?,
-            cached: self.cached.checked_sub(before.cached)?,
-            cache_write: self.cache_write.checked_sub(before.cache_write)?,
-            output: self.output.checked_sub(before.output)?,
-            reasoning: self.reasoning.checked_sub(before.reasoning)?,
-            scope: self.scope,
-        })
-    }
-}
-
-/// Money.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cost {
-    /// In millionths of a US dollar.
-    pub micro_usd: u64,
-    /// What is counted.
-    pub scope: Scope,
-}
-
 /// What a client had counted in a call when one of its numbers went down, which says that it counts anew; added up.
 /// Beside it, the last number counts whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -192,17 +145,6 @@ impl Earlier {
     pub fn with(&self, cost: Cost) -> u64 {
         self.micro_usd.unwrap_or_default().saturating_add(cost.micro_usd)
     }
-}
-
-/// What a number of tokens or dollars counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// This call.
-    #[default]
-    Call,
-    /// All calls of the conversation, this one included.
-    Session,
 }
 
 /// What a client did in a call.

@@ -63,7 +63,7 @@ pub struct Violation {
 /// Compares what differs with what a step may change, but for what only checks have written, which no worker can mend. `None`
 /// if all is well.
 pub fn violation(policy: &Convergence, drift: &Drift, by_checks: &BTreeSet<String>) -> Option<Violation> {
-    if drift.files.is_empty() || !has_rules(policy) {
+    if drift.files.is_empty() || !policy.has_rules() {
         return None; // Making patterns takes longer than the whole decision.
     }
     let mut violation = Violation::default();
@@ -127,19 +127,6 @@ fn named_files(workflow: &Workflow) -> BTreeSet<String> {
 fn with_any_check_id(path: &str) -> String {
     const PLACE: &str = "\u{0}";
     globset::escape(&interpolate::check_id(path, PLACE)).replace(PLACE, ANY_CHECK_ID)
-}
-
-/// Says whether a step has rules about what it changes.
-pub fn has_rules(policy: &Convergence) -> bool {
-    !policy.allowed_paths.is_empty()
-        || !policy.protected_paths.is_empty()
-        || policy.max_changed_files.is_some()
-        || policy.max_changed_lines.is_some()
-}
-
-/// Says whether what a step changes is compared with a commit that its rules name.
-pub fn names_base(policy: &Convergence) -> bool {
-    has_rules(policy) && (policy.diff_base_ref.is_some() || policy.diff_base_ref_file.is_some())
 }
 
 /// Returns the paths that a step's rules are about.

@@ -11,9 +11,9 @@ use crate::event::{
     Call, Claimed, DecisionSource, Inquiry, Next, Purpose, RunOutcome, RunStarted, StepEnd, WaitReason,
 };
 use crate::evidence::AnswerSeen;
+use crate::evidence::CommandResult;
 use crate::evidence::Decision;
 use crate::evidence::ValidatorResult;
-use crate::gate::CommandResult;
 use crate::id::{Attempt, CheckId, Digest, Iteration, Millis, RunId, Seq, StepId, Timestamp};
 use crate::money::Ledger;
 use crate::reading::Progress;

@@ -4,8 +4,7 @@
 //! Numbers stay the same where a test is swapped for another. So who named the tests has to go on with that, and
 //! of who never did it is told which tests are meant, and the files are asked for their names.
 
-use crate::evidence::{Failure, Listed, TestName, names_its_file};
-use crate::gate::{CommandResult, knows};
+use crate::evidence::{CommandResult, Failure, Listed, TestName, knows, test_name};
 
 /// Tools that name a test that failed only where they name those that passed as well.
 const NAME_ALL: [&str; 5] = ["cargo-test", "junit", "pytest", "tap", "unittest"];
@@ -49,13 +48,6 @@ pub fn unnamed<'a>(base: &'a CommandResult, now: &CommandResult) -> Vec<&'a Fail
     let is_seen = |it: &Failure| failing.contains(&it.fingerprint) || knows(&now.flaky, it);
     let is_meant = |it: &&Failure| !is_seen(it) && test_name(it).is_some_and(|name| !is_named(&name, now));
     base.failures.iter().filter(is_meant).collect()
-}
-
-/// Returns the test that a failure is about; none of a file that could not be loaded.
-pub fn test_name(failure: &Failure) -> Option<TestName> {
-    let name = failure.test.clone()?;
-    let is_file = failure.location.as_ref().is_some_and(|it| names_its_file(&name, &it.file));
-    (!is_file).then(|| TestName { tool: failure.tool.clone(), name })
 }
 
 /// Says whether a test is named as one that was run. A report and an output name it in different ways.

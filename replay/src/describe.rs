@@ -6,8 +6,8 @@ use unstuck_core::event::{
     Call, Conclusion, Event, Exit, Fact, Inquiry, Next, Observation, Outcome, Purpose, RunEnded,
     SnapshotMoment, StallCause, StepEnd, VerdictReached, WaitReason,
 };
+use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
-use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Iteration, StepId};
 use unstuck_core::money;
 use unstuck_core::plural::count;

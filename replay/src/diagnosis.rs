@@ -10,8 +10,8 @@ use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{Conclusion, StageRaised, StallCause, StepEnd};
 use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
 use unstuck_core::plural::{count, first};
-use unstuck_core::prompt::fenced;
 use unstuck_core::snapshot::on_one_line;
+use unstuck_core::text::fence::fenced;
 use unstuck_core::{Event, Fact, view};
 
 use crate::describe::stall;

@@ -5,7 +5,6 @@
 
 use unstuck_core::completion::OnFailed;
 use unstuck_core::id::Millis;
-use unstuck_core::scope;
 use unstuck_core::workflow::{
     Baseline, Budget, Check, CheckBy, Convergence, Gate, OnExhausted, OnFailure, Step, Weather, Work,
     WorkerKind, Workflow,
@@ -55,7 +54,7 @@ fn unknown(now: &Workflow, was: &Workflow) -> Option<ChangeError> {
 /// Returns what the changes of a step are compared with, if it has rules about them: a commit of this name, or of the name in
 /// this file; else the workspace when the step began.
 fn base(step: &Step) -> Option<(Option<&String>, Option<&String>)> {
-    let policy = step.convergence.as_ref().filter(|policy| scope::has_rules(policy))?;
+    let policy = step.convergence.as_ref().filter(|policy| Convergence::has_rules(policy))?;
     Some((policy.diff_base_ref.as_ref(), policy.diff_base_ref_file.as_ref()))
 }
 

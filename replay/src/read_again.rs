@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use unstuck_core::Observation;
-use unstuck_core::gate::CommandResult;
+use unstuck_core::evidence::CommandResult;
 use unstuck_core::id::{Iteration, StepId};
 use unstuck_failures::check_command::{Kept, read_again};
 

@@ -6,10 +6,11 @@ use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{
     CheckFinished, Conclusion, Exit, Inquiry, Observation, Outcome, Purpose, RunOutcome, StepEnd,
 };
+use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::Decision;
 use unstuck_core::evidence::{Failure, Tests};
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
-use unstuck_core::gate::{self, CommandResult};
+use unstuck_core::gate;
 use unstuck_core::id::{Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use unstuck_core::money::Spent;
 use unstuck_core::scope::Drift;

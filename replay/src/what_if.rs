@@ -166,7 +166,7 @@ fn unknown(recorded: &RunState, other: &RunState, command: &Observation) -> Opti
             let drift = finished.drift.as_deref()?;
             let policy = other.step(&finished.step)?.0.convergence.as_ref()?;
             let [then, now] = [recorded, other].map(|state| put_back(state, &finished.step, drift));
-            if drift.files_left_out > 0 && scope::has_rules(policy) {
+            if drift.files_left_out > 0 && unstuck_core::workflow::Convergence::has_rules(policy) {
                 Some("of the files that differ only some were recorded")
             } else {
                 (then != now).then_some("what was put back after the work would have been something else")

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use unstuck_core::event::{Exit, Outcome};
-use unstuck_core::gate::CommandResult;
+use unstuck_core::evidence::CommandResult;
 use unstuck_core::id::{Blob, Digest};
 use unstuck_core::workflow::Step;
 use unstuck_evidence::checks::{self, SideEffectCheck, Suite};

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use unstuck_core::Event;
 use unstuck_core::event::{CheckFinished, Exit, Fact, Observation, Outcome};
-use unstuck_core::gate::CommandResult;
+use unstuck_core::evidence::CommandResult;
 use unstuck_core::id::{Blob, Digest, Iteration, Millis, RunId, Seq, StepId};
 use unstuck_evidence::checks::Suite;
 use unstuck_files::durable;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose};
+use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::{TestName, ValidatorResult};
-use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{CheckId, Digest, Millis, RunId};
 use unstuck_core::prompt::{self, FromRegistry};
 use unstuck_core::scope;

@@ -14,7 +14,7 @@ use unstuck_core::plural::count;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::{Gap, StepState};
 use unstuck_core::workflow::Step;
-use unstuck_core::{Observation, Rejection, RunState, scope};
+use unstuck_core::{Observation, Rejection, RunState};
 use unstuck_files::error::with_causes;
 use unstuck_process as process;
 use unstuck_process::redact::Redactor;
@@ -631,7 +631,9 @@ impl Runner<Machine> {
     }
 
     fn has_bases(&self, keeper: &Keeper) -> bool {
-        let has_rules = |step: &Step| step.convergence.as_ref().is_some_and(scope::has_rules);
+        let has_rules = |step: &Step| {
+            step.convergence.as_ref().is_some_and(unstuck_core::workflow::Convergence::has_rules)
+        };
         let is_open = |at: &StepState| at.phase.end() != Some(&StepEnd::Complete);
         let mut ruled = self.state.steps().filter(|(step, at)| has_rules(step) && is_open(at));
         ruled.all(|(_, at)| match &at.began_with {

@@ -84,7 +84,7 @@ pub(crate) fn before(
     notes: &mut Vec<String>,
 ) -> Result<Option<Seen>, String> {
     let (step, at) = state.step(&due.step).expect("effects name steps of the workflow");
-    let rules = step.convergence.clone().filter(scope::has_rules);
+    let rules = step.convergence.clone().filter(Convergence::has_rules);
     // What validators find is known of this workspace only.
     let verifies = inquiry == Some(Inquiry::Conditions);
     let is_check = inquiry.is_some();

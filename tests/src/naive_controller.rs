@@ -10,9 +10,9 @@ use unstuck_core::event::{
     CheckFinished, Conclusion, DecisionSource, Event, Exit, Fact, Observation, Purpose, StageRaised,
     StallCause, StepEnd, VerdictReached, WorkerFinished,
 };
+use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::Decision;
 use unstuck_core::evidence::{Failure, NumberLine};
-use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Digest, Stage};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::{CheckBy, Convergence, Gate, Step, Workflow};
@@ -298,13 +298,14 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> (Vec<Measured<'a>>, Vec<Heard<
                         began_with = began_with.or(it.snapshot.as_deref());
                     }
                     Observation::WorkerFinished(it) if it.step == *id && !diagnoses => works.push(it),
+                    Observation::CheckFinished(it) if it.outcome.exit.is_stopped() => {}
                     Observation::CheckFinished(it) if it.step == *id && it.iteration.0 == 0 => {
                         before.push(Measured::of(&it.commands, &[], boxes(it.snapshot.as_deref())));
                     }
                     Observation::CheckFinished(it) if it.step == *id => {
                         if !it.validators.is_empty() {
                             validators = &it.validators[..];
-                        } else if !it.outcome.exit.is_stopped() {
+                        } else {
                             commands = &it.commands[..];
                         }
                     }
@@ -386,7 +387,11 @@ pub fn complete_without_evidence(events: &[Event]) -> Option<String> {
         let before = || events.iter().filter(|event| event.seq < ended.seq);
         let checks: Vec<(&Event, &CheckFinished)> = before()
             .filter_map(|event| match &event.fact {
-                Fact::Observed(Observation::CheckFinished(it)) if it.step == step.id => Some((event, it)),
+                Fact::Observed(Observation::CheckFinished(it))
+                    if it.step == step.id && !it.outcome.exit.is_stopped() =>
+                {
+                    Some((event, it))
+                }
                 _ => None,
             })
             .collect();

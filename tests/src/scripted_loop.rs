@@ -2,8 +2,8 @@
 
 use unstuck_core::Effect;
 use unstuck_core::event::{Observation, Purpose, RunOutcome, RunResumed};
+use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::{Location, Number, NumberLine, Tests};
-use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{CheckId, Digest, Stage};
 use unstuck_core::scope::Drift;
 use unstuck_core::snapshot::{Snapshot, Standing};

@@ -9,10 +9,10 @@ use std::path::Path;
 use serde_json::Value;
 use unstuck_core::Effect;
 use unstuck_core::event::{Conclusion, Exit, Fact, Observation, StallCause, StepEnd};
+use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::{
     Confidence, Failure, Fingerprint, Location, Number, NumberLine, Tests, UNPARSED, What,
 };
-use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{CheckId, Digest, Stage, StepId};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::testing::{

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use unstuck_core::clip;
 use unstuck_core::event::{Exit, Outcome};
-use unstuck_core::gate::CommandResult;
+use unstuck_core::evidence::CommandResult;
 use unstuck_core::id::Blob;
 use unstuck_failures::check_command::{self, BaselineOutput, CommandOutput, STREAM_MAX};
 use unstuck_failures::{Confidence, Failure, Fingerprint, Listed, UNREAD_REPORT};

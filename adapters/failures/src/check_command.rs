@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::OnceLock;
 
-use unstuck_core::gate::{self, CommandResult};
+use unstuck_core::evidence::CommandResult;
+use unstuck_core::gate;
 use unstuck_core::id::Blob;
 
 use crate::number_lines::number_lines;

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::id::{Iteration, Millis};
 use crate::json_text;
-use crate::workflow::Worker;
+use crate::workflow::worker::Worker;
 pub use extractor::Extractor;
 pub use success_when::{SuccessWhen, SuccessWhenError, regex};
 

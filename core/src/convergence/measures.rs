@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::CommandResult;
 use crate::evidence::{Failure, NumberLine, ValidatorOutcome, ValidatorResult};
-use crate::gate::CommandResult;
 use crate::id::Digest;
 
 /// Maximum improvements of one line, and of the number of passing tests, so that a creeping number ends.

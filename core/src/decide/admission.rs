@@ -1,6 +1,5 @@
 //! Which commands fit a state.
 
-use super::Command;
 use crate::event::{
     AnswerGiven, CheckFinished, Lost, Observation, RunOutcome, RunResumed, StepEnd, WorkerFinished,
     WorkerProgressed,
@@ -67,7 +66,7 @@ impl RunState {
     /// # Errors
     ///
     /// A [`Rejection`] when it does not.
-    pub fn admits(&self, command: &Command) -> Result<(), Rejection> {
+    pub fn admits(&self, command: &Observation) -> Result<(), Rejection> {
         match (&self.phase, command) {
             (Phase::Empty, Observation::RunStarted(_)) => return Ok(()),
             (Phase::Empty, _) => return Err(Rejection::NotStarted),

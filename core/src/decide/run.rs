@@ -7,7 +7,6 @@ use crate::event::{
     AnswerGiven, Conclusion, Inquiry, Lost, Next, RunEnded, RunOutcome, RunStopping, StepEnd,
 };
 use crate::id::{Attempt, Iteration, Seq, StepId};
-use crate::scope;
 use crate::state::{Phase, RunState, StepPhase};
 use crate::workflow::{CheckBy, Step, Workflow};
 
@@ -89,7 +88,8 @@ impl Batch {
                 && RunState::fits_beside(step, self.state.active());
             // A base that cannot be had is to be known before anybody is paid.
             let preflight = step.completion.as_ref().is_some_and(Completion::asks_first)
-                || step.convergence.as_ref().is_some_and(scope::names_base) && step.check.is_some();
+                || step.convergence.as_ref().is_some_and(crate::workflow::Convergence::names_base)
+                    && step.check.is_some();
             match (ready, preflight) {
                 (false, _) => {}
                 (true, true) => {

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::concluded::StallCause;
 use crate::id::StepId;
 use crate::weather::ErrorClass;
 
@@ -90,4 +89,24 @@ impl RunOutcome {
             Self::Interrupted(_) => "INTERRUPTED",
         }
     }
+}
+
+/// What repeats when a loop gets nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StallCause {
+    /// The same failure set, one iteration after the other.
+    SameFailures,
+    /// Failure sets that return with this period.
+    Cycle(u32),
+    /// One failure that stays while others come and go.
+    PersistentFailure,
+    /// Incomplete, without a reason, one iteration after the other.
+    NoReasons,
+    /// Nothing in the workspace changes, one iteration after the other.
+    NoChange,
+    /// A failure set that keeps all it had, and grows.
+    Growing,
+    /// New findings each time and none fewer, while there is more and more to find them in.
+    Diverging,
 }

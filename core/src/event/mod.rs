@@ -15,9 +15,9 @@ mod outcome;
 
 pub use concluded::{
     CheckRequested, Claimed, Conclusion, FallbackTaken, Inquiry, Next, Purpose, RunEnded, RunStopping,
-    StageRaised, StallCause, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested,
+    StageRaised, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested,
 };
-pub use end::{Failure, RunOutcome, StepEnd};
+pub use end::{Failure, RunOutcome, StallCause, StepEnd};
 pub use observed::{
     AnswerGiven, Call, CheckFinished, CheckStarted, LogRepaired, Lost, Observation, Parent, RunInterrupted,
     RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, Suspended, WorkerFinished, WorkerProgressed,

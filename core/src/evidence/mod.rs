@@ -5,17 +5,20 @@
 
 mod answer;
 mod bytes;
+mod command_result;
 mod decision;
 mod failure;
 mod failure_set;
 mod fingerprint;
 mod number_line;
 mod test_results;
+mod usage;
 mod validator;
 
 pub(crate) use answer::departures;
 pub use answer::{AnswerSeen, Origin, Refused, Violation};
 pub use bytes::{Bytes, decode_hex};
+pub use command_result::{CommandResult, TIMEOUT, knows, test_name, timeout};
 pub use decision::{CheckIdMatch, Decision, DecisionFile, DecisionSource, Refusal};
 pub use failure::{
     Confidence, FAILURES_MAX, Failure, Location, Source, UNPARSED, What, is_test_file, names_its_file,
@@ -25,4 +28,5 @@ pub use failure_set::FailureSet;
 pub use fingerprint::{Fingerprint, VERSION};
 pub use number_line::{Number, NumberLine};
 pub use test_results::{LISTED_MAX, Listed, Naming, TestName, Tests, last_component};
+pub use usage::{Cost, Scope, Tokens, Usage};
 pub use validator::{Report, Severity, ValidatorOutcome, ValidatorResult};

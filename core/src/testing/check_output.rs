@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::event::Exit;
+use crate::evidence::CommandResult;
 use crate::evidence::{Confidence, Failure, Fingerprint, Listed, Naming, Source, TestName, Tests, UNPARSED};
-use crate::gate::CommandResult;
 use crate::id::Millis;
 
 const TOOL: &str = "tap";

@@ -3,6 +3,7 @@
 
 pub mod check_boxes;
 pub mod decode;
+pub mod fence;
 pub mod json;
 pub mod lines;
 pub mod pattern;

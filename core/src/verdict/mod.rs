@@ -11,6 +11,7 @@ mod check_id;
 mod marker;
 mod object;
 mod problem;
+mod resolution;
 
 use serde::de::IgnoredAny;
 
@@ -20,10 +21,11 @@ use crate::echo::Echo;
 use crate::evidence::{Bytes, CheckIdMatch, Decision, DecisionFile, DecisionSource, Refusal};
 use crate::text::decode::{Decoded, decode};
 use crate::text::lines::{Line, line_above, line_of};
-use crate::text::plain::quote;
 use crate::text::undress::{visible, without_asides};
 
 pub use self::problem::Problem;
+pub use self::resolution::Resolution;
+use self::resolution::{in_quotes, undecided};
 
 /// Size of a decision file, in bytes, at most. A larger one is refused.
 pub const FILE_BYTES_MAX: usize = 1 << 20;
@@ -44,29 +46,6 @@ pub struct Evidence<'a> {
     pub said: &'a str,
     /// The id of this check. Blank means none.
     pub check_id: Option<&'a str>,
-}
-
-/// The verdict of a check.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resolution {
-    /// What was decided.
-    pub decision: Decision,
-    /// Where that was read.
-    pub source: DecisionSource,
-    /// How the id there relates to the id of the check.
-    pub check_id: CheckIdMatch,
-    /// Reasons as given, or both sides of a contradiction. At most 200 of 240 characters.
-    pub reasons: Vec<String>,
-    /// Identities of failures as given. At most 200 of 240 characters.
-    pub fingerprints: Vec<String>,
-    /// What a person must do; there when blocked.
-    pub needs: Option<String>,
-    /// When to ask again, in milliseconds; may be there when waiting.
-    pub retry_after_ms: Option<u64>,
-    /// Until when to wait, as it was written; may be there when waiting.
-    pub until: Option<String>,
-    /// What was noticed, in the order of the sources.
-    pub problems: Vec<Problem>,
 }
 
 /// Resolves a completion decision. Total, pure and linear in its input.
@@ -91,21 +70,6 @@ pub fn resolve(evidence: &Evidence<'_>) -> Resolution {
         file.problems.push(Problem::OtherSourceDisagrees(answer.source, answer.decision));
     }
     file
-}
-
-/// A resolution without a decision.
-fn undecided(problems: Vec<Problem>) -> Resolution {
-    Resolution {
-        decision: Decision::None,
-        source: DecisionSource::None,
-        check_id: CheckIdMatch::Absent,
-        reasons: Vec::new(),
-        fingerprints: Vec::new(),
-        needs: None,
-        retry_after_ms: None,
-        until: None,
-        problems,
-    }
 }
 
 fn resolve_file(evidence: &Evidence<'_>) -> Resolution {
@@ -246,10 +210,6 @@ fn of_object(
         it.problems.push(Problem::Contradiction(first, second));
     }
     it
-}
-
-fn in_quotes(text: &str) -> String {
-    format!("\"{}\"", quote(text.trim()))
 }
 
 /// Builds the resolution of the lines of a text.

@@ -5,9 +5,10 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+use super::check_id;
 use super::marker::{is_closed_above, is_label, words};
 use super::problem::Problem;
-use super::{Resolution, check_id, in_quotes, undecided};
+use super::resolution::{Resolution, in_quotes, undecided};
 use crate::duration::span_ms;
 use crate::evidence::{CheckIdMatch, Decision, DecisionSource};
 use crate::moment;

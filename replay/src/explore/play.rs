@@ -8,10 +8,10 @@ use unstuck_core::event::{
     Bytes, CheckFinished, CheckStarted, DecisionFile, Exit, Inquiry, Outcome, RunStarted, WorkerFinished,
     WorkerStarted,
 };
+use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::{
     AnswerSeen, Confidence, Failure, Listed, Refusal, Report, ValidatorOutcome, ValidatorResult, What,
 };
-use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Blob, CheckId, Digest, Iteration, Millis, RunId, Timestamp};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;

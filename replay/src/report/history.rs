@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use unstuck_core::event::{CheckFinished, Conclusion, Observation, VerdictReached};
+use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::Decision;
 use unstuck_core::evidence::ValidatorOutcome;
+use unstuck_core::evidence::test_name;
 use unstuck_core::evidence::{Failure, TestName};
-use unstuck_core::gate::{self, CommandResult};
+use unstuck_core::gate;
 use unstuck_core::id::{Iteration, Seq, Stage, StepId};
 use unstuck_core::{Event, Fact};
 
@@ -212,7 +214,7 @@ impl Look {
     fn add(&mut self, failure: &Failure, flaky: bool) {
         let fingerprint = failure.fingerprint.to_string();
         self.known.extend([fingerprint.clone(), failure.exact.to_string()]);
-        let test = gate::test_name(failure);
+        let test = test_name(failure);
         let seen = Seen { name: gate::name(failure), test, message: failure.message.clone(), flaky };
         self.seen.insert(fingerprint, seen);
     }

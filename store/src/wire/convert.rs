@@ -9,7 +9,6 @@ use unstuck_core::diffstat;
 use unstuck_core::event as domain;
 use unstuck_core::evidence;
 use unstuck_core::evidence::Fingerprint;
-use unstuck_core::gate;
 use unstuck_core::id::{self, Attempt, CheckId, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use unstuck_core::money;
 use unstuck_core::reading;
@@ -193,7 +192,7 @@ record! {
     v1::AnswerSeen = evidence::AnswerSeen { value, from, refused, violations }
     v1::Refused = evidence::Refused { from, line, reason }
     v1::Violation = evidence::Violation { path, keyword, schema_path, message, allowed }
-    v2::CommandResult = gate::CommandResult {
+    v2::CommandResult = evidence::CommandResult {
         run, exit, duration, stdout, stderr, reports, tail, tool, failures, failures_left_out, flaky, confidence, tests,
         listed, observations, numbers,
     }

@@ -11,11 +11,11 @@ use unstuck_core::event::{
     Suspended, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerProgressed,
     WorkerStarted,
 };
+use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::{AnswerSeen, Origin, Refused, Violation};
 use unstuck_core::evidence::{Confidence, Failure as Failed, Listed, Number, NumberLine, Tests, What};
 use unstuck_core::evidence::{Decision, Refusal};
 use unstuck_core::evidence::{Report, Severity, ValidatorOutcome, ValidatorResult};
-use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
 use unstuck_core::money::{Spent, Sum, Tokens};
 use unstuck_core::reading::{

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use unstuck_core::prompt;
+use unstuck_core::text::fence;
 
 use super::Filled;
 
@@ -13,7 +13,7 @@ const SHORTEST: usize = 3;
 
 /// Returns a text as a block on lines of its own that nothing in it can close.
 pub fn fenced(text: &str) -> String {
-    prompt::fenced(text.strip_suffix('\n').unwrap_or(text)) + "\n"
+    fence::fenced(text.strip_suffix('\n').unwrap_or(text)) + "\n"
 }
 
 /// Makes both ends of a fence one longer than the longest run of its character in what values put between them,

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use unstuck_core::id::{Millis, Stage, StepId};
-use unstuck_core::scope::has_rules;
 use unstuck_core::template;
 use unstuck_core::workflow::{
     Baseline, Budget, Capability, Check, CheckBy, CheckCommand, Convergence, Export, Gate, Input,
@@ -334,7 +333,7 @@ impl Loader<'_> {
             revert_out_of_scope: view.flag("revert_out_of_scope").unwrap_or(false),
             diagnose_with,
         };
-        if !checked && has_rules(&convergence) {
+        if !checked && Convergence::has_rules(&convergence) {
             let help = "its limits are enforced by a check: add a completion_check, or take the limits out";
             self.report.error(
                 view.place,

@@ -1,0 +1,115 @@
+//! Tokens and money as clients count them.
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens by kind, as in [`Usage`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    /// Read at the full price.
+    pub input: u64,
+    /// Read from a cache.
+    pub cached: u64,
+    /// Written to a cache.
+    pub cache_write: u64,
+    /// Written, reasoning included.
+    pub output: u64,
+    /// Of the output, what was reasoning.
+    pub reasoning: u64,
+}
+
+impl Tokens {
+    /// Returns the tokens of every kind together; reasoning is output.
+    pub fn total(&self) -> u64 {
+        [self.input, self.cached, self.cache_write, self.output].into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// Returns what each kind is larger than `before`.
+    #[must_use]
+    pub fn beyond(self, before: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(before.input),
+            cached: self.cached.saturating_sub(before.cached),
+            cache_write: self.cache_write.saturating_sub(before.cache_write),
+            output: self.output.saturating_sub(before.output),
+            reasoning: self.reasoning.saturating_sub(before.reasoning),
+        }
+    }
+
+    /// Adds each kind.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(more.input),
+            cached: self.cached.saturating_add(more.cached),
+            cache_write: self.cache_write.saturating_add(more.cache_write),
+            output: self.output.saturating_add(more.output),
+            reasoning: self.reasoning.saturating_add(more.reasoning),
+        }
+    }
+}
+
+impl From<Usage> for Tokens {
+    fn from(usage: Usage) -> Self {
+        let Usage { input, cached, cache_write, output, reasoning, scope: _ } = usage;
+        Self { input, cached, cache_write, output, reasoning }
+    }
+}
+
+/// Tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Read by the model at the full price: without those of the next two.
+    pub input: u64,
+    /// Read from a cache.
+    pub cached: u64,
+    /// Written to a cache.
+    pub cache_write: u64,
+    /// Written by the model, its reasoning included.
+    pub output: u64,
+    /// Of the output, what was reasoning.
+    pub reasoning: u64,
+    /// What is counted.
+    pub scope: Scope,
+}
+
+impl Usage {
+    /// Returns the sum of both, in the scope of the other.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        let Tokens { input, cached, cache_write, output, reasoning } = Tokens::from(self).plus(more.into());
+        Self { input, cached, cache_write, output, reasoning, scope: more.scope }
+    }
+
+    /// Returns what is counted beyond `before`; nothing if any kind went down.
+    #[must_use]
+    pub fn beyond(self, before: Self) -> Option<Self> {
+        Some(Self {
+            input: self.input.checked_sub(before.input)?,
+            cached: self.cached.checked_sub(before.cached)?,
+            cache_write: self.cache_write.checked_sub(before.cache_write)?,
+            output: self.output.checked_sub(before.output)?,
+            reasoning: self.reasoning.checked_sub(before.reasoning)?,
+            scope: self.scope,
+        })
+    }
+}
+
+/// Money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// In millionths of a US dollar.
+    pub micro_usd: u64,
+    /// What is counted.
+    pub scope: Scope,
+}
+
+/// What a number of tokens or dollars counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// This call.
+    #[default]
+    Call,
+    /// All calls of the conversation, this one included.
+    Session,
+}
