@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use unstuck_core::scope::Patterns;
+use unstuck_core::judge::scope::Patterns;
 use unstuck_core::workflow::{CheckBy, Gate, Workflow};
 
 use crate::commands::run::CI_FILES;

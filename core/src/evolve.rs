@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use crate::clip;
 use crate::convergence::{Measured, Signal};
-use crate::declaration::{self, Intent, intent};
 use crate::duration;
 use crate::event::{
     AnswerGiven, Call, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Exit,
@@ -20,12 +19,12 @@ use crate::event::{
     RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, StageRaised, StepEnd, StepEnded, VerdictReached,
     WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerProgressed, WorkerStarted,
 };
-use crate::evidence::AnswerSeen;
-use crate::evidence::Decision;
+use crate::evidence::{AnswerSeen, Decision};
 use crate::id::{Attempt, CheckId, Iteration, Millis, Seq, StepId, Timestamp};
+use crate::judge::declaration::{self, Intent, intent};
+use crate::judge::scope::{self, Drift};
 use crate::reading::Trouble;
 use crate::rest::Rest;
-use crate::scope::{self, Drift};
 use crate::snapshot::Snapshot;
 use crate::state::{
     Changed, Child, Conversation, Feedback, InFlight, Left, LostWork, Phase, Plan, RunState, StepPhase,

@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::evidence::CommandResult;
-use crate::evidence::{Confidence, Failure, FailureSet, Fingerprint, Tests};
-use crate::gate;
+use crate::evidence::{CommandResult, Confidence, Failure, FailureSet, Fingerprint, Tests};
+use crate::judge::gate;
 use crate::plural::{count, first};
 use crate::state::StepState;
 use crate::text::fence::{fenced, inert};

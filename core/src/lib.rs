@@ -8,8 +8,7 @@
 //!
 //! - Data: [`id`], [`workflow`] with [`completion`] and [`client`], [`evidence`] (the types that observations carry), [`event`].
 //! - State: [`state`], folded by `evolve`. [`convergence`] counts iterations without progress.
-//! - Decisions: [`decide`]. Whether a step is complete: [`verdict`], `claim`, [`gate`], [`unseen`], [`scope`], [`closer`],
-//!   [`declaration`].
+//! - Whether a step is complete: [`judge`]. What follows from that: [`decide`].
 //! - Outages and backoff: [`weather`], [`rest`]. Costs and budgets: [`money`], [`spending`].
 //! - Prompts: [`prompt`], `findings`, [`template`], [`interpolate`].
 //! - Effects: [`effect`].
@@ -27,14 +26,11 @@ pub mod event;
 pub mod evidence;
 
 pub mod beside;
-mod claim;
 pub mod client;
 pub mod clip;
-pub mod closer;
 mod command_line;
 pub mod convergence;
 pub mod decide;
-pub mod declaration;
 pub mod diffstat;
 pub mod echo;
 pub mod effect;
@@ -43,22 +39,19 @@ pub mod rest;
 pub mod state;
 
 mod findings;
-pub mod gate;
 pub mod interpolate;
 mod json_text;
+pub mod judge;
 pub mod moment;
 pub mod money;
 pub mod plural;
 pub mod prompt;
 pub mod question;
 pub mod reading;
-pub mod scope;
 pub mod snapshot;
 pub mod spending;
 pub mod template;
 pub mod text;
-pub mod unseen;
-pub mod verdict;
 pub mod view;
 pub mod weather;
 

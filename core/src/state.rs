@@ -10,15 +10,12 @@ use crate::effect::{Due, Effect};
 use crate::event::{
     Call, Claimed, DecisionSource, Inquiry, Next, Purpose, RunOutcome, RunStarted, StepEnd, WaitReason,
 };
-use crate::evidence::AnswerSeen;
-use crate::evidence::CommandResult;
-use crate::evidence::Decision;
-use crate::evidence::ValidatorResult;
+use crate::evidence::{AnswerSeen, CommandResult, Decision, ValidatorResult};
 use crate::id::{Attempt, CheckId, Digest, Iteration, Millis, RunId, Seq, StepId, Timestamp};
+use crate::judge::scope::Drift;
 use crate::money::Ledger;
 use crate::reading::Progress;
 use crate::rest::{Rests, Turn};
-use crate::scope::Drift;
 use crate::snapshot::Snapshot;
 use crate::workflow::{Budget, Step, Worker, Workflow};
 

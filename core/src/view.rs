@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::event::{DecisionSource, StageRaised};
 use crate::id::Timestamp;
-use crate::scope;
+use crate::judge::scope;
 use crate::state::{RunState, StepState};
 use crate::workflow::Step;
 

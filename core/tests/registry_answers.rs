@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use unstuck_core::closer::Report;
-use unstuck_core::declaration::{self, Declaration, Intent};
+use unstuck_core::judge::closer::Report;
+use unstuck_core::judge::declaration::{self, Declaration, Intent};
 
 /// Runs `check` on every case of a table.
 fn each<T: for<'a> Deserialize<'a>>(table: &str, check: impl Fn(T)) {

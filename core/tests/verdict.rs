@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use unstuck_core::evidence::{Bytes, CheckIdMatch, DecisionFile, Refusal};
-use unstuck_core::verdict::{Evidence, FILE_BYTES_MAX, Resolution, resolve};
+use unstuck_core::judge::verdict::{Evidence, FILE_BYTES_MAX, Resolution, resolve};
 
 const ID: &str = "3f2b8c1e-5d4a-4f6b-9a7c-0e1d2c3b4a59";
 const OTHER: &str = "11111111-2222-4333-8444-555555555555";

@@ -10,10 +10,10 @@ use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::Decision;
 use unstuck_core::evidence::{Failure, Tests};
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
-use unstuck_core::gate;
 use unstuck_core::id::{Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
+use unstuck_core::judge::gate;
+use unstuck_core::judge::scope::Drift;
 use unstuck_core::money::Spent;
-use unstuck_core::scope::Drift;
 use unstuck_core::workflow::{CheckBy, Step};
 use unstuck_core::{Event, Fact, RunState};
 

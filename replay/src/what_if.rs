@@ -10,10 +10,10 @@ use unstuck_core::completion::Phase;
 use unstuck_core::event::{CheckFinished, Exit, Inquiry, RunOutcome, RunStarted};
 use unstuck_core::evidence::TestName;
 use unstuck_core::evidence::ValidatorResult;
-use unstuck_core::gate;
 use unstuck_core::id::{Iteration, Seq, StepId};
+use unstuck_core::judge::gate;
+use unstuck_core::judge::scope::{self, Drift};
 use unstuck_core::prompt::{self, FromRegistry};
-use unstuck_core::scope::{self, Drift};
 use unstuck_core::workflow::{Baseline, CheckBy};
 use unstuck_core::{Event, Observation, Rejection, RunState};
 

@@ -1,6 +1,6 @@
 //! The prompt about a closer's checklist that is not complete.
 
-use unstuck_core::closer::{Open, Report};
+use unstuck_core::judge::closer::{Open, Report};
 
 /// Returns the prompt about a checklist that is not complete.
 pub(crate) fn retry_text(report: &Report, required: &[String]) -> String {

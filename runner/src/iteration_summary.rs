@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use unstuck_core::declaration;
+use unstuck_core::judge::declaration;
 
 /// Characters of the last message that are kept.
 const MESSAGE_CHARS_MAX: usize = 1000;

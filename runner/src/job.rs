@@ -11,8 +11,8 @@ use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose};
 use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::{TestName, ValidatorResult};
 use unstuck_core::id::{CheckId, Digest, Millis, RunId};
+use unstuck_core::judge::scope;
 use unstuck_core::prompt::{self, FromRegistry};
-use unstuck_core::scope;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
 use unstuck_core::workflow::{

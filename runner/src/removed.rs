@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::TestName;
-use unstuck_core::gate;
+use unstuck_core::judge::gate;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::{Baseline, CheckCommand};
 use unstuck_process::blocking_task::blocking;

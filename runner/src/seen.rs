@@ -9,7 +9,7 @@ use std::sync::Arc;
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{Inquiry, Outcome};
 use unstuck_core::id::{Iteration, RunId, Stage};
-use unstuck_core::scope::{self, Drift};
+use unstuck_core::judge::scope::{self, Drift};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::{Gap, LostWork};
 use unstuck_core::workflow::{Convergence, Step};

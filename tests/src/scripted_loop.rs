@@ -5,7 +5,7 @@ use unstuck_core::event::{Observation, Purpose, RunOutcome, RunResumed};
 use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::{Location, Number, NumberLine, Tests};
 use unstuck_core::id::{CheckId, Digest, Stage};
-use unstuck_core::scope::Drift;
+use unstuck_core::judge::scope::Drift;
 use unstuck_core::snapshot::{Snapshot, Standing};
 use unstuck_core::testing::{Act, Script, World, finished, script_worker, snapshot, started, step};
 use unstuck_core::workflow::{

@@ -16,9 +16,9 @@ use unstuck_core::event::{
 };
 use unstuck_core::evidence::{Bytes, Decision, DecisionFile};
 use unstuck_core::id::{Attempt, Digest, Iteration, Millis, Seq, Stage, StepId};
+use unstuck_core::judge::verdict::{self, Evidence};
 use unstuck_core::reading::Progress;
 use unstuck_core::testing::{self, Act, Script, World, script_worker, step};
-use unstuck_core::verdict::{self, Evidence};
 use unstuck_core::weather::ErrorClass;
 use unstuck_core::workflow::{CheckBy, Convergence, OnFailure, Step, WorkerKind, Workflow};
 use unstuck_store::event_store::{EventStore as _, Expected};

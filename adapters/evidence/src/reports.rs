@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use unstuck_core::scope::Patterns;
+use unstuck_core::judge::scope::Patterns;
 
 /// Most files and folders that are looked at.
 const ENTRIES_MAX: usize = 500_000;

@@ -45,8 +45,8 @@ fn check(commands: &[&str], observations: u32, want: Expect) {
     let (outcome, results) =
         runtime.block_on(async { checks::run(suite, &blobs, &redactor, process::never(), |_| {}).await });
     let shown = results.iter().map(|it| {
-        let failures: Vec<_> = it.failures.iter().map(unstuck_core::gate::name).collect();
-        let flaky: Vec<_> = it.flaky.iter().map(unstuck_core::gate::name).collect();
+        let failures: Vec<_> = it.failures.iter().map(unstuck_core::judge::gate::name).collect();
+        let flaky: Vec<_> = it.flaky.iter().map(unstuck_core::judge::gate::name).collect();
         format!("\n{:?} {failures:?} flaky {flaky:?}, {} times", it.exit, it.observations)
     });
     want.assert_eq(&format!("{:?}{}\n", outcome.exit, shown.collect::<String>()));

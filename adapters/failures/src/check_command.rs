@@ -7,8 +7,8 @@ use std::io;
 use std::sync::OnceLock;
 
 use unstuck_core::evidence::CommandResult;
-use unstuck_core::gate;
 use unstuck_core::id::Blob;
+use unstuck_core::judge::gate;
 
 use crate::number_lines::number_lines;
 use crate::{

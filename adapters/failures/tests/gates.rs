@@ -5,9 +5,9 @@ use std::slice;
 use unstuck_core::event::Exit;
 use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::TestName;
-use unstuck_core::gate::{Findings, Prior, findings, no_baseline, to_look_up};
 use unstuck_core::id::{Blob, Digest, Millis};
-use unstuck_core::unseen::silent;
+use unstuck_core::judge::gate::{Findings, Prior, findings, no_baseline, to_look_up};
+use unstuck_core::judge::vanished_tests::silent;
 use unstuck_core::workflow::{Baseline, CheckCommand, Gate};
 use unstuck_failures::{CommandFailures, Output, TestResults, list, shown};
 

@@ -8,7 +8,7 @@
 //! - Files of Unstuck: [`context_dir`] (views of a run), [`artifacts`], [`unstuck_paths`]; [`environment`] tells workers where.
 //! - [`public_values`]: secrets that the project shows anyway.
 //!
-//! Start with `snapshot/mod.rs`. Not here: what a change means (`unstuck_core::scope`).
+//! Start with `snapshot/mod.rs`. Not here: what a change means (`unstuck_core::judge::scope`).
 
 pub mod artifacts;
 pub mod branch;

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::CommandResult;
-use crate::evidence::{Failure, NumberLine, ValidatorOutcome, ValidatorResult};
+use crate::evidence::{CommandResult, Failure, NumberLine, ValidatorOutcome, ValidatorResult};
 use crate::id::Digest;
 
 /// Maximum improvements of one line, and of the number of passing tests, so that a creeping number ends.

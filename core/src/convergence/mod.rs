@@ -21,9 +21,10 @@ const MEMBER_CHARS_MAX: usize = 240;
 const BETTER: u32 = 3;
 
 /// The state of the loop of a step.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Convergence {
-    stage: Stage,
+    /// Stages above the first.
+    raised: u32,
     /// Iterations since the last improvement.
     age: u32,
     /// 1 for an iteration that showed something new, and one more for each after it that did not.
@@ -59,24 +60,6 @@ pub struct Signal<'a> {
     pub measured: Measured<'a>,
 }
 
-impl Default for Convergence {
-    fn default() -> Self {
-        Self {
-            stage: Stage(1),
-            age: 0,
-            not_new: 0,
-            not_better: 0,
-            shown: BTreeMap::new(),
-            key: None,
-            names_failures: false,
-            period: 0,
-            unchanged: 0,
-            best: Best::default(),
-            raised_for: None,
-        }
-    }
-}
-
 /// A loop that is stuck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
@@ -91,7 +74,7 @@ pub struct Stall {
 impl Convergence {
     /// Returns the stage that the next iteration works in.
     pub fn stage(&self) -> Stage {
-        self.stage
+        Stage(self.raised.saturating_add(1))
     }
 
     /// Returns how many iterations in a row showed nothing new; 1 if the last one did.
@@ -126,7 +109,7 @@ impl Convergence {
         self.unchanged = if signal.changed == Some(false) { self.unchanged.saturating_add(1) } else { 0 };
         let known = self.shown.get(&key).copied();
         if self.best.improve(&signal.measured, known.is_none()) {
-            (self.stage, self.age, self.not_new, self.not_better, self.period) = (Stage(1), 0, 1, 1, 0);
+            (self.raised, self.age, self.not_new, self.not_better, self.period) = (0, 0, 1, 1, 0);
             self.shown = BTreeMap::from([(key, 0)]);
             return;
         }
@@ -167,7 +150,7 @@ impl Convergence {
 
     /// Moves to another stage and begins to count afresh. What was shown stays known.
     pub fn raise(&mut self, to: Stage, cause: StallCause, count: u32) {
-        self.stage = to;
+        self.raised = to.0.saturating_sub(1);
         self.raised_for = Some((cause, count));
         self.restart();
     }

@@ -2,14 +2,14 @@
 
 use super::weather::{is_waited_for, needs_person};
 use super::{Batch, kind_of};
-use crate::claim::{
+use crate::event::{CheckFinished, Exit, Inquiry, Next, StepEnd, WaitReason};
+use crate::evidence::Decision;
+use crate::id::{Attempt, Iteration, Seq};
+use crate::judge::claim::{
     CheckFailure, Claim, commands_claim, contradicted_by_exit, cut_short, exit_beside_file, exit_verdict,
     is_retryable, own_file, resolve, sentence, stands_although_failed, with_failures, with_timeout,
 };
-use crate::event::{CheckFinished, Exit, Inquiry, Next, StepEnd, WaitReason};
-use crate::evidence::Decision;
-use crate::gate;
-use crate::id::{Attempt, Iteration, Seq};
+use crate::judge::gate;
 use crate::prompt;
 use crate::state::{RunState, StepState};
 use crate::weather;

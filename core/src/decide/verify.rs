@@ -2,30 +2,25 @@
 //! closer, in this order. Who costs less is asked first, and nobody is asked once somebody has disagreed.
 
 use super::{Batch, kind_of};
-use crate::claim::Claim;
 use crate::clip;
-use crate::closer;
-use crate::completion::{AnswerFormat, Completion, Form, OnFailed, Phase, WITH_SKIPPED};
-use crate::declaration::{self, Declaration, Finding};
+use crate::completion::{Completion, OnFailed, Phase, WITH_SKIPPED};
 use crate::event::{
     CheckFinished, Claimed, DecisionSource, Exit, Failure, Inquiry, StepEnd, VerdictReached, WorkerFinished,
 };
-use crate::evidence::Decision;
-use crate::evidence::{self, AnswerSeen};
-use crate::evidence::{ValidatorOutcome, ValidatorResult};
-use crate::gate;
+use crate::evidence::{Decision, ValidatorResult};
 use crate::id::{Attempt, Iteration, Seq};
-use crate::plural::{count, first};
-use crate::state::{StepState, Verified};
+use crate::judge::answer::declared;
+use crate::judge::claim::Claim;
+use crate::judge::conditions::{UNSETTLED, could_not_run, failed, reason};
+use crate::judge::declaration::{self};
+use crate::judge::{closer, gate};
+use crate::plural::first;
+use crate::state::StepState;
 use crate::weather::{self, ErrorClass};
 use crate::workflow::{Check, CheckBy, Step};
 
 /// So often a check is asked again because the validators after it have changed the workspace.
 const UNSETTLED_MAX: u32 = 3;
-
-/// Why nobody can know what holds.
-const UNSETTLED: &str =
-    "the validators change the workspace each time they run: have git ignore what they write";
 
 /// How many failures the end of a step names.
 const NAMED_MAX: usize = 3;
@@ -67,24 +62,6 @@ impl Batch {
 
 // What was answered.
 impl Batch {
-    /// Puts the answer of the worker, where it has to have a form, beside a claim of completion that came from elsewhere.
-    pub(super) fn with_answer(&self, step: &Step, check: &Check, claim: Claim) -> Claim {
-        let at = self.at(&step.id);
-        let asked = step.completion.as_ref().and_then(|it| it.answer_of(at.iteration));
-        let Some(format) = asked.filter(|_| at.inquiry == Inquiry::Check && check.by != CheckBy::Conditions)
-        else {
-            return claim;
-        };
-        if claim.decision != Decision::Complete {
-            return claim;
-        }
-        let said = declared(step, format, at.verified.answer.as_deref());
-        match said.decision {
-            Decision::Complete => claim,
-            _ => Claim { check_id: claim.check_id, claimed: Some(Decision::Complete), ..said },
-        }
-    }
-
     /// The worker has left, and nothing but its answer and the conditions count.
     pub(super) fn answered(&mut self, step: &Step, check: &Check, event: &WorkerFinished, cause: Seq) {
         let asked = step.completion.as_ref().and_then(|it| it.answer_of(event.iteration));
@@ -290,22 +267,6 @@ impl StepState {
     }
 }
 
-impl Verified {
-    /// Puts what the worker declared beside what the validators found; `None` where they agree.
-    pub fn contrary(&self, results: &[ValidatorResult]) -> Option<declaration::Contrary> {
-        let answer = self.answer.as_deref().and_then(AnswerSeen::parsed)?;
-        let ran = results.iter().filter(|it| !matches!(it.outcome, ValidatorOutcome::CouldNotRun(_)));
-        let findings: Vec<Finding<'_>> = ran
-            .map(|it| Finding {
-                validator: &it.validator,
-                passed: it.outcome == ValidatorOutcome::Pass,
-                summary: it.summary(),
-            })
-            .collect();
-        declaration::contrary(&answer, &findings)
-    }
-}
-
 impl Completion {
     /// Says whether nothing is asked after the work.
     pub(super) fn asks_nobody(&self) -> bool {
@@ -325,41 +286,6 @@ impl Completion {
         let named = self.conditions.iter().find(|it| it.validator.name == result.validator);
         named.is_none_or(|condition| condition.validator.recoverable)
     }
-}
-
-/// Returns what an answer claims that was asked for in a certain form; `last` is the form besides that one that declares
-/// completion has.
-fn declared(step: &Step, format: &AnswerFormat, answer: Option<&AnswerSeen>) -> Claim {
-    let mut claim = Claim::new(Decision::Incomplete, DecisionSource::Answer);
-    let Some(value) = answer.and_then(AnswerSeen::parsed) else {
-        claim.reasons = evidence::departures(answer, "the answer");
-        claim.fingerprints = answer.map(AnswerSeen::fingerprints).unwrap_or_default();
-        return claim;
-    };
-    let last = step.completion.as_ref().and_then(|it| it.final_answer.as_ref());
-    let formats = || [Some(format), last].into_iter().flatten();
-    // Who names no field that says so asks for none: the form is all, whatever its fields are called.
-    if !formats().any(|it| it.declares) {
-        return Claim { decision: Decision::Complete, ..claim };
-    }
-    let has_schema = |it: &AnswerFormat| matches!(it.form, Form::Json { schema: Some(_), .. });
-    match Declaration::of(&value) {
-        Declaration::Complete => claim.decision = Decision::Complete,
-        Declaration::None if !formats().any(|it| it.declares && has_schema(it)) => {
-            claim.decision = Decision::Complete;
-        }
-        Declaration::NotComplete => claim.reasons.push("the worker says that it is not complete".to_owned()),
-        Declaration::None => claim.reasons.push("the answer does not declare that it is complete".to_owned()),
-        Declaration::Contradiction(why) => {
-            claim.reasons.push(why);
-            claim.fingerprints.push("declared:contradiction".to_owned());
-        }
-        Declaration::Unknown(why) => {
-            claim.reasons.push(why);
-            claim.fingerprints.push("declared:unknown".to_owned());
-        }
-    }
-    claim
 }
 
 /// A closer whose answer cannot be read, with the end of what it said.
@@ -382,26 +308,4 @@ fn may_be_asked_again(failure: weather::Failure, event: &CheckFinished) -> weath
         }
         _ => failure,
     }
-}
-
-fn failed(results: &[ValidatorResult]) -> impl Iterator<Item = &ValidatorResult> {
-    results.iter().filter(|it| it.outcome == ValidatorOutcome::Fail)
-}
-
-/// Says why what the validators found is no answer: one could not run, or what one passed is not what is there now.
-fn could_not_run(event: &CheckFinished) -> Option<Failure> {
-    event.validators.iter().find_map(|result| {
-        let why = match (&result.outcome, event.unsettled_after) {
-            (ValidatorOutcome::CouldNotRun(why), _) => why.clone(),
-            (ValidatorOutcome::Pass, Some(rounds)) => format!("after {} {UNSETTLED}", count(rounds, "round")),
-            (ValidatorOutcome::Pass | ValidatorOutcome::Fail, _) => return None,
-        };
-        let message = format!("validator {} could not run: {why}", result.validator);
-        Some(Failure { class: ErrorClass::NonRetryable, message })
-    })
-}
-
-fn reason(result: &ValidatorResult) -> String {
-    let (name, summary) = (&result.validator, result.summary());
-    if summary.starts_with(&format!("`{name}`")) { summary.to_owned() } else { format!("{name}: {summary}") }
 }

@@ -1,10 +1,10 @@
 //! What is done about services that are limited or out of order: the next of a chain, or a pause.
 
 use super::Batch;
-use crate::claim::{recorded, sentence};
 use crate::duration::spoken;
 use crate::event::{Conclusion, Failure, FallbackTaken, Next, Outcome};
 use crate::id::{Digest, Millis, Timestamp};
+use crate::judge::claim::{recorded, sentence};
 use crate::reading::Trouble;
 use crate::rest::Turn;
 use crate::state::StepState;

@@ -2,7 +2,9 @@
 
 use super::weather::{is_waited_for, needs_person};
 use super::{Batch, kind_of};
-use crate::claim::{Claim, contradicted_by_exit, cut_short, is_retryable, own_file, resolve, sentence};
+use crate::judge::claim::{
+    Claim, contradicted_by_exit, cut_short, is_retryable, own_file, resolve, sentence,
+};
 
 use crate::completion::Completion;
 use crate::event::{DecisionSource, Exit, Next, Purpose, RunOutcome, StepEnd, WaitReason, WorkerFinished};

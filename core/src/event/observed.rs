@@ -4,13 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::outcome::Outcome;
 use crate::diffstat::Diffstat;
-use crate::evidence::AnswerSeen;
-use crate::evidence::CommandResult;
-use crate::evidence::DecisionFile;
-use crate::evidence::ValidatorResult;
+use crate::evidence::{AnswerSeen, CommandResult, DecisionFile, ValidatorResult};
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, RunId, Seq, StepId};
+use crate::judge::scope::Drift;
 use crate::reading::Progress;
-use crate::scope::Drift;
 use crate::snapshot::Snapshot;
 use crate::workflow::{Budget, Worker, Workflow};
 

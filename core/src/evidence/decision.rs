@@ -112,7 +112,7 @@ pub enum Refusal {
     Missing,
     /// It has no bytes.
     Empty,
-    /// It is larger than [`FILE_BYTES_MAX`](crate::verdict::FILE_BYTES_MAX).
+    /// It is larger than [`FILE_BYTES_MAX`](crate::judge::verdict::FILE_BYTES_MAX).
     TooLarge,
     /// It is a folder, a pipe, a device.
     NotRegular,

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use crate::event::Exit;
-use crate::evidence::CommandResult;
-use crate::evidence::{Confidence, Failure, Fingerprint, Listed, Naming, Source, TestName, Tests, UNPARSED};
+use crate::evidence::{
+    CommandResult, Confidence, Failure, Fingerprint, Listed, Naming, Source, TestName, Tests, UNPARSED,
+};
 use crate::id::Millis;
 
 const TOOL: &str = "tap";

@@ -9,8 +9,7 @@ use crate::event::{
     Bytes, CheckFinished, CheckStarted, DecisionFile, Event, Exit, Lost, Observation, Outcome,
     RunInterrupted, RunResumed, RunStarted, WorkerFinished, WorkerStarted,
 };
-use crate::evidence::CommandResult;
-use crate::evidence::Refusal;
+use crate::evidence::{CommandResult, Refusal};
 use crate::id::{Blob, CheckId, Digest, Millis, RunId, StepId, Timestamp};
 use crate::reading::Reading;
 use crate::snapshot::Snapshot;

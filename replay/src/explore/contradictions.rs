@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use unstuck_core::id::{Stage, StepId};
-use unstuck_core::scope::{self, Drift, Protected};
+use unstuck_core::judge::scope::{self, Drift, Protected};
 use unstuck_core::workflow::{Convergence, Step, Workflow};
 
 use super::Explored;

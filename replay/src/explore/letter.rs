@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Serialize, Serializer};
-use unstuck_core::scope::{self, Drift, Protected};
+use unstuck_core::judge::scope::{self, Drift, Protected};
 use unstuck_core::workflow::{Baseline, CheckBy, Convergence, Gate, Step};
 
 /// What one iteration comes to. Failure sets are told by what they are beside the one before.

@@ -356,7 +356,7 @@ fn standing(node: &Node) -> String {
     const PERIOD_MAX: u64 = 2;
     let step = at(&node.state);
     let convergence = serde_json::to_value(&step.convergence).expect("a state can be saved");
-    let counters = ["stage", "not_new", "not_better", "unchanged", "names_failures"];
+    let counters = ["raised", "not_new", "not_better", "unchanged", "names_failures"];
     let counters: Vec<&Value> = counters.iter().map(|name| &convergence[*name]).collect();
     let age = |of: &Value| {
         convergence["age"].as_u64().zip(of.as_u64()).map(|(now, then)| PERIOD_MAX.min(now - then))

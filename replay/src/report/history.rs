@@ -9,8 +9,8 @@ use unstuck_core::evidence::Decision;
 use unstuck_core::evidence::ValidatorOutcome;
 use unstuck_core::evidence::test_name;
 use unstuck_core::evidence::{Failure, TestName};
-use unstuck_core::gate;
 use unstuck_core::id::{Iteration, Seq, Stage, StepId};
+use unstuck_core::judge::gate;
 use unstuck_core::{Event, Fact};
 
 /// Failures over iterations.

@@ -17,11 +17,11 @@ use unstuck_core::evidence::{Confidence, Failure as Failed, Listed, Number, Numb
 use unstuck_core::evidence::{Decision, Refusal};
 use unstuck_core::evidence::{Report, Severity, ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
+use unstuck_core::judge::scope::Drift;
 use unstuck_core::money::{Spent, Sum, Tokens};
 use unstuck_core::reading::{
     CallEnd, Cost, Counts, Earlier, Progress, Reading, Retrying, Scope, Trouble, Usage,
 };
-use unstuck_core::scope::Drift;
 use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
 use unstuck_core::weather::ErrorClass;
 use unstuck_core::workflow::{

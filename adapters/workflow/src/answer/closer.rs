@@ -44,7 +44,7 @@ pub fn schema() -> Value {
 /// Returns the schema for reading an answer: [`SCHEMA`] without its harmless requirements.
 ///
 /// It allows additional fields, and any type of pending actions and evidence.
-/// [`Report::read`](unstuck_core::closer::Report::read) reports these.
+/// [`Report::read`](unstuck_core::judge::closer::Report::read) reports these.
 pub(super) fn readable() -> Value {
     let mut schema = schema();
     for (place, ignored) in [("", "pendingActions"), ("/properties/checklist/items", "evidence")] {

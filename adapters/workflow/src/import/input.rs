@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use unstuck_core::evidence::{Decision, DecisionFile};
-use unstuck_core::verdict::{self, Evidence};
+use unstuck_core::judge::verdict::{self, Evidence};
 use unstuck_document::diagnostic::{KeyPath, Location, Report};
 use unstuck_document::{Diagnostic, Rejected, node};
 

@@ -1,7 +1,7 @@
 //! Which declarations the answers of a schema can contain.
 
 use serde_json::Value;
-use unstuck_core::declaration::{Field, word};
+use unstuck_core::judge::declaration::{Field, word};
 
 /// The declarations that answers of a schema can contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

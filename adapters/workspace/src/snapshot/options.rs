@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use unstuck_core::scope::Patterns;
+use unstuck_core::judge::scope::Patterns;
 
 /// How much a snapshot takes. What is beyond is left out and said to be.
 #[derive(Clone, Debug, PartialEq, Eq)]

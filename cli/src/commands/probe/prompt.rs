@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 use unstuck_core::completion::Completion;
-use unstuck_core::declaration::{self, Finding};
 use unstuck_core::id::Iteration;
+use unstuck_core::judge::declaration::{self, Finding};
 use unstuck_core::workflow::Workflow;
 use unstuck_workflow::registry::retry_prompt::{
     ClaimVsEvidence, FailedValidator, Request, RetryPrompt, allowed, retry_prompt,

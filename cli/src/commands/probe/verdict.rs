@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, Write as _};
 
 use serde_json::{Map, Value, json};
 use unstuck_core::evidence::{Bytes, DecisionFile, Refusal};
-use unstuck_core::verdict::{Evidence, Resolution, resolve};
+use unstuck_core::judge::verdict::{Evidence, Resolution, resolve};
 
 use crate::error::{Error, Result};
 use crate::exit;

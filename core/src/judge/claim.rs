@@ -9,17 +9,15 @@ use crate::duration::measured;
 use crate::event::{
     CheckFinished, DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome, WorkerFinished,
 };
-use crate::evidence::CommandResult;
-use crate::evidence::{CheckIdMatch, Decision, Refusal, UNPARSED};
-use crate::evidence::{TIMEOUT, timeout};
-use crate::gate;
+use crate::evidence::{CheckIdMatch, CommandResult, Decision, Refusal, TIMEOUT, UNPARSED, timeout};
 use crate::id::{CheckId, Millis, Timestamp};
+use crate::judge::gate;
+use crate::judge::verdict::{self, Problem, Resolution};
 use crate::moment;
 use crate::question::left_asking;
 use crate::reading::{CallEnd, Reading, Scope, Trouble};
 use crate::state::{Changed, StepState};
 use crate::text::plain::quoted;
-use crate::verdict::{self, Problem, Resolution};
 use crate::weather::{self, ErrorClass};
 use crate::workflow::{Check, CheckCommand, Step, WorkerKind, Workflow};
 

@@ -11,9 +11,9 @@ use crate::event::Exit;
 use crate::evidence::{
     CommandResult, Confidence, Failure, TIMEOUT, TestName, Tests, UNPARSED, test_name, timeout,
 };
+use crate::judge::vanished_tests;
 use crate::plural::{count, first};
 use crate::text::plain::quoted;
-use crate::unseen;
 use crate::workflow::{Baseline, CheckCommand, Gate};
 
 /// What the gates of a check let through, and what not.
@@ -86,7 +86,7 @@ pub fn to_look_up(
     let asks = |command: &CheckCommand| command.gate == Gate::NoNewFailures || mode != Baseline::Report;
     let all = commands.iter().zip(results).zip(baseline);
     let unnamed = all.map(|((command, result), base)| {
-        let unnamed = if asks(command) { unseen::unnamed(base, result) } else { Vec::new() };
+        let unnamed = if asks(command) { vanished_tests::unnamed(base, result) } else { Vec::new() };
         unnamed.into_iter().filter_map(test_name).collect()
     });
     unnamed.collect()
@@ -360,7 +360,7 @@ impl Findings {
     /// Where a test is not named, one that was removed looks like one that was mended.
     fn unseen(&mut self, result: &CommandResult, base: &CommandResult) {
         let run = &result.run;
-        let unnamed = unseen::unnamed(base, result);
+        let unnamed = vanished_tests::unnamed(base, result);
         let named = named(&unnamed);
         let problem = match base.tests {
             None if unnamed.is_empty() => {
@@ -396,7 +396,7 @@ impl Findings {
 /// does not mend it.
 fn skips_more(result: &CommandResult, base: &CommandResult) -> Option<String> {
     let (before, now) = (base.tests?.skipped, result.tests?.skipped);
-    let unnamed = unseen::unnamed(base, result);
+    let unnamed = vanished_tests::unnamed(base, result);
     (now > before && !unnamed.is_empty()).then(|| {
         format!(
             "tests_removed: `{}` skips {}, {before} before the work began, and does not name those that it runs, so those that \
@@ -428,7 +428,7 @@ fn lacks(result: &CommandResult, base: &CommandResult) -> Option<&'static str> {
     if !base.reports.is_empty() && result.reports.is_empty() {
         return Some("writes no report any more");
     }
-    (!unseen::silent(base, result).is_empty()).then_some("does not name its tests any more")
+    (!vanished_tests::silent(base, result).is_empty()).then_some("does not name its tests any more")
 }
 
 /// Returns what the controller knows failures by. Of output that nothing recognised every value counts, since

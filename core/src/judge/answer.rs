@@ -1,0 +1,43 @@
+//! Condition 5: the answer has the form that the step asks for, and declares completion.
+
+use super::claim::Claim;
+use super::declaration::Declaration;
+use crate::completion::{AnswerFormat, Form};
+use crate::event::DecisionSource;
+use crate::evidence::{self, AnswerSeen, Decision};
+use crate::workflow::Step;
+
+/// Returns what an answer claims that was asked for in a certain form; `last` is the form besides that one that declares
+/// completion has.
+pub(crate) fn declared(step: &Step, format: &AnswerFormat, answer: Option<&AnswerSeen>) -> Claim {
+    let mut claim = Claim::new(Decision::Incomplete, DecisionSource::Answer);
+    let Some(value) = answer.and_then(AnswerSeen::parsed) else {
+        claim.reasons = evidence::departures(answer, "the answer");
+        claim.fingerprints = answer.map(AnswerSeen::fingerprints).unwrap_or_default();
+        return claim;
+    };
+    let last = step.completion.as_ref().and_then(|it| it.final_answer.as_ref());
+    let formats = || [Some(format), last].into_iter().flatten();
+    // Who names no field that says so asks for none: the form is all, whatever its fields are called.
+    if !formats().any(|it| it.declares) {
+        return Claim { decision: Decision::Complete, ..claim };
+    }
+    let has_schema = |it: &AnswerFormat| matches!(it.form, Form::Json { schema: Some(_), .. });
+    match Declaration::of(&value) {
+        Declaration::Complete => claim.decision = Decision::Complete,
+        Declaration::None if !formats().any(|it| it.declares && has_schema(it)) => {
+            claim.decision = Decision::Complete;
+        }
+        Declaration::NotComplete => claim.reasons.push("the worker says that it is not complete".to_owned()),
+        Declaration::None => claim.reasons.push("the answer does not declare that it is complete".to_owned()),
+        Declaration::Contradiction(why) => {
+            claim.reasons.push(why);
+            claim.fingerprints.push("declared:contradiction".to_owned());
+        }
+        Declaration::Unknown(why) => {
+            claim.reasons.push(why);
+            claim.fingerprints.push("declared:unknown".to_owned());
+        }
+    }
+    claim
+}

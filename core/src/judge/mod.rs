@@ -1,0 +1,135 @@
+//! Is the step complete?
+//!
+//! All that the step configures must hold after the last change of the workspace. The conditions, in their order:
+//!
+//! 1. The worker, the judge or the command says so: `claim`, which reads exit statuses, decision files and answers
+//!    with [`verdict`].
+//! 2. Every validator passes: `conditions`.
+//! 3. No failure that the baseline did not have, and no test of the baseline that is gone: [`gate`], [`vanished_tests`].
+//! 4. Nothing changed outside the scope: [`scope`].
+//! 5. The answer has the form that the step asks for: `answer`, [`declaration`]; and the closer agrees: [`closer`].
+//!
+//! The first that does not hold gives the reason. Commands, validators and the closer run one after the other, so each of
+//! them ends in a `Claim`, and `judge` puts that beside everything that is known already. `doubts` are remarks on a
+//! completion that stands. What follows from a verdict is in [`decide`](crate::decide).
+
+pub(crate) mod answer;
+pub(crate) mod claim;
+pub mod closer;
+pub(crate) mod conditions;
+pub mod declaration;
+mod doubts;
+pub mod gate;
+pub mod scope;
+pub mod vanished_tests;
+pub mod verdict;
+
+use self::claim::Claim;
+use crate::completion::Completion;
+use crate::event::{Inquiry, VerdictReached};
+use crate::evidence::Decision;
+use crate::id::Seq;
+use crate::state::{Changed, StepState};
+use crate::workflow::{CheckBy, Step};
+
+/// Judges a claim about a step. `at` is the state of the step, and `evidence` the events that the claim rests on.
+pub(crate) fn judge(step: &Step, at: &StepState, claim: Claim, evidence: Vec<Seq>) -> VerdictReached {
+    let claim = with_answer(step, at, claim);
+    let parse_failures = match claim.decision {
+        Decision::None => at.parse_failures.saturating_add(1),
+        _ => 0,
+    };
+    let mut verdict = VerdictReached {
+        step: step.id.clone(),
+        iteration: at.iteration,
+        check_id: claim.check_id,
+        check_id_match: claim.check_id_match,
+        decision: claim.decision,
+        claimed: claim.claimed,
+        source: claim.source,
+        reasons: claim.reasons,
+        fingerprints: claim.fingerprints,
+        problems: claim.problems,
+        parse_failures,
+        evidence,
+    };
+    needs_a_change(&mut verdict, step, at);
+    doubts::add(&mut verdict, step, at);
+    needs_what_was_claimed(&mut verdict, step, at);
+    names_a_broken_call(&mut verdict, step, at);
+    needs_the_scope(&mut verdict, step, at);
+    verdict
+}
+
+/// Condition 5, for a completion that was said elsewhere: the answer of the worker must agree.
+fn with_answer(step: &Step, at: &StepState, claim: Claim) -> Claim {
+    let by_conditions = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Conditions);
+    let asked = step.completion.as_ref().and_then(|it: &Completion| it.answer_of(at.iteration));
+    match asked {
+        Some(format)
+            if at.inquiry == Inquiry::Check && !by_conditions && claim.decision == Decision::Complete =>
+        {
+            let said = answer::declared(step, format, at.verified.answer.as_deref());
+            match said.decision {
+                Decision::Complete => claim,
+                _ => Claim { check_id: claim.check_id, claimed: Some(Decision::Complete), ..said },
+            }
+        }
+        _ => claim,
+    }
+}
+
+/// A step that requires a change is not complete without one.
+fn needs_a_change(verdict: &mut VerdictReached, step: &Step, at: &StepState) {
+    if verdict.decision == Decision::Complete && step.require_change && at.changed == Changed::No {
+        overrule(verdict);
+        verdict.reasons = vec![
+            "no_observable_change: nothing in the workspace has changed since the step began".to_owned(),
+        ];
+    }
+}
+
+/// A worker that claims completion means the work before a part of it was put back.
+fn needs_what_was_claimed(verdict: &mut VerdictReached, step: &Step, at: &StepState) {
+    if verdict.decision == Decision::Complete && step.claims() && !at.drift.put_back.is_empty() {
+        overrule(verdict);
+        verdict.reasons =
+            vec!["scope: a part of the work was out of scope and was put back after the claim".to_owned()];
+        verdict.fingerprints.push("scope:put_back".to_owned());
+    }
+}
+
+/// A worker that was ended for idleness, or broke off, has perhaps not finished.
+fn names_a_broken_call(verdict: &mut VerdictReached, step: &Step, at: &StepState) {
+    if verdict.decision == Decision::Incomplete
+        && let Some(stalled) = &at.stalled
+    {
+        verdict.reasons.insert(0, stalled.clone());
+        verdict.fingerprints.push("stall:idle".to_owned());
+    }
+    let Some(why) = &at.broke_off else { return };
+    let said = format!("worker_failed: the worker broke off in its work: {why}");
+    match verdict.decision {
+        Decision::Incomplete => verdict.reasons.insert(0, said),
+        Decision::None if step.claims() => verdict.problems.push(said),
+        _ => {}
+    }
+}
+
+/// Condition 4. What is out of scope stands first among the reasons.
+fn needs_the_scope(verdict: &mut VerdictReached, step: &Step, at: &StepState) {
+    let is_judged = matches!(verdict.decision, Decision::Complete | Decision::Incomplete);
+    let Some(policy) = step.convergence.as_ref().filter(|_| is_judged) else { return };
+    if let Some(violation) = scope::violation(policy, &at.drift, &at.by_checks) {
+        verdict.claimed = verdict.claimed.or(Some(verdict.decision));
+        verdict.decision = Decision::Incomplete;
+        verdict.reasons.splice(0..0, violation.reasons);
+        verdict.fingerprints.extend(violation.fingerprints);
+    }
+}
+
+/// Makes a claim of completion incomplete.
+fn overrule(verdict: &mut VerdictReached) {
+    verdict.claimed = Some(Decision::Complete);
+    verdict.decision = Decision::Incomplete;
+}
