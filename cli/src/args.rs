@@ -140,7 +140,7 @@ pub fn words(text: &str) -> Result<String, String> {
 
 /// Reads an amount of money: `2.50`; in millionths of a US dollar, above zero.
 pub fn usd(text: &str) -> Result<u64, String> {
-    unstuck_core::money::micro_usd(text)
+    unstuck_core::cost::micro_usd(text)
         .filter(|micro_usd| *micro_usd > 0)
         .ok_or_else(|| "expected an amount of US dollars above 0, such as 2.50".to_owned())
 }

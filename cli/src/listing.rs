@@ -16,8 +16,8 @@ use std::thread;
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
+use unstuck_core::cost::{Spent, Sum, Tokens};
 use unstuck_core::id::{Millis, RunId, Timestamp};
-use unstuck_core::money::{Spent, Sum, Tokens};
 use unstuck_files::safe_open;
 use unstuck_store::state_dir::{Changes, Project as Runs};
 

@@ -13,13 +13,13 @@ use std::io::{self, BufRead as _, BufReader, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use unstuck_core::call_report::CallEnd;
+use unstuck_core::cost;
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{
     Conclusion, Exit, Fact, Observation, Outcome, Purpose, VerdictReached, WaitReason,
 };
 use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
-use unstuck_core::money;
-use unstuck_core::reading::CallEnd;
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Event, RunState};
 use unstuck_files::safe_open;
@@ -317,7 +317,7 @@ pub fn changed(stat: &Diffstat) -> String {
 
 /// `$0.31 · 12.4k tokens · `, where clients tell.
 fn used(iteration: &IterationStory) -> String {
-    let cost = iteration.micro_usd.map(money::dollars);
+    let cost = iteration.micro_usd.map(cost::dollars);
     let tokens = iteration.tokens.map(|it| format!("{} tokens", text::tokens(it)));
     cost.into_iter().chain(tokens).map(|it| it + " · ").collect()
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use regex::Regex;
+use unstuck_core::cost::Spent;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Millis, Timestamp};
-use unstuck_core::money::Spent;
 pub use unstuck_core::plural::count;
 
 /// Returns a span as people read it: `0.4 s`, `12 s`, `3 min`, `2 h 5 min`.
@@ -272,7 +272,7 @@ pub fn stopped(pid: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use unstuck_core::money::Tokens;
+    use unstuck_core::cost::Tokens;
 
     use super::*;
 

@@ -1,19 +1,19 @@
 //! The one place where decisions are taken: command and state to events.
 //!
-//! [`RunState::decide`] records the command as an observation, if the state admits it (`admission`), draws the
-//! conclusions that follow from it (`work`, `check`, then `verify` and `verdict`; `weather` where a service is the
+//! [`RunState::decide`] records the command as an observation, if the state admits it (`preconditions`), draws the
+//! conclusions that follow from it (`work`, `check`, then `verify` and `verdict`; `outage` where a service is the
 //! cause), and lets the run go on as far as it can without the world (`run`). All of it is one batch, which the store
 //! appends whole.
 
-mod admission;
 mod check;
+mod outage;
+mod preconditions;
 mod run;
 mod verdict;
 mod verify;
-mod weather;
 mod work;
 
-pub use admission::Rejection;
+pub use preconditions::Rejection;
 
 use crate::event::{
     CheckRequested, Claimed, Conclusion, Event, Fact, Inquiry, Next, Observation, Purpose, RunOutcome,

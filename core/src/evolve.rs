@@ -10,7 +10,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::clip;
+use crate::backoff::Rest;
+use crate::call_report::Trouble;
 use crate::convergence::{Measured, Signal};
 use crate::duration;
 use crate::event::{
@@ -23,15 +24,14 @@ use crate::evidence::{AnswerSeen, Decision};
 use crate::id::{Attempt, CheckId, Iteration, Millis, Seq, StepId, Timestamp};
 use crate::judge::declaration::{self, Intent, intent};
 use crate::judge::scope::{self, Drift};
-use crate::reading::Trouble;
-use crate::rest::Rest;
+use crate::outage::{self, is_weather};
 use crate::snapshot::Snapshot;
 use crate::state::{
     Changed, Child, Conversation, Feedback, InFlight, Left, LostWork, Phase, Plan, RunState, StepPhase,
     StepState, Unread,
 };
 use crate::text::plain::strip_ansi;
-use crate::weather::{self, is_weather};
+use crate::truncate;
 use crate::workflow::{Worker, WorkerKind};
 
 /// Most bytes of what was read instead of a verdict that are kept.
@@ -387,7 +387,7 @@ impl RunState {
         id: &StepId,
         what: Next,
         outcome: &Outcome,
-        failure: impl FnOnce(WorkerKind) -> Option<weather::Failure>,
+        failure: impl FnOnce(WorkerKind) -> Option<outage::Failure>,
         at: Timestamp,
     ) -> Option<Rest> {
         let (step, state) = self.step(id).filter(|(_, it)| it.purpose != Purpose::Diagnosis)?;
@@ -460,7 +460,7 @@ impl RunState {
                 step.broke_off = event.outcome.broke_off(event.changed);
                 step.conversation = conversation;
                 step.feedback.said =
-                    clip::tail(strip_ansi(&event.outcome.answer).trim(), Feedback::SAID_MAX).to_owned();
+                    truncate::tail(strip_ansi(&event.outcome.answer).trim(), Feedback::SAID_MAX).to_owned();
                 step.answered(event.answer.clone());
             }
             Fold::Done
@@ -652,7 +652,8 @@ impl RunState {
         if event.parse_failures == 0 {
             step.unread.clear();
         } else {
-            let problem = event.problems.last().map_or("nothing was said", |it| clip::head(it, UNREAD_BYTES));
+            let problem =
+                event.problems.last().map_or("nothing was said", |it| truncate::head(it, UNREAD_BYTES));
             step.unread.push(Unread {
                 seq: place.seq,
                 iteration: event.iteration,
@@ -892,11 +893,11 @@ fn is_contrary(fingerprint: &str) -> bool {
 /// Returns the end of what a check printed, for the next prompt.
 fn shown_output(outcome: &Outcome) -> String {
     let text = if outcome.answer.trim().is_empty() { &outcome.stderr_tail } else { &outcome.answer };
-    clip::tail(strip_ansi(text).trim(), Feedback::OUTPUT_MAX).to_owned()
+    truncate::tail(strip_ansi(text).trim(), Feedback::OUTPUT_MAX).to_owned()
 }
 
 /// Returns what a worker found out; `None` where it came to no end, or said nothing.
 fn diagnosis(outcome: &Outcome) -> Option<String> {
-    let text = clip::tail(outcome.answer.trim(), Feedback::DIAGNOSIS_MAX).to_owned();
+    let text = truncate::tail(outcome.answer.trim(), Feedback::DIAGNOSIS_MAX).to_owned();
     (!text.is_empty() && outcome.exit != Exit::Stopped).then_some(text)
 }

@@ -9,8 +9,8 @@
 //! - Data: [`id`], [`workflow`] with [`completion`] and [`client`], [`evidence`] (the types that observations carry), [`event`].
 //! - State: [`state`], folded by `evolve`. [`convergence`] counts iterations without progress.
 //! - Whether a step is complete: [`judge`]. What follows from that: [`decide`].
-//! - Outages and backoff: [`weather`], [`rest`]. Costs and budgets: [`money`], [`spending`].
-//! - Prompts: [`prompt`], `findings`, [`template`], [`interpolate`].
+//! - Outages and backoff: [`outage`], [`backoff`]. Costs and budgets: [`cost`], [`budget`].
+//! - Prompts: [`prompt`], `check_feedback`, [`prompt_layout`], [`interpolate`].
 //! - Effects: [`effect`].
 //! - `testing` (a feature): strategies and a scripted world, to test a policy.
 //!
@@ -25,35 +25,35 @@ pub mod workflow;
 pub mod event;
 pub mod evidence;
 
-pub mod beside;
+pub mod backoff;
 pub mod client;
-pub mod clip;
-mod command_line;
+pub mod concurrent_steps;
 pub mod convergence;
 pub mod decide;
 pub mod diffstat;
-pub mod echo;
 pub mod effect;
 mod evolve;
-pub mod rest;
+pub mod prompt_echo;
+mod shell_command;
 pub mod state;
+pub mod truncate;
 
-mod findings;
+pub mod budget;
+pub mod call_report;
+mod check_feedback;
+pub mod convergence_files;
+pub mod cost;
+pub mod interactive_prompt;
 pub mod interpolate;
 mod json_text;
 pub mod judge;
-pub mod moment;
-pub mod money;
+pub mod outage;
 pub mod plural;
 pub mod prompt;
-pub mod question;
-pub mod reading;
+pub mod prompt_layout;
 pub mod snapshot;
-pub mod spending;
-pub mod template;
 pub mod text;
-pub mod view;
-pub mod weather;
+pub mod timestamp;
 
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -6,15 +6,15 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use crate::check_feedback;
 use crate::event::{Purpose, StallCause};
 use crate::evidence::Decision;
-use crate::findings;
 use crate::id::{CheckId, Stage};
 use crate::interpolate;
 use crate::plural::count;
+use crate::prompt_layout;
 use crate::snapshot::on_one_line;
 use crate::state::{Feedback, RunState, StepState};
-use crate::template;
 use crate::text::fence::{fenced, inert};
 use crate::workflow::{Check, CheckBy, Step, Work, Worker, WorkerKind};
 
@@ -49,8 +49,8 @@ pub fn work(
         return diagnosis(state, step, at);
     }
     let claims = step.check.as_ref().filter(|_| step.claims()).zip(check_id);
-    let template = step.prompt_template.as_deref().unwrap_or(template::DEFAULT);
-    template::render(template, |name| match name {
+    let template = step.prompt_template.as_deref().unwrap_or(prompt_layout::DEFAULT);
+    prompt_layout::render(template, |name| match name {
         "unread" => claims.map_or_else(String::new, |(_, id)| unread_verdict(&at.feedback, id)),
         "answer" => claims.map_or_else(String::new, |(check, id)| how_to_answer(check, id)),
         "task" => {
@@ -112,7 +112,7 @@ pub fn decision_file(check: &Check, id: &CheckId) -> Option<String> {
 /// Returns what the last check found, what a person said and what the stage demands; empty in a
 /// first iteration.
 pub fn overlay(state: &RunState, step: &Step, at: &StepState, registry: &FromRegistry) -> String {
-    template::render(template::DEFAULT, |name| told(name, state, step, at, registry))
+    prompt_layout::render(prompt_layout::DEFAULT, |name| told(name, state, step, at, registry))
 }
 
 /// Returns what a placeholder stands for that is about what happened so far; any other has nothing to say.
@@ -175,7 +175,7 @@ fn findings(at: &StepState) -> String {
     list(&mut text, "Fingerprints", &fingerprints, FINGERPRINTS_MAX);
     list(&mut text, "About the answer", &feedback.problems, REASONS_MAX);
     list(&mut text, "Changed outside of the scope, and put back", &at.drift.put_back, FINGERPRINTS_MAX);
-    let shown = findings::of(at);
+    let shown = check_feedback::of(at);
     if !shown.is_empty() {
         text.push_str(&shown);
     } else if !feedback.output.is_empty() {

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::backoff::{Rests, Turn};
+use crate::call_report::Progress;
 use crate::convergence::Convergence;
+use crate::cost::Ledger;
 use crate::effect::{Due, Effect};
 use crate::event::{
     Call, Claimed, DecisionSource, Inquiry, Next, Purpose, RunOutcome, RunStarted, StepEnd, WaitReason,
@@ -13,9 +16,6 @@ use crate::event::{
 use crate::evidence::{AnswerSeen, CommandResult, Decision, ValidatorResult};
 use crate::id::{Attempt, CheckId, Digest, Iteration, Millis, RunId, Seq, StepId, Timestamp};
 use crate::judge::scope::Drift;
-use crate::money::Ledger;
-use crate::reading::Progress;
-use crate::rest::{Rests, Turn};
 use crate::snapshot::Snapshot;
 use crate::workflow::{Budget, Step, Worker, Workflow};
 
@@ -711,7 +711,7 @@ impl StepEnd {
         match self {
             Self::Complete | Self::Incomplete => true,
             Self::Skipped(_) | Self::Blocked(_) | Self::IterationsExhausted | Self::Fatal(_) => false,
-            Self::WorkerFailed(failure) => continues && failure.class != crate::weather::ErrorClass::Fatal,
+            Self::WorkerFailed(failure) => continues && failure.class != crate::outage::ErrorClass::Fatal,
             Self::Stuck(_)
             | Self::Undecidable(_)
             | Self::CheckFailed(_)

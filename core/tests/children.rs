@@ -1,12 +1,12 @@
 //! Child runs and the money of their parent.
 
 use proptest::prelude::*;
+use unstuck_core::cost::{Spent, Sum};
 use unstuck_core::decide::Rejection;
 use unstuck_core::event::{
     AnswerGiven, ChildEnd, DecisionFile, Exit, Outcome, RunOutcome, RunResumed, RunStarted, WorkerFinished,
 };
 use unstuck_core::id::{CheckId, Digest, Iteration, RunId, StepId, Timestamp};
-use unstuck_core::money::{Spent, Sum};
 use unstuck_core::testing::{run_started, started, step};
 use unstuck_core::workflow::{Budget, OnFailure, Step, Subworkflow, Work, Workflow};
 use unstuck_core::{Due, Effect, Observation, RunState};

@@ -1,12 +1,12 @@
 //! What is decided when a worker has left: by what it did and gave, before by what its words look like.
 
 use unstuck_core::Observation;
+use unstuck_core::call_report::{CallEnd, Counts, Earlier, Reading, Trouble};
 use unstuck_core::event::{
     Bytes, Conclusion, DecisionFile, Exit, Fact, Outcome, StepEnd, WaitReason, WorkerFinished, WorkerStarted,
 };
 use unstuck_core::evidence::{Decision, Refusal};
 use unstuck_core::id::{Blob, CheckId, Digest, Millis, StepId};
-use unstuck_core::reading::{CallEnd, Counts, Earlier, Reading, Trouble};
 use unstuck_core::testing::{Script, World, script_worker, step};
 use unstuck_core::workflow::{CheckBy, Step, WorkerKind, Workflow};
 

@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 use unstuck_core::RunState;
+use unstuck_core::call_report::{CallEnd, Counts, Progress, Reading, Scope, Trouble, Usage};
 use unstuck_core::event::{Conclusion, DecisionFile, Exit, Fact, Observation, RunOutcome, StepEnd};
 use unstuck_core::evidence::Decision;
 use unstuck_core::id::{Stage, StepId};
-use unstuck_core::reading::{CallEnd, Counts, Progress, Reading, Scope, Trouble, Usage};
 use unstuck_core::state::{StepPhase, StepState};
 use unstuck_core::testing::{Act, Script, World, script_worker, step};
 use unstuck_core::workflow::{

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use unstuck_core::call_report::{Progress, Usage};
 use unstuck_core::effect::{Due, Effect};
 use unstuck_core::event::{AnswerGiven, Call, RunInterrupted, RunOutcome, RunResumed, WorkerProgressed};
 use unstuck_core::id::{Attempt, CheckId, Digest, Iteration, StepId, Timestamp};
-use unstuck_core::reading::{Progress, Usage};
 use unstuck_core::state::{Phase, StepPhase};
 use unstuck_core::testing::{Act, Script, World, finished, started, step};
 use unstuck_core::workflow::{Budget, CheckBy, Convergence, Step, Subworkflow, Work, Workflow};

@@ -1,7 +1,7 @@
 //! How a finished process is classified.
 
 use serde_json::Value;
-use unstuck_core::weather::{ErrorClass, ExitKind, Failure, classify, is_weather};
+use unstuck_core::outage::{ErrorClass, ExitKind, Failure, classify, is_weather};
 
 fn class(failure: Option<Failure>) -> &'static str {
     failure.map_or("none", |failure| failure.class.as_str())
@@ -113,7 +113,7 @@ fn whole_error_phrases_of_a_failed_agent_give_the_class() {
 
 #[test]
 fn what_a_person_has_to_mend_is_told_from_the_weather() {
-    use unstuck_core::reading::Trouble;
+    use unstuck_core::call_report::Trouble;
     for (line, expected) in [
         ("Error: insufficient_quota", Trouble::Credit),
         ("Error: OPENAI_API_KEY is not set", Trouble::Auth),

@@ -7,9 +7,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use unstuck_core::cost;
 use unstuck_core::id::{Millis, StepId};
-use unstuck_core::money;
-use unstuck_core::template;
+use unstuck_core::prompt_layout;
 use unstuck_core::workflow::{Baseline, CheckBy, Convergence, Gate, Step, Workflow};
 
 /// One key of the workflow with another value.
@@ -227,7 +227,7 @@ impl Change {
             };
         }
         if self.key == "max_usd" && self.value != "none" {
-            let micro_usd = money::micro_usd(&self.value);
+            let micro_usd = cost::micro_usd(&self.value);
             return micro_usd
                 .map(|it| vec![it.into()])
                 .ok_or_else(|| self.bad_value("an amount of US dollars"));
@@ -322,7 +322,7 @@ fn flaw(workflow: &Workflow) -> Option<String> {
     if let Some(step) = steps.iter().find(|step| lacks_baseline(step)) {
         return Some(format!("step {} has a gate no_new_failures, which needs a baseline", step.id));
     }
-    let wrong = |step: &Step| template::check(step.prompt_template.as_deref()?).err();
+    let wrong = |step: &Step| prompt_layout::check(step.prompt_template.as_deref()?).err();
     if let Some(why) = steps.iter().find_map(wrong) {
         return Some(why);
     }

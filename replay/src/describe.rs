@@ -1,6 +1,7 @@
 //! One line for each event, for people.
 
-use unstuck_core::clip;
+use unstuck_core::call_report::{Progress, Reading};
+use unstuck_core::cost;
 use unstuck_core::duration::spoken;
 use unstuck_core::event::{
     Call, Conclusion, Event, Exit, Fact, Inquiry, Next, Observation, Outcome, Purpose, RunEnded,
@@ -9,9 +10,8 @@ use unstuck_core::event::{
 use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::{Iteration, StepId};
-use unstuck_core::money;
 use unstuck_core::plural::count;
-use unstuck_core::reading::{Progress, Reading};
+use unstuck_core::truncate;
 use unstuck_core::workflow::Worker;
 
 /// Returns the kind of an event, as it is named in the log.
@@ -66,7 +66,7 @@ fn observed(observation: &Observation) -> String {
             let with = |more: String| format!(" with {more}");
             let iterations = (e.add_iterations > 0).then(|| with(count(e.add_iterations, "more iteration")));
             let money =
-                (e.add_micro_usd > 0).then(|| with(format!("{} more", money::dollars(e.add_micro_usd))));
+                (e.add_micro_usd > 0).then(|| with(format!("{} more", cost::dollars(e.add_micro_usd))));
             let tokens = (e.add_tokens > 0).then(|| with(count(e.add_tokens, "more token")));
             let who = e.worker.as_ref().map(|worker| format!(", {}", works_now(worker)));
             let more: String = [iterations, money, tokens, who].into_iter().flatten().collect();
@@ -153,7 +153,7 @@ fn observed(observation: &Observation) -> String {
 pub(crate) fn works_now(worker: &Worker) -> String {
     const NAME_MAX: usize = 60;
     let name = worker.name().lines().next().unwrap_or_default();
-    let cut = clip::head(name, NAME_MAX);
+    let cut = truncate::head(name, NAME_MAX);
     format!("{cut}{} works now", if cut.len() < worker.name().len() { "..." } else { "" })
 }
 
@@ -172,7 +172,7 @@ pub fn progress(progress: &Progress) -> String {
         let of = it.most.map_or_else(String::new, |most| format!(" of {most}"));
         return format!("{}: tries again, {}{of}", it.trouble.as_str(), it.attempt);
     }
-    let cost = progress.cost.map(|it| format!(", {}", money::dollars(progress.earlier.with(it))));
+    let cost = progress.cost.map(|it| format!(", {}", cost::dollars(progress.earlier.with(it))));
     let cost = cost.unwrap_or_default();
     let doing = [&progress.doing, &progress.text].into_iter().find(|it| !it.is_empty());
     let doing = doing.map_or("at work", |it| it.lines().next().unwrap_or_default());
@@ -237,7 +237,7 @@ fn told(reading: &Reading) -> String {
         text.push_str(&format!(": {}", reading.message.lines().next().unwrap_or_default()));
     }
     if let Some(cost) = reading.cost {
-        text.push_str(&format!(", {}", money::dollars(reading.earlier.with(cost))));
+        text.push_str(&format!(", {}", cost::dollars(reading.earlier.with(cost))));
     }
     text
 }

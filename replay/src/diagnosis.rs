@@ -12,7 +12,7 @@ use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
 use unstuck_core::plural::{count, first};
 use unstuck_core::snapshot::on_one_line;
 use unstuck_core::text::fence::fenced;
-use unstuck_core::{Event, Fact, view};
+use unstuck_core::{Event, Fact, convergence_files};
 
 use crate::describe::stall;
 use crate::story::{CommandStory, FailureStory, IterationStory, StepStory, Story};
@@ -48,11 +48,11 @@ pub fn diagnosis(events: &[Event], step: &StepId, short: &str) -> Option<BTreeMa
         ("current_failures.json", pretty(json!(of_step.iterations.last().map(|it| &it.commands)))),
         ("failure_fingerprint_history.json", pretty(of_step.iterations.iter().map(history).collect())),
         ("completion_reasons.json", pretty(of_step.iterations.iter().map(reasons).collect())),
-        ("state.json", pretty(view::standing(state, policy, at))),
-        ("scope.json", pretty(view::scope(policy, at))),
+        ("state.json", pretty(convergence_files::standing(state, policy, at))),
+        ("scope.json", pretty(convergence_files::scope(policy, at))),
         (
             "stage-transition.json",
-            pretty(raised.last().map_or(Value::Null, |it| view::transition(it.1, it.2))),
+            pretty(raised.last().map_or(Value::Null, |it| convergence_files::transition(it.1, it.2))),
         ),
     ]))
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use unstuck_core::completion::WITH_SKIPPED;
+use unstuck_core::cost::Spent;
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{
     CheckFinished, Conclusion, Exit, Inquiry, Observation, Outcome, Purpose, RunOutcome, StepEnd,
@@ -13,7 +14,6 @@ use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::{Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use unstuck_core::judge::gate;
 use unstuck_core::judge::scope::Drift;
-use unstuck_core::money::Spent;
 use unstuck_core::workflow::{CheckBy, Step};
 use unstuck_core::{Event, Fact, RunState};
 

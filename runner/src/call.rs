@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
-use unstuck_core::clip;
+use unstuck_core::call_report::{CallEnd, Progress, Reading, Trouble};
 use unstuck_core::completion::Form;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, WorkerProgressed};
 use unstuck_core::id::{StepId, Timestamp};
-use unstuck_core::reading::{CallEnd, Progress, Reading, Trouble};
-use unstuck_core::weather;
+use unstuck_core::outage;
+use unstuck_core::truncate;
 use unstuck_core::workflow::{Worker, WorkerKind};
 use unstuck_core::{Due, Observation};
 use unstuck_process::{EndReason, OutputListener, Pipe};
@@ -187,7 +187,7 @@ impl<'a> Listener<'a> {
         if let Some(wrap) = wrap {
             blame(&wrap, &outcome.exit, &mut reading);
         }
-        outcome.answer = clip::tail(&answer.unwrap_or_default(), Outcome::ANSWER_MAX).to_owned();
+        outcome.answer = truncate::tail(&answer.unwrap_or_default(), Outcome::ANSWER_MAX).to_owned();
         outcome.reading = Some(Box::new(reading));
     }
 
@@ -279,7 +279,7 @@ const WRAP_FAILED: i32 = 125;
 /// Says that a client may never have been run, where it said nothing and what it is run by has failed.
 fn blame(wrap: &str, exit: &Exit, reading: &mut Reading) {
     let (Exit::Code(code), Some(trouble)) = (exit, reading.trouble) else { return };
-    let may_pass = weather::is_weather(weather::class_of(trouble));
+    let may_pass = outage::is_weather(outage::class_of(trouble));
     if !may_pass && !matches!(trouble, Trouble::Crashed | Trouble::Config) {
         return;
     }
@@ -289,7 +289,7 @@ fn blame(wrap: &str, exit: &Exit, reading: &mut Reading) {
     }
     let said = if reading.message.is_empty() { String::new() } else { format!(": {}", reading.message) };
     let message = format!("it said nothing, and {wrap:?}, which runs it, exited with {code}{said}");
-    reading.message = clip::head(&message, Reading::MESSAGE_MAX).to_owned();
+    reading.message = truncate::head(&message, Reading::MESSAGE_MAX).to_owned();
 }
 
 /// Finds out when the limit ends that a process ran into, if its output names the moment. `now` is the time of recording.

@@ -7,7 +7,7 @@ use unstuck_core::event::{
     AnswerGiven, ChildEnd, Exit, Outcome, Parent, RunOutcome, RunResumed, RunStarted, StepEnd,
 };
 use unstuck_core::id::{Digest, Millis, RunId};
-use unstuck_core::weather::ErrorClass;
+use unstuck_core::outage::ErrorClass;
 use unstuck_core::workflow::{OnFailure, Step, Subworkflow, Workflow};
 use unstuck_core::{Observation, Rejection, RunState};
 use unstuck_files::error::with_causes;

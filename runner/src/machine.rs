@@ -7,9 +7,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use unstuck_core::cost::Prices;
 use unstuck_core::event::{DecisionFile, Outcome, Parent, RunOutcome};
 use unstuck_core::id::{Blob, Digest, Millis, RunId, Timestamp};
-use unstuck_core::money::Prices;
 use unstuck_core::plural::count;
 use unstuck_core::workflow::{Budget, Subworkflow};
 use unstuck_core::{Due, Event, Observation, RunState};

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use unstuck_core::Event;
+use unstuck_core::call_report::{CallEnd, Progress, Reading};
 use unstuck_core::completion::{Form, SuccessWhen};
 use unstuck_core::event::Exit;
 use unstuck_core::evidence::{Bytes, Decision, DecisionFile, ValidatorOutcome};
 use unstuck_core::id::{Millis, Seq};
 use unstuck_core::judge::verdict::{self, Evidence};
-use unstuck_core::reading::{CallEnd, Progress, Reading};
 use unstuck_core::workflow::Workflow;
 use unstuck_evidence::validators::success_condition::{CommandEnd, judge};
 use unstuck_failures::git_status::{self, PathStatus};

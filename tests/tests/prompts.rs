@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use unstuck_core::template::{DEFAULT, PLACEHOLDERS, VERSION};
+use unstuck_core::prompt_layout::{DEFAULT, PLACEHOLDERS, VERSION};
 
 #[test]
 fn the_page_shows_the_template_and_each_of_its_placeholders() {

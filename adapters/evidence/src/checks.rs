@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use unstuck_core::clip;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::evidence::CommandResult;
 use unstuck_core::id::Blob;
+use unstuck_core::truncate;
 use unstuck_failures::check_command::{self, BaselineOutput, CommandOutput, STREAM_MAX};
 use unstuck_failures::{Confidence, Failure, Fingerprint, Listed, UNREAD_REPORT};
 use unstuck_files::safe_dir;
@@ -322,7 +322,7 @@ pub(crate) fn tail(outcome: &Outcome) -> String {
         (_, true) => outcome.answer.clone(),
         (false, false) => format!("{}\n{}", outcome.answer.trim_end(), outcome.stderr_tail),
     };
-    clip::tail(unstuck_failures::plain(text.as_bytes()).trim_end(), CommandResult::TAIL_MAX).to_owned()
+    truncate::tail(unstuck_failures::plain(text.as_bytes()).trim_end(), CommandResult::TAIL_MAX).to_owned()
 }
 
 /// Says why what failed at first does not count as flaky.

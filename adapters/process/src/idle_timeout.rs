@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 use unstuck_core::event::Exit;
-use unstuck_core::question::is_prompt;
+use unstuck_core::interactive_prompt::is_prompt;
 use unstuck_core::workflow::Probe;
 
 use crate::stall_probe::ProbeResult;

@@ -29,7 +29,7 @@ use tokio::time::{Instant, sleep_until};
 use unstuck_core::client;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::id::Millis;
-use unstuck_core::question::is_prompt;
+use unstuck_core::interactive_prompt::is_prompt;
 use unstuck_store::blobs::BlobStore;
 
 use crate::child::{Child, signal_of};

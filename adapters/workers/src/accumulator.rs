@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use unstuck_core::clip::{head, tail};
+use unstuck_core::call_report::{Cost, Counts, Earlier, Progress, Reading, Retrying, Trouble, Usage};
+use unstuck_core::cost::Tokens;
 use unstuck_core::id::Millis;
-use unstuck_core::money::Tokens;
-use unstuck_core::reading::{Cost, Counts, Earlier, Progress, Reading, Retrying, Trouble, Usage};
-use unstuck_core::weather;
+use unstuck_core::outage;
+use unstuck_core::truncate::{head, tail};
 
 use crate::description::{Description, ErrorPattern};
 use crate::error_kind::{is_hopeless, status_of, trouble_of};
@@ -266,11 +266,11 @@ pub(super) fn describe(reading: &mut Reading, trouble: Trouble, problem: &Proble
     reading.trouble = Some(trouble);
     reading.message = head(problem.message.trim(), Reading::MESSAGE_MAX).to_owned();
     reading.http_status = status_of(problem);
-    let told = || weather::retry_after_ms(&problem.message).map(Millis);
+    let told = || outage::retry_after_ms(&problem.message).map(Millis);
     // How long the client waited between its tries is a hint where it was told to wait, and nowhere else.
     let waited = reading.retry_after.filter(|_| matches!(trouble, Trouble::RateLimit | Trouble::Overloaded));
     reading.retry_after = problem.retry_after.or_else(told).or(waited);
-    reading.resets = problem.resets.clone().or_else(|| weather::resets(&problem.message));
+    reading.resets = problem.resets.clone().or_else(|| outage::resets(&problem.message));
 }
 
 /// Counts one more.

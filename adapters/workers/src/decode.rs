@@ -4,13 +4,13 @@ use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 use serde_json::Value;
-use unstuck_core::clip::head;
+use unstuck_core::call_report::{CallEnd, Progress, Reading, Retrying, Trouble};
 use unstuck_core::event::Exit;
 use unstuck_core::id::Millis;
-use unstuck_core::question::left_asking;
-use unstuck_core::reading::{CallEnd, Progress, Reading, Retrying, Trouble};
+use unstuck_core::interactive_prompt::left_asking;
+use unstuck_core::outage::{self, ExitKind, class_of};
 use unstuck_core::text::plain::strip_ansi;
-use unstuck_core::weather::{self, ExitKind, class_of};
+use unstuck_core::truncate::head;
 
 use crate::accumulator::{ANSWER_BYTES_MAX, CallAccumulator, ReportedEnd, count, describe};
 use crate::description::{Description, ErrorPattern, OutputFormat};
@@ -440,7 +440,7 @@ impl CallVerdict<'_> {
         let error = fold.error.take().filter(|_| self.client.stream == OutputFormat::Jsonl);
         let error = error.map(|problem| (trouble_of(&problem, &self.client.troubles), problem));
         let retrying = fold.progress().retrying.map(|it| (it.trouble, only_tried_again(&it)));
-        [error, retrying].into_iter().flatten().find(|(trouble, _)| weather::is_weather(class_of(*trouble)))
+        [error, retrying].into_iter().flatten().find(|(trouble, _)| outage::is_weather(class_of(*trouble)))
     }
 
     /// Says why the call failed: by the client's own word, its exit code, standard error, and what else is there.
@@ -506,10 +506,10 @@ impl CallVerdict<'_> {
             .or_else(too_long)
             .unwrap_or_else(|| (code, saying(self.last_line().unwrap_or_default())));
         let trouble = if matches!(said, Auth | ContextOverflow | Credit) { said } else { code };
-        if weather::is_weather(class_of(trouble)) {
-            let moment = |line: &str| weather::resets(line).filter(|it| weather::is_moment(it));
+        if outage::is_weather(class_of(trouble)) {
+            let moment = |line: &str| outage::resets(line).filter(|it| outage::is_moment(it));
             problem.resets = problem.resets.or_else(|| lines().find_map(moment));
-            let span = || lines().find_map(weather::retry_after_ms).map(Millis);
+            let span = || lines().find_map(outage::retry_after_ms).map(Millis);
             problem.retry_after = problem.retry_after.or_else(span);
         }
         (trouble, problem)
@@ -528,7 +528,7 @@ impl CallVerdict<'_> {
     /// servers of tools failed. Its service had answered, so whatever they print is not the weather.
     fn left_badly(&self) -> (Trouble, Problem) {
         let Exit::Code(code) = self.exit else { return (Trouble::Crashed, self.done_but()) };
-        let own = self.client.exits.get(code).filter(|trouble| !weather::is_weather(class_of(**trouble)));
+        let own = self.client.exits.get(code).filter(|trouble| !outage::is_weather(class_of(**trouble)));
         (own.copied().unwrap_or(Trouble::Crashed), self.done_but())
     }
 

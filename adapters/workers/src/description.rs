@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use unstuck_core::call_report::Trouble;
 use unstuck_core::client::{Client, StopSignal};
-use unstuck_core::reading::Trouble;
 
 use crate::launch::LaunchSpec;
 use crate::rule::{Pattern, Rule};

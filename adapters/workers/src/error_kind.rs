@@ -1,14 +1,14 @@
 //! What an error means: from the words of the description first, then from what services usually say.
 //!
 //! Only what a client calls an error is looked at here, never what it answers: so the phrases need not tell an error
-//! from prose about one, as those of [`weather`](unstuck_core::weather) have to.
+//! from prose about one, as those of [`weather`](unstuck_core::outage) have to.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
-use unstuck_core::reading::Trouble;
+use unstuck_core::call_report::Trouble;
+use unstuck_core::outage::{self, ExitKind};
 use unstuck_core::text::pattern::regex;
-use unstuck_core::weather::{self, ExitKind};
 
 use crate::description::ErrorPattern;
 use crate::rule::Problem;
@@ -36,7 +36,7 @@ pub(super) fn trouble_of(problem: &Problem, own: &[ErrorPattern]) -> Trouble {
         .or_else(|| by_weather(&problem.message))
         // What names the moment at which it ends is a limit. Much else is reset: a sandbox, a branch.
         .or_else(|| {
-            let ends = || weather::resets(&problem.message).is_some_and(|it| weather::is_moment(&it));
+            let ends = || outage::resets(&problem.message).is_some_and(|it| outage::is_moment(&it));
             (problem.resets.is_some() || ends()).then_some(Trouble::RateLimit)
         })
         .unwrap_or(Trouble::Unknown)
@@ -65,7 +65,7 @@ pub(super) fn status_of(problem: &Problem) -> Option<u16> {
 
 /// Says what a failed process means that did not speak as its client does.
 pub(super) fn by_output(exit: ExitKind, stdout: &str, stderr: &str) -> Option<(Trouble, Problem)> {
-    let failure = weather::classify(false, exit, stdout, stderr)?;
+    let failure = outage::classify(false, exit, stdout, stderr)?;
     let message = failure.phrase?;
     let problem = Problem {
         retry_after: failure.retry_after_ms.map(unstuck_core::id::Millis),
@@ -104,7 +104,7 @@ fn by_status(status: u16) -> Option<Trouble> {
 }
 
 fn by_weather(message: &str) -> Option<Trouble> {
-    weather::mentioned(message).filter(|trouble| weather::is_weather(weather::class_of(*trouble)))
+    outage::mentioned(message).filter(|trouble| outage::is_weather(outage::class_of(*trouble)))
 }
 
 fn table(rows: &[(Trouble, &str)]) -> Vec<(Trouble, Regex)> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use unstuck_core::money;
+use unstuck_core::cost;
 use unstuck_core::workflow::Capability;
 
 /// The longest prompt that is given as an argument: Linux takes 128 KiB of each.
@@ -352,7 +352,7 @@ impl<'a> Planner<'a> {
             ("model", request.model.map(|name| unprefixed(name, launch).to_owned())),
             ("variant", variant.map(str::to_owned)),
             ("turns", request.turns.map(|turns| turns.to_string())),
-            ("usd", request.micro_usd.map(money::exact_dollars)),
+            ("usd", request.micro_usd.map(cost::exact_dollars)),
             ("session", session.map(str::to_owned)),
             ("schema", request.schema.map(str::to_owned)),
             ("schema_file", Some(file("schema.json"))),

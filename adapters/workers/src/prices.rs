@@ -1,10 +1,10 @@
 //! Reads price files: what models cost, as the user knows it. What prices are for is in
-//! [`unstuck_core::money`].
+//! [`unstuck_core::cost`].
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use unstuck_core::money::{self, ModelPattern, Price, Prices};
+use unstuck_core::cost::{self, ModelPattern, Price, Prices};
 use unstuck_document::diagnostic::{KeyPath, Location, Report};
 use unstuck_document::file::{reason, tree};
 use unstuck_document::node::{Entry, Kind, Node};
@@ -122,7 +122,7 @@ fn amount(node: &Node, key: &str, path: &KeyPath, report: &mut Report) -> Option
         return None;
     };
     let read = match &value.kind {
-        Kind::Int(text) | Kind::Float(text) => money::micro_usd(text),
+        Kind::Int(text) | Kind::Float(text) => cost::micro_usd(text),
         _ => None,
     };
     if read.is_none() {

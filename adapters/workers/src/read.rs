@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use unstuck_core::call_report::Trouble;
 use unstuck_core::client::StopSignal;
-use unstuck_core::reading::Trouble;
 use unstuck_document::diagnostic::{KeyPath, Location, Report, quoted};
 use unstuck_document::map_view::MapView;
 use unstuck_document::node::{Entry, Kind, Node};

@@ -9,8 +9,8 @@ use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use unstuck_core::call_report::Scope;
 use unstuck_core::id::Millis;
-use unstuck_core::reading::Scope;
 
 /// How one kind of line is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

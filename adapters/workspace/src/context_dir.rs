@@ -9,10 +9,10 @@ use std::io;
 
 use serde_json::{Map, Value, json};
 use unstuck_core::RunState;
+use unstuck_core::convergence_files::{self, object};
 use unstuck_core::event::{Conclusion, Event, Fact, Observation, RunOutcome, StepEnd, WaitReason};
 use unstuck_core::id::{Attempt, Iteration, Millis, StepId, Timestamp};
 use unstuck_core::state::{StepPhase, StepState};
-use unstuck_core::view::{self, object};
 use unstuck_core::workflow::{CheckBy, Export, Step, Work, Worker};
 use unstuck_files::private_dir::{self, PrivateDir};
 use unstuck_files::safe_dir::{FILE, SafeDir};
@@ -73,7 +73,7 @@ pub fn write(folder: &PrivateDir, state: &RunState, events: &[Event], facts: &Fa
             Fact::Concluded(Conclusion::StepEnded(e)) => touch(&mut touched, &e.step, true),
             Fact::Concluded(Conclusion::StageRaised(e)) => {
                 let name = format!("{}/{CONVERGENCE}", e.step);
-                views.add(&name, "stage-transition.json", view::transition(e, event.at));
+                views.add(&name, "stage-transition.json", convergence_files::transition(e, event.at));
             }
             // CHECKING is seen with the next verdict; files are not worth it in between.
             Fact::Concluded(
@@ -114,8 +114,8 @@ impl Views {
         }
         if step.convergence.is_some() && at.feedback.decision.is_some() {
             let folder = format!("{folder}/{CONVERGENCE}");
-            self.add(&folder, "state.json", view::standing(state, step, at));
-            self.add(&folder, "scope.json", view::scope(step, at));
+            self.add(&folder, "state.json", convergence_files::standing(state, step, at));
+            self.add(&folder, "scope.json", convergence_files::scope(step, at));
         }
     }
 
@@ -364,7 +364,7 @@ fn decision(at: &StepState) -> Value {
         return Value::Null;
     }
     Value::Object(object([
-        ("source", json!(told.source.map(view::source))),
+        ("source", json!(told.source.map(convergence_files::source))),
         ("checkId", json!(told.check_id)),
         ("checkIdMatch", json!(told.check_id_match)),
         ("reasons", json!(told.reasons)),

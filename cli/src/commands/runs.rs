@@ -295,8 +295,8 @@ fn as_json(row: &Row) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
+    use unstuck_core::cost::{Spent, Sum};
     use unstuck_core::event::RunOutcome;
-    use unstuck_core::money::{Spent, Sum};
 
     use super::*;
 

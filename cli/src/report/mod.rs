@@ -15,8 +15,8 @@ mod screen;
 
 use std::collections::BTreeMap;
 
+use unstuck_core::cost;
 use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
-use unstuck_core::money;
 use unstuck_replay::report::{IterationReport, Report, StepReport};
 use unstuck_replay::{IterationStory, StepStory};
 
@@ -119,7 +119,7 @@ impl Row<'_> {
     }
 
     fn cost(&self) -> String {
-        self.story.micro_usd.map_or_else(|| "?".to_owned(), money::dollars)
+        self.story.micro_usd.map_or_else(|| "?".to_owned(), cost::dollars)
     }
 
     fn tokens(&self) -> String {

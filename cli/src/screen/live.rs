@@ -10,8 +10,8 @@ use std::time::Duration;
 use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike};
 use unstuck_core::RunState;
+use unstuck_core::cost::Spent;
 use unstuck_core::id::{Iteration, Millis, StepId, Timestamp};
-use unstuck_core::money::Spent;
 use unstuck_core::state::StepPhase;
 
 use super::brief;
@@ -267,7 +267,7 @@ fn whole(span: Millis) -> String {
 
 #[cfg(test)]
 mod tests {
-    use unstuck_core::money::{Sum, Tokens};
+    use unstuck_core::cost::{Sum, Tokens};
 
     use super::*;
 

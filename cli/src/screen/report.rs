@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use unstuck_core::budget::Overspent;
 use unstuck_core::completion::Completion;
+use unstuck_core::cost::{self, Spent};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Iteration, Seq, StepId};
-use unstuck_core::money::{self, Spent};
-use unstuck_core::spending::Overspent;
 use unstuck_core::state::{Child, StepPhase};
 use unstuck_core::text::shell::quoted;
 use unstuck_core::workflow::{
@@ -155,7 +155,7 @@ fn limits(workflow: &Workflow) -> String {
         (None, None) if !asks_services => None,
         (None, None) => Some("no spend cap (--max-usd sets one)".to_owned()),
         (money, tokens) => {
-            let caps = money.map(money::dollars).into_iter().chain(tokens.map(|it| text::count(it, "token")));
+            let caps = money.map(cost::dollars).into_iter().chain(tokens.map(|it| text::count(it, "token")));
             Some(caps.collect::<Vec<_>>().join(" · "))
         }
     };
@@ -325,7 +325,7 @@ pub fn spent(story: &Story) -> String {
 
 /// Returns what calls have cost, as short as it can be said; nothing where none was paid for.
 pub fn brief(spent: &Spent) -> Option<String> {
-    match (spent.calls, spent.cost_unknown(), money::dollars(spent.micro_usd())) {
+    match (spent.calls, spent.cost_unknown(), cost::dollars(spent.micro_usd())) {
         (0, ..) => None,
         (_, 0, known) => Some(known),
         (_, _, known) if spent.micro_usd() > 0 => Some(format!("at least {known}")),

@@ -1,6 +1,6 @@
 //! What follows when a check has left.
 
-use super::weather::{is_waited_for, needs_person};
+use super::outage::{is_waited_for, needs_person};
 use super::{Batch, kind_of};
 use crate::event::{CheckFinished, Exit, Inquiry, Next, StepEnd, WaitReason};
 use crate::evidence::Decision;
@@ -10,9 +10,9 @@ use crate::judge::claim::{
     is_retryable, own_file, resolve, sentence, stands_although_failed, with_failures, with_timeout,
 };
 use crate::judge::gate;
+use crate::outage;
 use crate::prompt;
 use crate::state::{RunState, StepState};
-use crate::weather;
 use crate::workflow::{Check, CheckBy, CheckCommand, Step};
 
 impl Batch {
@@ -121,7 +121,7 @@ impl Batch {
         step: &Step,
         then: &StepState,
         event: &CheckFinished,
-        failure: &weather::Failure,
+        failure: &outage::Failure,
         evidence: Vec<Seq>,
     ) {
         if let Some(needs) = needs_person(then.whom(step), failure) {

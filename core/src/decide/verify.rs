@@ -2,7 +2,6 @@
 //! closer, in this order. Who costs less is asked first, and nobody is asked once somebody has disagreed.
 
 use super::{Batch, kind_of};
-use crate::clip;
 use crate::completion::{Completion, OnFailed, Phase, WITH_SKIPPED};
 use crate::event::{
     CheckFinished, Claimed, DecisionSource, Exit, Failure, Inquiry, StepEnd, VerdictReached, WorkerFinished,
@@ -14,9 +13,10 @@ use crate::judge::claim::Claim;
 use crate::judge::conditions::{UNSETTLED, could_not_run, failed, reason};
 use crate::judge::declaration::{self};
 use crate::judge::{closer, gate};
+use crate::outage::{self, ErrorClass};
 use crate::plural::first;
 use crate::state::StepState;
-use crate::weather::{self, ErrorClass};
+use crate::truncate;
 use crate::workflow::{Check, CheckBy, Step};
 
 /// So often a check is asked again because the validators after it have changed the workspace.
@@ -171,7 +171,7 @@ impl Batch {
                 step,
                 at,
                 event,
-                &weather::Failure { phrase, ..failure },
+                &outage::Failure { phrase, ..failure },
                 evidence,
             );
         }
@@ -289,22 +289,22 @@ impl Completion {
 }
 
 /// A closer whose answer cannot be read, with the end of what it said.
-fn unreadable(wrong: &[String], said: &str) -> weather::Failure {
+fn unreadable(wrong: &[String], said: &str) -> outage::Failure {
     let last = said.lines().rfind(|line| !line.trim().is_empty()).map(str::trim).unwrap_or_default();
-    let last = match clip::head(last, QUOTED_MAX) {
+    let last = match truncate::head(last, QUOTED_MAX) {
         "" => String::new(),
         last => format!("; it ends with: {last}"),
     };
     let phrase = Some(format!("{}{last}", wrong.join("; ")));
-    weather::Failure { phrase, ..weather::Failure::of(ErrorClass::RetryableTransient) }
+    outage::Failure { phrase, ..outage::Failure::of(ErrorClass::RetryableTransient) }
 }
 
 /// A closer that ran and failed, nobody knows why, may do better the next time, and costs less than to work in vain.
-fn may_be_asked_again(failure: weather::Failure, event: &CheckFinished) -> weather::Failure {
+fn may_be_asked_again(failure: outage::Failure, event: &CheckFinished) -> outage::Failure {
     let ran = matches!(event.outcome.exit, Exit::Code(code) if !matches!(code, 126 | 127));
     match failure.class {
         ErrorClass::NonRetryable if ran && failure.trouble.is_none() => {
-            weather::Failure { class: ErrorClass::RetryableTransient, ..failure }
+            outage::Failure { class: ErrorClass::RetryableTransient, ..failure }
         }
         _ => failure,
     }

@@ -1,19 +1,19 @@
 //! What follows when a worker has left.
 
-use super::weather::{is_waited_for, needs_person};
+use super::outage::{is_waited_for, needs_person};
 use super::{Batch, kind_of};
 use crate::judge::claim::{
     Claim, contradicted_by_exit, cut_short, is_retryable, own_file, resolve, sentence,
 };
 
+use crate::call_report::Trouble;
 use crate::completion::Completion;
 use crate::event::{DecisionSource, Exit, Next, Purpose, RunOutcome, StepEnd, WaitReason, WorkerFinished};
 use crate::evidence::Decision;
 use crate::id::{Attempt, Seq};
+use crate::outage;
 use crate::prompt::{self, FromRegistry};
-use crate::reading::Trouble;
 use crate::state::{Phase, RunState, StepPhase, StepState};
-use crate::weather;
 use crate::workflow::{Check, CheckBy, OnFailure, Step};
 
 impl Batch {
@@ -84,7 +84,7 @@ impl Batch {
         at: &StepState,
         check: &Check,
         event: &WorkerFinished,
-        failure: Option<weather::Failure>,
+        failure: Option<outage::Failure>,
         cause: Seq,
     ) {
         let check_id = match &at.phase {
@@ -151,7 +151,7 @@ impl Batch {
         step: &Step,
         then: &StepState,
         event: &WorkerFinished,
-        failure: weather::Failure,
+        failure: outage::Failure,
         cause: Seq,
     ) {
         if let Some(needs) = needs_person(then.whom(step), &failure) {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::StepId;
-use crate::weather::ErrorClass;
+use crate::outage::ErrorClass;
 
 /// How a step ends: a closed set, so that no reason hides behind another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::outcome::Outcome;
+use crate::call_report::Progress;
 use crate::diffstat::Diffstat;
 use crate::evidence::{AnswerSeen, CommandResult, DecisionFile, ValidatorResult};
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, RunId, Seq, StepId};
 use crate::judge::scope::Drift;
-use crate::reading::Progress;
 use crate::snapshot::Snapshot;
 use crate::workflow::{Budget, Worker, Workflow};
 

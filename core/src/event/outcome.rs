@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::end::RunOutcome;
+use crate::call_report::Reading;
+use crate::cost::Spent;
 use crate::id::{Blob, Millis, RunId, Timestamp};
-use crate::money::Spent;
-use crate::reading::Reading;
 
 /// How a process ended and what it left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,21 +4,21 @@
 
 use std::borrow::Cow;
 
-use crate::beside;
+use crate::call_report::{CallEnd, Reading, Scope, Trouble};
+use crate::concurrent_steps;
 use crate::duration::measured;
 use crate::event::{
     CheckFinished, DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome, WorkerFinished,
 };
 use crate::evidence::{CheckIdMatch, CommandResult, Decision, Refusal, TIMEOUT, UNPARSED, timeout};
 use crate::id::{CheckId, Millis, Timestamp};
+use crate::interactive_prompt::left_asking;
 use crate::judge::gate;
 use crate::judge::verdict::{self, Problem, Resolution};
-use crate::moment;
-use crate::question::left_asking;
-use crate::reading::{CallEnd, Reading, Scope, Trouble};
+use crate::outage::{self, ErrorClass};
 use crate::state::{Changed, StepState};
 use crate::text::plain::quoted;
-use crate::weather::{self, ErrorClass};
+use crate::timestamp;
 use crate::workflow::{Check, CheckCommand, Step, WorkerKind, Workflow};
 
 /// A claim about a step, before evidence is put beside it.
@@ -82,7 +82,7 @@ impl Claim {
             problems,
             needs: resolution.needs,
             retry_after: resolution.retry_after_ms.map(Millis),
-            until: resolution.until.as_deref().and_then(moment::parse),
+            until: resolution.until.as_deref().and_then(timestamp::parse),
         }
     }
 
@@ -102,7 +102,7 @@ pub(crate) fn own_file<'a>(
     id: Option<&CheckId>,
 ) -> (Cow<'a, DecisionFile>, Option<String>) {
     let shares = |of: &Workflow| {
-        let other = beside::shares_decision_file(&of.steps, of.concurrency, step).next()?;
+        let other = concurrent_steps::shares_decision_file(&of.steps, of.concurrency, step).next()?;
         Some(other.id.clone())
     };
     let as_it_is = (Cow::Borrowed(file), None);
@@ -139,7 +139,7 @@ pub(crate) fn resolve(
 }
 
 /// A claim of a process that failed: complete becomes incomplete, the rest stands.
-pub(crate) fn contradicted_by_exit(mut claim: Claim, failure: Option<&weather::Failure>, who: &str) -> Claim {
+pub(crate) fn contradicted_by_exit(mut claim: Claim, failure: Option<&outage::Failure>, who: &str) -> Claim {
     if let Some(failure) = failure
         && claim.decision == Decision::Complete
     {
@@ -224,7 +224,7 @@ pub(crate) fn commands_claim(
     commands: &[CheckCommand],
     event: &CheckFinished,
     at: &StepState,
-) -> Result<Claim, weather::Failure> {
+) -> Result<Claim, outage::Failure> {
     let baseline = at.baseline.as_deref();
     let is_broken = |(place, result): (usize, &CommandResult)| {
         let base = baseline.and_then(|baseline| baseline.get(place));
@@ -255,7 +255,7 @@ fn is_of_the_work(result: &CommandResult, base: Option<&CommandResult>, at: &Ste
 
 /// Why the exit of a script is no verdict.
 pub(crate) enum CheckFailure {
-    CouldNotRun(weather::Failure),
+    CouldNotRun(outage::Failure),
     OtherCode(Failure),
 }
 
@@ -275,7 +275,7 @@ pub(crate) fn exit_verdict(outcome: &Outcome) -> Result<Decision, CheckFailure> 
         _ => {
             let failure = outcome
                 .failure(WorkerKind::Custom)
-                .unwrap_or_else(|| weather::Failure::of(ErrorClass::NonRetryable));
+                .unwrap_or_else(|| outage::Failure::of(ErrorClass::NonRetryable));
             Err(CheckFailure::CouldNotRun(failure))
         }
     }
@@ -283,7 +283,7 @@ pub(crate) fn exit_verdict(outcome: &Outcome) -> Result<Decision, CheckFailure> 
 
 impl Outcome {
     /// Returns the moment before which a service that refused at `at` does not want to be asked, if it named one.
-    pub(crate) fn limited_until(&self, failure: &weather::Failure, at: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn limited_until(&self, failure: &outage::Failure, at: Timestamp) -> Option<Timestamp> {
         self.resets_at.max(failure.retry_after_ms.map(|span| at.after(Millis(span))))
     }
 
@@ -330,7 +330,7 @@ impl Outcome {
     pub(crate) fn question(
         &self,
         changed: Option<bool>,
-        failure: Option<&weather::Failure>,
+        failure: Option<&outage::Failure>,
     ) -> Option<String> {
         let trouble = failure.and_then(|it| it.trouble);
         if trouble.is_some_and(|it| !matches!(it, Trouble::Crashed | Trouble::NoEnd)) {
@@ -351,7 +351,7 @@ impl Outcome {
     }
 
     /// Returns why a process failed; `None` if it succeeded.
-    pub fn failure(&self, kind: WorkerKind) -> Option<weather::Failure> {
+    pub fn failure(&self, kind: WorkerKind) -> Option<outage::Failure> {
         let ended_by_itself =
             matches!(self.exit, Exit::Code(_) | Exit::Signal(_) | Exit::Settled | Exit::Hopeless);
         if let Some(reading) = &self.reading
@@ -360,16 +360,16 @@ impl Outcome {
             return told(reading);
         }
         let exit = match &self.exit {
-            Exit::Code(code) => weather::ExitKind::Code(*code),
-            Exit::Signal(signal) => weather::ExitKind::Signal(*signal),
-            Exit::TimedOut | Exit::Idle | Exit::Probed(_) => weather::ExitKind::TimedOut,
-            Exit::CouldNotStart(_) => weather::ExitKind::CouldNotStart,
-            Exit::Stopped | Exit::Settled => weather::ExitKind::Code(0),
-            Exit::Asks(_) | Exit::Hopeless | Exit::Flooded => weather::ExitKind::Code(1),
+            Exit::Code(code) => outage::ExitKind::Code(*code),
+            Exit::Signal(signal) => outage::ExitKind::Signal(*signal),
+            Exit::TimedOut | Exit::Idle | Exit::Probed(_) => outage::ExitKind::TimedOut,
+            Exit::CouldNotStart(_) => outage::ExitKind::CouldNotStart,
+            Exit::Stopped | Exit::Settled => outage::ExitKind::Code(0),
+            Exit::Asks(_) | Exit::Hopeless | Exit::Flooded => outage::ExitKind::Code(1),
             Exit::Child(child) => return child_failure(child.end, child.run.as_str()),
         };
         let mut failure =
-            weather::classify(kind == WorkerKind::Custom, exit, &self.answer, &self.stderr_tail)?;
+            outage::classify(kind == WorkerKind::Custom, exit, &self.answer, &self.stderr_tail)?;
         let how = match &self.exit {
             Exit::Code(code) => format!("exit code {code}"),
             Exit::Signal(signal) => format!("ended by signal {signal}"),
@@ -395,7 +395,7 @@ impl Outcome {
 impl WorkerFinished {
     /// Returns why the worker failed; `None` if it succeeded. Where it ended well and only speaks of an outage, it got over
     /// it, or quotes one, if it has changed something: where its work `is_checked`, that is found out.
-    pub(crate) fn failure(&self, kind: WorkerKind, is_checked: bool) -> Option<weather::Failure> {
+    pub(crate) fn failure(&self, kind: WorkerKind, is_checked: bool) -> Option<outage::Failure> {
         let has_worked = is_checked && self.changed == Some(true) && self.outcome.only_says_so();
         self.outcome.failure(kind).filter(|_| !has_worked)
     }
@@ -419,27 +419,27 @@ fn last_line(text: &str) -> Option<String> {
 }
 
 /// Returns why a call failed, as its client tells.
-fn told(reading: &Reading) -> Option<weather::Failure> {
+fn told(reading: &Reading) -> Option<outage::Failure> {
     if reading.end != CallEnd::Failed || is_cut_short(reading) {
         return None;
     }
     let trouble = reading.trouble.unwrap_or(Trouble::Unknown);
-    Some(weather::Failure {
+    Some(outage::Failure {
         phrase: Some(words(reading)),
         resets: reading.resets.clone(),
         retry_after_ms: reading.retry_after.map(|it| it.0),
         trouble: Some(trouble),
-        ..weather::Failure::of(weather::class_of(trouble))
+        ..outage::Failure::of(outage::class_of(trouble))
     })
 }
 
 /// Returns why the work of a call may be unfinished although nothing failed: what it did is checked, but its word
 /// that all is done does not count.
-pub(crate) fn cut_short(outcome: &Outcome) -> Option<weather::Failure> {
+pub(crate) fn cut_short(outcome: &Outcome) -> Option<outage::Failure> {
     let reading = outcome.reading.as_deref().filter(|it| is_cut_short(it))?;
     let trouble = reading.trouble;
     let class = ErrorClass::RetryableTransient;
-    Some(weather::Failure { phrase: Some(words(reading)), trouble, ..weather::Failure::of(class) })
+    Some(outage::Failure { phrase: Some(words(reading)), trouble, ..outage::Failure::of(class) })
 }
 
 fn is_cut_short(reading: &Reading) -> bool {
@@ -457,14 +457,14 @@ fn words(reading: &Reading) -> String {
     }
 }
 
-fn child_failure(end: RunOutcome, run: &str) -> Option<weather::Failure> {
+fn child_failure(end: RunOutcome, run: &str) -> Option<outage::Failure> {
     let class = match end {
         RunOutcome::Complete => return None,
         RunOutcome::WorkerFailed | RunOutcome::TimeLimit => ErrorClass::RetryableTransient,
         _ => ErrorClass::NonRetryable,
     };
     let phrase = Some(format!("child run {run} ended {}; see: unstuck why {run}", end.as_str()));
-    Some(weather::Failure { phrase, ..weather::Failure::of(class) })
+    Some(outage::Failure { phrase, ..outage::Failure::of(class) })
 }
 
 pub(crate) fn is_retryable(class: ErrorClass) -> bool {
@@ -477,11 +477,11 @@ pub(crate) fn is_retryable(class: ErrorClass) -> bool {
     )
 }
 
-pub(crate) fn recorded(failure: &weather::Failure) -> Failure {
+pub(crate) fn recorded(failure: &outage::Failure) -> Failure {
     Failure { class: failure.class, message: sentence(failure) }
 }
 
-pub(crate) fn sentence(failure: &weather::Failure) -> String {
+pub(crate) fn sentence(failure: &outage::Failure) -> String {
     let phrase = failure.phrase.as_deref().unwrap_or("it failed");
     format!("{phrase} ({})", failure.class.as_str())
 }

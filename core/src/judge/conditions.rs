@@ -3,9 +3,9 @@
 use super::declaration::{self, Finding};
 use crate::event::{CheckFinished, Failure};
 use crate::evidence::{AnswerSeen, ValidatorOutcome, ValidatorResult};
+use crate::outage::ErrorClass;
 use crate::plural::count;
 use crate::state::Verified;
-use crate::weather::ErrorClass;
 
 /// Why nobody can know what holds.
 pub(crate) const UNSETTLED: &str =

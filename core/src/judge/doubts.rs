@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::scope;
-use crate::command_line;
 use crate::event::VerdictReached;
 use crate::evidence::{CommandResult, Decision, Failure};
 use crate::plural::first;
+use crate::shell_command;
 use crate::state::{Changed, StepState};
 use crate::workflow::{Capability, CheckBy, Step, Work, Worker};
 
@@ -67,7 +67,7 @@ fn rewritten(at: &StepState) -> Vec<String> {
     let changed = scope::by_worker(&at.drift.files, &at.by_checks);
     let results = at.results[0].iter().flat_map(|results| results.iter());
     let said = results.filter_map(|result| {
-        let files = command_line::files_behind(&result.run, &changed);
+        let files = shell_command::files_behind(&result.run, &changed);
         let run = &result.run;
         (!files.is_empty()).then(|| {
             let files = first(files, NAMED_MAX, 0);

@@ -6,6 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::world::{Act, History, Script, World, finished, script_worker, snapshot, step};
+use crate::call_report::{Progress, Usage};
 use crate::effect::Due;
 use crate::event::{
     AnswerGiven, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Fact,
@@ -16,8 +17,7 @@ use crate::event::{
 };
 use crate::evidence::Decision;
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, Seq, Stage, StepId, Timestamp};
-use crate::reading::{Progress, Usage};
-use crate::weather::ErrorClass;
+use crate::outage::ErrorClass;
 use crate::workflow::{
     Baseline, Budget, CheckBy, CheckCommand, Convergence, Gate, OnExhausted, OnFailure, Step, Worker,
     WorkerKind, Workflow,

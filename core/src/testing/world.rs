@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::check_output::{command_result, compare};
+use crate::call_report::Reading;
 use crate::decide::Rejection;
 use crate::effect::{Due, Effect};
 use crate::event::{
@@ -11,7 +12,6 @@ use crate::event::{
 };
 use crate::evidence::{CommandResult, Refusal};
 use crate::id::{Blob, CheckId, Digest, Millis, RunId, StepId, Timestamp};
-use crate::reading::Reading;
 use crate::snapshot::Snapshot;
 use crate::state::{Phase, RunState, StepPhase};
 use crate::workflow::{

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 pub(crate) mod worker;
 
 pub use self::worker::{Capability, Session, Worker, WorkerKind};
+use crate::backoff::Turn;
 use crate::completion::Completion;
+use crate::cost::Prices;
 use crate::event::{Inquiry, Next, Purpose};
 use crate::id::{Millis, Stage, StepId};
-use crate::money::Prices;
-use crate::rest::Turn;
 
 /// One workflow: steps that form a directed acyclic graph, and the bounds of the whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -202,7 +202,7 @@ pub struct Step {
     /// COMPLETE needs a change of the workspace since the step began.
     #[serde(default)]
     pub require_change: bool,
-    /// How the worker's prompt is put together; `None` is [`template::DEFAULT`](crate::template::DEFAULT).
+    /// How the worker's prompt is put together; `None` is [`template::DEFAULT`](crate::prompt_layout::DEFAULT).
     #[serde(default)]
     pub prompt_template: Option<String>,
     /// What has to hold beyond a verdict.

@@ -7,10 +7,10 @@ mod spans;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use unstuck_core::clip;
 use unstuck_core::event::{Conclusion, Observation, Outcome};
 use unstuck_core::evidence::Decision;
 use unstuck_core::id::{Blob, Iteration, Seq, Stage, StepId};
+use unstuck_core::truncate;
 use unstuck_core::{Event, Fact};
 
 use crate::describe::stall;
@@ -178,7 +178,7 @@ impl StepReport {
     fn answered(&mut self, iteration: Iteration, event: Seq, outcome: &Outcome) {
         let text = outcome.answer.trim_end();
         if !text.is_empty() {
-            let end = clip::tail(text, ANSWER_MAX);
+            let end = truncate::tail(text, ANSWER_MAX);
             let (left_out, text) = (text.len() - end.len(), end.to_owned());
             self.iteration(iteration).answered.push(Answered { event, text, left_out });
         }

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use unstuck_core::call_report;
+use unstuck_core::cost;
 use unstuck_core::diffstat;
 use unstuck_core::event as domain;
 use unstuck_core::evidence;
 use unstuck_core::evidence::Fingerprint;
 use unstuck_core::id::{self, Attempt, CheckId, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use unstuck_core::judge::scope;
-use unstuck_core::money;
-use unstuck_core::reading;
+use unstuck_core::outage;
 use unstuck_core::snapshot;
-use unstuck_core::weather;
 use unstuck_core::workflow;
 
 use super::{v1, v2};
@@ -164,18 +164,18 @@ record! {
     v1::ChangedFile = diffstat::ChangedFile { path, added, removed }
     v1::Call = domain::Call { client, session, continues, argv }
     v1::WorkerProgressed = domain::WorkerProgressed { step, iteration, attempt, progress }
-    v1::Progress = reading::Progress {
+    v1::Progress = call_report::Progress {
         session, model, text, doing, counts, files, usage, at_least, cost, earlier, retrying,
     }
-    v1::Retrying = reading::Retrying { trouble, attempt, most, delay }
-    v1::Reading = reading::Reading {
+    v1::Retrying = call_report::Retrying { trouble, attempt, most, delay }
+    v1::Reading = call_report::Reading {
         client, end, trouble, message, http_status, retry_after, resets, session, model, structured, usage, at_least, cost, earlier,
         counts, files,
     }
-    v1::Usage = reading::Usage { input, cached, cache_write, output, reasoning, scope }
-    v1::Cost = reading::Cost { micro_usd, scope }
-    v1::Earlier = reading::Earlier { usage, micro_usd }
-    v1::Counts = reading::Counts { tools, tools_failed, retries, denied, unparsed }
+    v1::Usage = call_report::Usage { input, cached, cache_write, output, reasoning, scope }
+    v1::Cost = call_report::Cost { micro_usd, scope }
+    v1::Earlier = call_report::Earlier { usage, micro_usd }
+    v1::Counts = call_report::Counts { tools, tools_failed, retries, denied, unparsed }
     v1::FallbackTaken = domain::FallbackTaken { step, what, to, why }
     v1::Drift = scope::Drift { base, files, files_left_out, lines, put_back, by_check }
     v1::WorkerLost = domain::Lost { step, iteration, attempt, processes_ended }
@@ -216,9 +216,9 @@ record! {
         resets_at,
     }
     v1::ChildEnd = domain::ChildEnd { run, end, spent }
-    v1::Spent = money::Spent { calls, reported, derived, tokens, tokens_unknown }
-    v1::Sum = money::Sum { micro_usd, calls }
-    v1::Tokens = money::Tokens { input, cached, cache_write, output, reasoning }
+    v1::Spent = cost::Spent { calls, reported, derived, tokens, tokens_unknown }
+    v1::Sum = cost::Sum { micro_usd, calls }
+    v1::Tokens = cost::Tokens { input, cached, cache_write, output, reasoning }
     v1::WorkRequested = domain::WorkRequested { step, iteration, attempt, stage, purpose }
     v1::CheckRequested = domain::CheckRequested { step, iteration, attempt, what, claim }
     v1::Claimed = domain::Claimed { check_id, source, reasons, problems, evidence }
@@ -235,19 +235,19 @@ record! {
 
 choice! {
     Exit = domain::Exit { Code(it), Signal(it), TimedOut, Stopped, CouldNotStart(it), Child(it), Idle, Asks(it), Settled, Hopeless, Flooded, Probed(it) }
-    CallEnd = reading::CallEnd { Done, Failed, Stopped }
-    Trouble = reading::Trouble {
+    CallEnd = call_report::CallEnd { Done, Failed, Stopped }
+    Trouble = call_report::Trouble {
         RateLimit, Overloaded, Server, Network, Auth, Credit, ContextOverflow, BadRequest, TurnLimit, BudgetLimit,
         NoSession, Config, Crashed, NoEnd, EmptyAnswer, Interrupted, Unknown,
     }
-    Scope = reading::Scope { Call, Session }
+    Scope = call_report::Scope { Call, Session }
     DecisionFile = domain::DecisionFile { NotConfigured, Refused(it), Read(it) }
     Refusal = evidence::Refusal { Missing, Empty, TooLarge, NotRegular, OutsideWorkspace, Unreadable }
     Next = domain::Next { Work, Check }
     Purpose = domain::Purpose { Work, Diagnosis }
     SnapshotMoment = domain::SnapshotMoment { Ended, Resumed, BeforeUndo, Undone(it), Abandoned }
     WaitReason = domain::WaitReason { Retry(it), Weather(it), CheckRetry(it), ExternalJob }
-    ErrorClass = weather::ErrorClass {
+    ErrorClass = outage::ErrorClass {
         RetryableTransient, RetryableNetwork, RetryableService, RetryableRateLimit,
         NonRetryable, NonRetryableLint, NonRetryableTest, Fatal,
     }

@@ -2,6 +2,10 @@
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
+use unstuck_core::call_report::{
+    CallEnd, Cost, Counts, Earlier, Progress, Reading, Retrying, Scope, Trouble, Usage,
+};
+use unstuck_core::cost::{Spent, Sum, Tokens};
 use unstuck_core::diffstat::{ChangedFile, Diffstat};
 use unstuck_core::event::{
     AnswerGiven, Bytes, Call, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Claimed, Conclusion,
@@ -18,12 +22,8 @@ use unstuck_core::evidence::{Decision, Refusal};
 use unstuck_core::evidence::{Report, Severity, ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
 use unstuck_core::judge::scope::Drift;
-use unstuck_core::money::{Spent, Sum, Tokens};
-use unstuck_core::reading::{
-    CallEnd, Cost, Counts, Earlier, Progress, Reading, Retrying, Scope, Trouble, Usage,
-};
+use unstuck_core::outage::ErrorClass;
 use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
-use unstuck_core::weather::ErrorClass;
 use unstuck_core::workflow::{
     BranchRules, Budget, Session, Step, Weather, Work, Worker, WorkerKind, Workflow,
 };

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use unstuck_core::clip;
 use unstuck_core::completion::{Condition, Extractor, Run, Validator};
 use unstuck_core::event::Exit;
 use unstuck_core::evidence::{Confidence, Failure, Report, UNPARSED, ValidatorOutcome, What};
+use unstuck_core::truncate;
 use unstuck_failures::Output;
 
 use super::checklist::{self, Item};
@@ -179,7 +179,7 @@ fn end_of(text: &str) -> String {
 }
 
 fn end_within(text: &str, max: usize) -> String {
-    let end = clip::tail(text, max);
+    let end = truncate::tail(text, max);
     match text.len() - end.len() {
         0 => text.to_owned(),
         left_out => format!("… {left_out} bytes before this are left out\n{end}"),

@@ -1,8 +1,8 @@
 //! What is known of a call while it runs.
 
 use expect_test::expect;
+use unstuck_core::call_report::{CallEnd, Trouble};
 use unstuck_core::event::Exit;
-use unstuck_core::reading::{CallEnd, Trouble};
 use unstuck_workers::Decoder;
 
 use super::recorded::calls;

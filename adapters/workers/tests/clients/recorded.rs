@@ -15,8 +15,8 @@ use flate2::read::GzDecoder;
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
+use unstuck_core::call_report::{CallEnd, Progress, Reading, Scope, Trouble, Usage};
 use unstuck_core::event::Exit;
-use unstuck_core::reading::{CallEnd, Progress, Reading, Scope, Trouble, Usage};
 use unstuck_workers::Decoder;
 use unstuck_workers::Description;
 
@@ -196,8 +196,8 @@ fn used_by_call(reading: &Reading, usage: Usage, sessions: &mut BTreeMap<String,
     }
 }
 
-fn counts(decoded: &Decoded) -> unstuck_core::reading::Counts {
-    unstuck_core::reading::Counts {
+fn counts(decoded: &Decoded) -> unstuck_core::call_report::Counts {
+    unstuck_core::call_report::Counts {
         tools: decoded.tools,
         tools_failed: decoded.tools_failed,
         retries: decoded.retries,

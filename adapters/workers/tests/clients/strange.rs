@@ -1,8 +1,8 @@
 //! What a client prints that no rule of its description matches: nothing of it is taken for anything in silence.
 
 use expect_test::{Expect, expect};
+use unstuck_core::call_report::{CallEnd, Trouble};
 use unstuck_core::event::Exit;
-use unstuck_core::reading::{CallEnd, Trouble};
 use unstuck_workers::Decoder;
 
 fn check(exit: i32, output: &str, expected: &Expect) {

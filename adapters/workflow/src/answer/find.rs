@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use unstuck_core::echo::{Echo, Repeated};
 use unstuck_core::evidence::{AnswerSeen, Origin, Refused, Violation};
+use unstuck_core::prompt_echo::{Echo, Repeated};
 use unstuck_core::text::json::spans;
 
 /// Refused candidates that are recorded, at most: a long answer is full of braces.

@@ -1,7 +1,7 @@
 //! The configuration of a Ralph loop (`ralph.yml`), nested or flat: one worker that is sent one prompt again and again.
 
+use unstuck_core::cost;
 use unstuck_core::id::Millis;
-use unstuck_core::money;
 use unstuck_core::plural::count;
 use unstuck_core::text::shell;
 use unstuck_document::diagnostic::quoted;
@@ -67,7 +67,7 @@ struct Asked {
 /// Says whether the bound of money is one: that follows from who works, wherever that is said.
 fn bound(input: &mut Input<'_>, asked: &Asked) {
     let Some((line, micro_usd)) = asked.bound.zip(input.draft.micro_usd) else { return };
-    let at_most = format!("{} at most", money::dollars(micro_usd));
+    let at_most = format!("{} at most", cost::dollars(micro_usd));
     if input.draft.tells_cost() {
         input.carried(line, at_most);
     } else {
@@ -97,7 +97,7 @@ fn setting(input: &mut Input<'_>, entry: &Entry, asked: &mut Asked) {
             input.marker(line, &format!("the completion promise `{marker}`"), marker);
         }
         ("agent", Kind::Text(name)) => worker(input, line, name),
-        ("max_cost" | "max_cost_usd", Kind::Int(usd) | Kind::Float(usd)) => match money::micro_usd(usd) {
+        ("max_cost" | "max_cost_usd", Kind::Int(usd) | Kind::Float(usd)) => match cost::micro_usd(usd) {
             Some(micro_usd @ 1..) => {
                 input.draft.micro_usd = Some(micro_usd);
                 asked.bound = Some(line);

@@ -1,7 +1,7 @@
 //! A workflow in words, as a person would write it.
 
+use unstuck_core::cost;
 use unstuck_core::id::Millis;
-use unstuck_core::money;
 use unstuck_core::plural;
 use unstuck_core::workflow::{WorkerKind, Workflow};
 use unstuck_document::diagnostic::named;
@@ -158,7 +158,7 @@ pub(super) fn written(draft: &Draft) -> String {
         format!("timeout: {} # of the whole run", span(draft.timeout)),
     ];
     lines.extend(draft.micro_usd.map(|bound| {
-        let bound = format!("max_usd: {}", money::exact_dollars(bound));
+        let bound = format!("max_usd: {}", cost::exact_dollars(bound));
         if draft.tells_cost() {
             format!("{bound} # of all workers")
         } else {

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use unstuck_core::clip;
 use unstuck_core::completion::{Completion, Form, Pattern, Template};
+use unstuck_core::truncate;
 
 use crate::answer::allowed_values;
 use crate::prompt_template::{Names, Params, Parsed, Variables, fenced, shown};
@@ -315,7 +315,7 @@ fn piece(name: &str, text: &str, failed: &FailedValidator<'_>, evidence: &mut St
         evidence.push_str("(empty)\n\n");
         return;
     }
-    let end = clip::tail(text, EVIDENCE_MAX);
+    let end = truncate::tail(text, EVIDENCE_MAX);
     if end.len() < text.len() {
         let place = failed.whole.as_deref().unwrap_or("the record of the run");
         let _infallible = writeln!(evidence, "(only its end is shown; the whole output is in {place})\n");

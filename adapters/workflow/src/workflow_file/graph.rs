@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use unstuck_core::beside;
+use unstuck_core::concurrent_steps;
 use unstuck_core::workflow::{Step, Work, Workflow};
 
 use unstuck_document::diagnostic::{Location, Report, named, quoted};
@@ -54,7 +54,7 @@ fn check_decision_files(
 ) {
     for (at, (step, (_, view))) in steps.iter().zip(views).enumerate() {
         let is_earlier = |other: &&Step| steps[..at].iter().any(|it| it.id == other.id);
-        let mut others = beside::shares_some_decision_file(steps, concurrency, step);
+        let mut others = concurrent_steps::shares_some_decision_file(steps, concurrency, step);
         let Some(other) = others.find(is_earlier) else { continue };
         let other = named(other.id.as_str());
         let what = format!("step {other} may run at the same time and writes its verdict to the same file");

@@ -2,8 +2,8 @@
 //!
 //! The check of a file, its JSON Schema and the reference page are all made from it.
 
+use unstuck_core::cost;
 use unstuck_core::id::Millis;
-use unstuck_core::money;
 
 use unstuck_document::keys::{Format, Key, KeyContext, Kind, Scalar, optional, required};
 use unstuck_document::node;
@@ -65,7 +65,7 @@ const USD: Kind = Kind::Scalar(&Scalar {
     expected: "an amount of US dollars above 0, such as 2.50",
     schema: r#"{"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^\\$?[0-9]+(\\.[0-9]{1,6})?$"}]}"#,
     samples: ["1", "2"],
-    check: |kind| kind.scalar().and_then(money::micro_usd).filter(|it| *it > 0).map(drop).ok_or(None),
+    check: |kind| kind.scalar().and_then(cost::micro_usd).filter(|it| *it > 0).map(drop).ok_or(None),
 });
 const ACTIVITY: Kind = Kind::Word(&["worker_event", "any_event", "probe_only"]);
 const ERROR_CLASS: Kind = Kind::Word(&[

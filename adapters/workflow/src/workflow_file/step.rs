@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use unstuck_core::id::{Millis, Stage, StepId};
-use unstuck_core::template;
+use unstuck_core::prompt_layout;
 use unstuck_core::workflow::{
     Baseline, Budget, Capability, Check, CheckBy, CheckCommand, Convergence, Export, Gate, Input,
     OnExhausted, OnFailure, Output, Overlay, Probe, Session, Step, Subworkflow, Work, Worker, WorkerKind,
@@ -87,7 +87,7 @@ impl Loader<'_> {
             self.report.warn(place, &path, "no effect", "a CUSTOM worker is a script, which has no prompt");
             return None;
         }
-        if let Err(why) = template::check(&template) {
+        if let Err(why) = prompt_layout::check(&template) {
             self.report.error(place, &path, why, "the placeholders are told in docs/prompts.md");
         }
         Some(template)

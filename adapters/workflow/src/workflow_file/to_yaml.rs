@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use unstuck_core::cost;
 use unstuck_core::id::Millis;
-use unstuck_core::money;
 use unstuck_core::workflow::{
     Baseline, Check, CheckBy, CheckCommand, Convergence, Gate, Session, Work, Worker, WorkerKind, Workflow,
 };
@@ -45,7 +45,7 @@ fn written(workflow: &Workflow) -> String {
         format!("timeout: {} # of the whole run", span(workflow.timeout)),
     ];
     lines.extend(
-        workflow.budget.micro_usd.map(|it| format!("max_usd: {} # of all workers", money::exact_dollars(it))),
+        workflow.budget.micro_usd.map(|it| format!("max_usd: {} # of all workers", cost::exact_dollars(it))),
     );
     lines.extend(workflow.budget.tokens.map(|it| format!("max_tokens: {it}")));
     lines.extend(

@@ -1,7 +1,7 @@
 //! The top level of a workflow file.
 
+use unstuck_core::cost;
 use unstuck_core::id::StepId;
-use unstuck_core::money;
 use unstuck_core::workflow::{BranchRules, Budget, Step, Weather, Workflow};
 use unstuck_document::diagnostic::{KeyPath, OnceNote, quoted};
 use unstuck_document::map_view::MapView;
@@ -45,7 +45,7 @@ impl Loader<'_> {
             },
             outage_budget: top.parsed("outage_budget").unwrap_or(Workflow::DEFAULT_OUTAGE_BUDGET),
             budget: Budget {
-                micro_usd: top.scalar("max_usd").and_then(money::micro_usd),
+                micro_usd: top.scalar("max_usd").and_then(cost::micro_usd),
                 tokens: top.whole("max_tokens").map(u64::from),
                 accepts_unknown: false,
             },

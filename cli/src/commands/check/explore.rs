@@ -1,9 +1,9 @@
 //! `unstuck check --explore`: what the loops of a workflow can come to.
 
 use serde::Serialize;
+use unstuck_core::cost;
 use unstuck_core::duration::spoken;
 use unstuck_core::id::Stage;
-use unstuck_core::money;
 use unstuck_core::plural::count;
 use unstuck_core::workflow::Workflow;
 use unstuck_replay::{Contradiction, End, Explored, contradictions};
@@ -59,10 +59,9 @@ pub fn explore(loaded: &Loaded, json: bool) -> Result {
 /// Says what all of it can cost: only a bound of the workflow can say so, since nobody knows what a call will take.
 fn cost(workflow: &Workflow) -> String {
     match workflow.budget.micro_usd {
-        Some(most) => format!(
-            "cost at most {} (max_usd), and the rest of the call that passes it",
-            money::dollars(most)
-        ),
+        Some(most) => {
+            format!("cost at most {} (max_usd), and the rest of the call that passes it", cost::dollars(most))
+        }
         None if crew::permissions(workflow).is_empty() => "no client that is paid for".to_owned(),
         None => "nothing bounds the cost (max_usd does)".to_owned(),
     }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
+use unstuck_core::call_report::{CallEnd, Reading, Usage};
+use unstuck_core::cost::Tokens;
 use unstuck_core::event::Exit;
-use unstuck_core::money::Tokens;
-use unstuck_core::reading::{CallEnd, Reading, Usage};
 use unstuck_document::{Diagnostic, nearest};
 use unstuck_workers::Description;
 use unstuck_workers::rule::{Problem, StreamEvent, UsageScope};

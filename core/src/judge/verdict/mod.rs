@@ -17,8 +17,8 @@ use serde::de::IgnoredAny;
 
 use self::marker::Said;
 use self::object::Verdict;
-use crate::echo::Echo;
 use crate::evidence::{Bytes, CheckIdMatch, Decision, DecisionFile, DecisionSource, Refusal};
+use crate::prompt_echo::Echo;
 use crate::text::decode::{Decoded, decode};
 use crate::text::lines::{Line, line_above, line_of};
 use crate::text::undress::{visible, without_asides};

@@ -11,11 +11,11 @@ use super::problem::Problem;
 use super::resolution::{Resolution, in_quotes, undecided};
 use crate::duration::span_ms;
 use crate::evidence::{CheckIdMatch, Decision, DecisionSource};
-use crate::moment;
 use crate::text::json::{Members, blocks, spans};
 use crate::text::lines::{Line, line_of};
 use crate::text::plain::quote;
 use crate::text::undress::undress;
+use crate::timestamp;
 
 /// Reads an object, or a list of them.
 fn parse(text: &str) -> serde_json::Result<Vec<Members>> {
@@ -260,7 +260,7 @@ impl Members {
         }
         into.retry_after_ms = retry_after.as_deref().and_then(|it| span_ms(it, 1000));
         let span = retry_after.filter(|_| into.retry_after_ms.is_none()).map(|it| ("retry_after", it));
-        let moment = into.until.clone().filter(|it| moment::parse(it).is_none()).map(|it| ("until", it));
+        let moment = into.until.clone().filter(|it| timestamp::parse(it).is_none()).map(|it| ("until", it));
         let unreadable = span.into_iter().chain(moment);
         into.problems.extend(unreadable.map(|(key, it)| Problem::WaitUnreadable(key, quote(&it))));
         None

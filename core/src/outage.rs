@@ -11,9 +11,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-use crate::clip;
-use crate::reading::Trouble;
+use crate::call_report::Trouble;
 use crate::text::pattern::regex;
+use crate::truncate;
 
 /// The class of a failure; it decides whether and how long to wait before a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -194,7 +194,7 @@ fn last_lines(text: &str) -> impl Iterator<Item = &str> {
     text.rsplit(['\n', '\r'])
         .map(str::trim)
         .filter(|line| !line.is_empty())
-        .map(|line| clip::head(line, LINE_BYTES_MAX))
+        .map(|line| truncate::head(line, LINE_BYTES_MAX))
 }
 
 fn describe(line: &str, trouble: Trouble) -> Failure {

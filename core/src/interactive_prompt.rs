@@ -11,7 +11,7 @@ use crate::text::plain::strip_ansi;
 /// Returns whether a line is a prompt for input.
 ///
 /// ```
-/// use unstuck_core::question::is_prompt;
+/// use unstuck_core::interactive_prompt::is_prompt;
 /// assert!(is_prompt("Overwrite main.rs? [y/N] "));
 /// assert!(!is_prompt("Why does this fail?"));
 /// ```
@@ -34,7 +34,7 @@ pub fn is_prompt(line: &str) -> bool {
 /// A program that ended well may have asked and continued, so its prompt must be all of its output.
 ///
 /// ```
-/// use unstuck_core::question::left_asking;
+/// use unstuck_core::interactive_prompt::left_asking;
 /// let no_terminal = "sh: 1: cannot open /dev/tty: No such device or address\n";
 /// assert_eq!(left_asking("Password: ", no_terminal, false).as_deref(), Some("Password:"));
 /// assert_eq!(left_asking("Why does this fail?\n", "", false), None);

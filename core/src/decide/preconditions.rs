@@ -1,11 +1,11 @@
 //! Which commands fit a state.
 
+use crate::budget::Overspent;
 use crate::event::{
     AnswerGiven, CheckFinished, Lost, Observation, RunOutcome, RunResumed, StepEnd, WorkerFinished,
     WorkerProgressed,
 };
 use crate::id::{Attempt, Iteration, Millis, StepId};
-use crate::spending::Overspent;
 use crate::state::{Phase, RunState, StepPhase, StepState};
 use crate::workflow::{OnFailure, Step};
 

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use crate::call_report::Reading;
+use crate::cost::{Ledger, Prices, Spent, dollars};
 use crate::event::{Call, Exit, Next, Outcome, RunResumed};
 use crate::id::{RunId, StepId};
-use crate::money::{Ledger, Prices, Spent, dollars};
 use crate::plural::count;
-use crate::reading::Reading;
 use crate::state::{InFlight, RunState, StepState};
 use crate::workflow::{Budget, Step, Work, Worker};
 

@@ -9,10 +9,10 @@ use std::fmt;
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
 
+use crate::call_report::{CallEnd, Reading};
 pub use crate::evidence::Tokens;
 use crate::evidence::{Cost, Scope, Usage};
 use crate::id::RunId;
-use crate::reading::{CallEnd, Reading};
 
 /// Prices by model; the first that fits counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -391,7 +391,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::reading::{Counts, Earlier};
+    use crate::call_report::{Counts, Earlier};
 
     /// A price of $1, $0.10, $1.25 and $10 for a million.
     fn prices(patterns: &[&str]) -> Prices {

@@ -1,14 +1,14 @@
 //! What is done about services that are limited or out of order: the next of a chain, or a pause.
 
 use super::Batch;
+use crate::backoff::Turn;
+use crate::call_report::Trouble;
 use crate::duration::spoken;
 use crate::event::{Conclusion, Failure, FallbackTaken, Next, Outcome};
 use crate::id::{Digest, Millis, Timestamp};
 use crate::judge::claim::{recorded, sentence};
-use crate::reading::Trouble;
-use crate::rest::Turn;
+use crate::outage::{self, ErrorClass};
 use crate::state::StepState;
-use crate::weather::{self, ErrorClass};
 use crate::workflow::{OnFailure, Step, Weather, Worker};
 
 impl Batch {
@@ -19,13 +19,13 @@ impl Batch {
         step: &Step,
         what: Next,
         then: &StepState,
-        failure: &weather::Failure,
+        failure: &outage::Failure,
         outcome: &Outcome,
     ) -> Option<Timestamp> {
         let tries = self.at(&step.id).weather_tries;
         let free_at = self.free_at(step, failure, outcome, tries);
         let (now, turn) = (self.at, then.turn(what));
-        let first = step.first(turn).filter(|_| weather::is_weather(failure.class));
+        let first = step.first(turn).filter(|_| outage::is_weather(failure.class));
         let Some(first) = first else { return Some(free_at) };
         let places = u32::try_from(first.chain().count()).unwrap_or(u32::MAX);
         let limited_until = |place| self.at(&step.id).rests.until(Turn { place, ..turn });
@@ -50,7 +50,7 @@ impl Batch {
         step: &Step,
         what: Next,
         then: &StepState,
-        failure: &weather::Failure,
+        failure: &outage::Failure,
     ) -> String {
         let at = self.at(&step.id);
         let turn = at.turn(what);
@@ -66,7 +66,7 @@ impl Batch {
     pub(super) fn free_at(
         &self,
         step: &Step,
-        failure: &weather::Failure,
+        failure: &outage::Failure,
         outcome: &Outcome,
         tries: u32,
     ) -> Timestamp {
@@ -78,7 +78,7 @@ impl Batch {
     pub(super) fn weather_wait(
         &self,
         step: &Step,
-        failure: &weather::Failure,
+        failure: &outage::Failure,
         outcome: &Outcome,
         free_at: Timestamp,
     ) -> Option<Millis> {
@@ -94,7 +94,7 @@ impl Batch {
     pub(super) fn not_waited_for(
         &self,
         step: &Step,
-        failure: &weather::Failure,
+        failure: &outage::Failure,
         outcome: &Outcome,
         free_at: Timestamp,
     ) -> Failure {
@@ -141,15 +141,15 @@ impl Batch {
 /// the client reports it, or if the step tries again anyway.
 ///
 /// What is the weather is waited for or ends the step: who does not want to wait does not ask again, either.
-pub(super) fn is_waited_for(step: &Step, failure: &weather::Failure, outcome: &Outcome) -> bool {
+pub(super) fn is_waited_for(step: &Step, failure: &outage::Failure, outcome: &Outcome) -> bool {
     let says_so = outcome.reading.is_some() || step.on_failure == OnFailure::Retry;
     failure.trouble == Some(Trouble::Overloaded)
         || failure.class == ErrorClass::RetryableRateLimit
-        || weather::is_weather(failure.class) && says_so
+        || outage::is_weather(failure.class) && says_so
 }
 
 /// Returns what a person has to do before anything can be tried again; `None` if that would not help.
-pub(super) fn needs_person(worker: Option<&Worker>, failure: &weather::Failure) -> Option<String> {
+pub(super) fn needs_person(worker: Option<&Worker>, failure: &outage::Failure) -> Option<String> {
     let client = worker.and_then(|worker| worker.client.as_deref());
     let name = client.map_or("the worker", |client| client.title.as_str());
     let said = failure.phrase.as_deref().unwrap_or("it failed");
