@@ -56,6 +56,7 @@ mod package;
 mod parts;
 mod prefilter;
 mod raw_failure;
+mod stack_trace;
 mod test_counts;
 mod test_lines;
 mod test_results;

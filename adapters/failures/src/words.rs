@@ -1,6 +1,6 @@
 //! Small questions about words and lines.
 
-pub(super) use unstuck_core::text::stack::{begins, is_frame, is_number};
+pub(super) use crate::stack_trace::{begins, is_frame, is_number};
 
 /// Returns the lines of a block as far as its stack.
 pub(super) fn told<'b>(block: &'b [&'b str]) -> impl Iterator<Item = &'b str> {

@@ -9,5 +9,4 @@ pub mod lines;
 pub mod pattern;
 pub mod plain;
 pub mod shell;
-pub mod stack;
 pub mod undress;

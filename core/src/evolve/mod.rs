@@ -1,0 +1,125 @@
+//! The reducer: event and state to state. This file lists which function folds which event; they are in `run`, `work`,
+//! `check`, `verdict` and `workspace`.
+//!
+//! Total: every decodable event leads to a valid state. An event that cannot happen in the state it
+//! meets changes nothing but the count of anomalies, and how far the log and its clock have come.
+//!
+//! What a call has cost counts when its end is recorded, also where the run is being stopped by then: the call was in
+//! flight until this event, so its money is spent. An end of what is not in flight is refused and costs nothing: that
+//! call was counted when it ended first.
+
+mod check;
+mod run;
+mod verdict;
+mod work;
+mod workspace;
+
+use std::sync::Arc;
+
+use crate::event::{Conclusion, Event, Fact, Next, Observation};
+use crate::id::{Attempt, Iteration, Seq, StepId, Timestamp};
+use crate::snapshot::Snapshot;
+use crate::state::{RunState, StepState};
+
+/// What an event did to the state.
+enum Fold {
+    Done,
+    /// It cannot happen here.
+    Impossible,
+}
+
+/// Where an event stands in the stream.
+#[derive(Clone, Copy)]
+struct Place {
+    seq: Seq,
+    at: Timestamp,
+}
+
+impl RunState {
+    /// Folds all events of a log.
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
+        events.into_iter().fold(Self::default(), Self::evolve)
+    }
+
+    /// Folds one recorded event. Total: every decodable event leads to a valid state.
+    #[must_use]
+    pub fn evolve(mut self, event: &Event) -> Self {
+        let place = Place { seq: event.seq, at: event.at };
+        let in_order = event.seq == self.version.next();
+        let fold = match &event.fact {
+            Fact::Observed(observation) => self.observe(observation, place),
+            Fact::Concluded(conclusion) => self.conclude(conclusion, place),
+        };
+        if !in_order || matches!(fold, Fold::Impossible) {
+            self.anomalies = self.anomalies.saturating_add(1);
+        }
+        self.version = self.version.max(event.seq);
+        self.last_at = self.last_at.max(event.at);
+        // A log is repaired by the next supervisor, and files are put back by a person, while the run stands still.
+        let while_it_stands_still =
+            matches!(event.fact, Fact::Observed(Observation::LogRepaired(_) | Observation::SnapshotTaken(_)));
+        if !while_it_stands_still {
+            self.clock.alive_until = self.clock.alive_until.max(event.at);
+        }
+        self
+    }
+
+    fn observe(&mut self, observation: &Observation, place: Place) -> Fold {
+        let seen = self.seen(observation);
+        let fold = self.observed(observation, seen.clone(), place);
+        if matches!(fold, Fold::Done) {
+            self.remember(observation, seen);
+        }
+        fold
+    }
+
+    /// `seen` is what the workspace is now, if somebody looked; what it was before is still the last snapshot.
+    fn observed(&mut self, observation: &Observation, seen: Option<Arc<Snapshot>>, place: Place) -> Fold {
+        match observation {
+            Observation::RunStarted(event) => self.run_started(event, place),
+            Observation::RunResumed(event) => self.run_resumed(event, place),
+            Observation::AnswerGiven(event) => self.answer_given(event, place),
+            Observation::WorkerStarted(event) => self.worker_started(event, seen, place),
+            Observation::WorkerProgressed(event) => self.worker_progressed(event),
+            Observation::WorkerFinished(event) => self.worker_finished(event, place),
+            Observation::WorkerLost(event) => self.lost(event, Next::Work),
+            Observation::CheckStarted(event) => self.check_started(event, place),
+            Observation::CheckFinished(event) => self.check_finished(event, seen, place),
+            Observation::CheckLost(event) => self.lost(event, Next::Check),
+            Observation::Kicked => self.kicked(place),
+            Observation::Suspended(event) => self.suspended(event.length, place),
+            Observation::RunInterrupted(_)
+            | Observation::DeadlinePassed
+            | Observation::LogRepaired(_)
+            | Observation::SnapshotTaken(_) => Fold::Done,
+        }
+    }
+
+    fn conclude(&mut self, conclusion: &Conclusion, place: Place) -> Fold {
+        match conclusion {
+            Conclusion::WorkRequested(event) => self.work_requested(event),
+            Conclusion::CheckRequested(event) => self.check_requested(event),
+            Conclusion::WaitRequested(event) => self.wait_requested(event, place),
+            Conclusion::VerdictReached(event) => self.verdict_reached(event, place),
+            Conclusion::StageRaised(event) => self.stage_raised(event, place),
+            Conclusion::StepEnded(event) => self.step_ended(event, place),
+            Conclusion::FallbackTaken(event) => self.fallback_taken(event),
+            Conclusion::RunStopping(event) => self.run_stopping(event.why, place),
+            Conclusion::RunEnded(event) => self.run_ended(event, place),
+        }
+    }
+
+    /// Says whether this attempt of a step is in flight, as work or as a check.
+    fn is_in_flight(&self, id: &StepId, what: Next, (iteration, attempt): (Iteration, Attempt)) -> bool {
+        self.step(id).is_some_and(|(_, at)| {
+            at.phase.is_in_flight() && at.phase.turn() == Some(what) && at.is_at(iteration, attempt)
+        })
+    }
+
+    fn with_step(&mut self, id: &StepId, fold: impl FnOnce(&mut StepState) -> Fold) -> Fold {
+        match self.position(id) {
+            Some(at) => fold(&mut self.steps[at]),
+            None => Fold::Impossible,
+        }
+    }
+}

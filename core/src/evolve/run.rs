@@ -1,0 +1,163 @@
+//! Events of the run: it starts, it is resumed, a person answers, it ends.
+
+use super::{Fold, Place};
+use std::sync::Arc;
+
+use crate::event::{AnswerGiven, Next, RunEnded, RunOutcome, RunResumed, RunStarted, StepEnd, WaitReason};
+use crate::id::{Millis, StepId};
+use crate::state::{Phase, Plan, RunState, StepPhase, StepState};
+use crate::workflow::Worker;
+
+impl RunState {
+    pub(super) fn run_started(&mut self, event: &RunStarted, place: Place) -> Fold {
+        if self.phase != Phase::Empty {
+            return Fold::Impossible;
+        }
+        let steps = &event.workflow.steps;
+        self.steps = vec![StepState::default(); steps.len()];
+        let index = steps.iter().enumerate().map(|(at, step)| (step.id.clone(), at)).collect();
+        self.plan = Some(Arc::new(Plan { started: event.clone(), index }));
+        self.phase = Phase::Active;
+        self.clock.running_since = place.at;
+        Fold::Done
+    }
+
+    pub(super) fn run_resumed(&mut self, event: &RunResumed, place: Place) -> Fold {
+        if self.phase == Phase::Empty {
+            return Fold::Impossible;
+        }
+        self.run_goes_on(place, event.add_iterations);
+        self.clock.extra = self.clock.extra.plus(event.add_time);
+        if let Some(workflow) = self.workflow().filter(|_| event.renews_time) {
+            self.clock.renewed = self.clock.renewed.plus(workflow.timeout);
+        }
+        self.extra_iterations = self.extra_iterations.saturating_add(event.add_iterations);
+        self.add_budget(event);
+        if let Some(worker) = &event.worker {
+            self.hand_to(worker, place);
+        }
+        if let Some(plan) = self.plan.as_mut().filter(|_| !event.secrets.is_empty()) {
+            Arc::make_mut(plan).started.secrets.extend_from_slice(&event.secrets);
+        }
+        if let Some(hint) = &event.hint {
+            self.tell_unfinished_steps(hint, |_| true);
+        }
+        Fold::Done
+    }
+
+    /// Somebody else works from now on. What those said who worked before means nothing: neither is their service waited for.
+    pub(super) fn hand_to(&mut self, worker: &Worker, place: Place) {
+        let Some(plan) = &mut self.plan else { return };
+        let plan = Arc::make_mut(plan);
+        plan.started.workflow.hand_to(worker);
+        for (step, at) in plan.started.workflow.steps.iter().zip(&mut self.steps) {
+            if !step.can_be_handed_over() {
+                continue;
+            }
+            at.worker_at = 0;
+            at.rests.forget();
+            if let StepPhase::Waiting { until, why: WaitReason::Weather(_), then: Next::Work, .. } =
+                &mut at.phase
+            {
+                self.weather_wait = self.weather_wait.minus(until.since(place.at));
+                *until = place.at;
+            }
+        }
+    }
+
+    pub(super) fn answer_given(&mut self, event: &AnswerGiven, place: Place) -> Fold {
+        let is_asked = matches!(self.phase, Phase::Ended(RunOutcome::Blocked, _));
+        if !is_asked || !event.steps.iter().all(|step| self.is_blocked(step)) {
+            return Fold::Impossible;
+        }
+        self.run_goes_on(place, 0);
+        self.tell_unfinished_steps(&event.text, |step| event.is_for(step));
+        Fold::Done
+    }
+
+    /// Starts the clock again and lets steps that were skipped wait for their turn again.
+    pub(super) fn run_goes_on(&mut self, place: Place, add_iterations: u32) {
+        let reopens = self.reopens(add_iterations);
+        self.all_rest();
+        if !matches!(self.phase, Phase::Ended(..)) {
+            // The supervisor died: its time ran until the last thing that it recorded.
+            let ran = self.clock.alive_until.since(self.clock.running_since);
+            self.clock.used = self.clock.used.plus(ran);
+        }
+        let paused = place.at.since(self.clock.alive_until);
+        self.clock.running_since = place.at;
+        self.phase = Phase::Active;
+        for step in &mut self.steps {
+            // An external job is not waited for while nobody can ask.
+            step.waiting_since = step.waiting_since.map(|since| since.after(paused));
+            if reopens && matches!(step.phase, StepPhase::Ended(StepEnd::Skipped(_))) {
+                step.phase = StepPhase::Pending;
+                (step.ended, step.ended_at) = (None, None);
+            }
+        }
+    }
+
+    pub(super) fn tell_unfinished_steps(&mut self, text: &str, is_for: impl Fn(&StepId) -> bool) {
+        let Some(plan) = self.plan.clone() else { return };
+        for (step, at) in plan.started.workflow.steps.iter().zip(&mut self.steps) {
+            let is_finished = matches!(at.phase, StepPhase::Ended(StepEnd::Complete | StepEnd::Incomplete));
+            if !is_finished && is_for(&step.id) {
+                at.feedback.from_person.push(text.to_owned());
+            }
+        }
+    }
+
+    /// What is waited for is tried now: the rest of the wait was none. Of a chain it is the turn of the first again, so that
+    /// all of them are tried, and in their order.
+    pub(super) fn kicked(&mut self, place: Place) -> Fold {
+        for step in &mut self.steps {
+            step.rests.forget();
+            let StepPhase::Waiting { until, why, then } = &mut step.phase else { continue };
+            if matches!(why, WaitReason::Weather(_)) {
+                self.weather_wait = self.weather_wait.minus(until.since(place.at));
+                match then {
+                    Next::Work => step.worker_at = 0,
+                    Next::Check => step.checker_at = 0,
+                }
+            }
+            *until = place.at;
+        }
+        Fold::Done
+    }
+
+    /// Who could not do anything has used no time of the run. Of a wait that is so anyway, and is not counted twice.
+    pub(super) fn suspended(&mut self, length: Millis, place: Place) -> Fold {
+        if !matches!(self.phase, Phase::Active | Phase::Stopping(..)) {
+            return Fold::Impossible;
+        }
+        let length = length.at_most(place.at.since(self.clock.running_since));
+        let began = place.at.before(length);
+        self.clock.running_since = self.clock.running_since.after(length);
+        for step in &mut self.steps {
+            step.waiting_since = step.waiting_since.map(|since| since.after(length));
+            if let StepPhase::Waiting { until, why: WaitReason::Weather(_), .. } = step.phase {
+                self.weather_wait = self.weather_wait.minus(until.since(began).at_most(length));
+            }
+        }
+        Fold::Done
+    }
+
+    pub(super) fn run_stopping(&mut self, why: RunOutcome, place: Place) -> Fold {
+        let is_new = !matches!(self.phase, Phase::Stopping(since, _) if since == why);
+        if !self.phase.lets_run_on() || !is_new {
+            return Fold::Impossible;
+        }
+        self.phase = Phase::Stopping(why, place.seq);
+        Fold::Done
+    }
+
+    pub(super) fn run_ended(&mut self, event: &RunEnded, place: Place) -> Fold {
+        if !matches!(self.phase, Phase::Active | Phase::Stopping(..)) || self.in_flight().next().is_some() {
+            return Fold::Impossible;
+        }
+        self.clock.used = self.clock.used.plus(place.at.since(self.clock.running_since));
+        self.phase = Phase::Ended(event.outcome, place.seq);
+        self.all_rest();
+        Fold::Done
+    }
+}

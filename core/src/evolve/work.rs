@@ -1,0 +1,277 @@
+//! Events of the work of a step.
+
+use super::{Fold, Place};
+use std::sync::Arc;
+
+use crate::backoff::Rest;
+use crate::call_report::Trouble;
+use crate::duration;
+use crate::event::{
+    Call, Exit, FallbackTaken, Inquiry, Lost, Next, Outcome, Purpose, StepEnd, WorkRequested, WorkerFinished,
+    WorkerProgressed, WorkerStarted,
+};
+use crate::evidence::AnswerSeen;
+use crate::id::{Attempt, CheckId, Iteration, StepId, Timestamp};
+use crate::judge::declaration::{Intent, intent};
+use crate::judge::scope::{self};
+use crate::outage::{self, is_weather};
+use crate::snapshot::Snapshot;
+use crate::state::{Changed, Child, Conversation, Feedback, InFlight, RunState, StepPhase, StepState};
+use crate::text::plain::strip_ansi;
+use crate::truncate;
+use crate::workflow::WorkerKind;
+
+impl RunState {
+    pub(super) fn worker_started(
+        &mut self,
+        event: &WorkerStarted,
+        seen: Option<Arc<Snapshot>>,
+        place: Place,
+    ) -> Fold {
+        let is_at_work = |step: &StepState| matches!(step.phase, StepPhase::Working(_));
+        let is_beside = self.steps.iter().any(is_at_work);
+        let fold = self.begin_work(event, seen, place, is_beside);
+        if matches!(fold, Fold::Done) && is_beside {
+            self.steps.iter_mut().filter(|step| is_at_work(step)).for_each(|step| step.is_beside = true);
+        }
+        fold
+    }
+
+    pub(super) fn begin_work(
+        &mut self,
+        event: &WorkerStarted,
+        seen: Option<Arc<Snapshot>>,
+        place: Place,
+        is_beside: bool,
+    ) -> Fold {
+        self.with_step(&event.step, |step| {
+            if step.phase != StepPhase::WorkDue || !step.is_at(event.iteration, event.attempt) {
+                return Fold::Impossible;
+            }
+            step.phase = StepPhase::Working(begun(place, event.check_id.as_ref(), event.call.clone()));
+            step.is_beside = is_beside;
+            step.worker_calls = step.worker_calls.saturating_add(1);
+            step.work_attempt = event.attempt;
+            step.goes_on(seen.clone());
+            if step.began_with.is_none() {
+                step.began_with.clone_from(&seen);
+            }
+            if step.works_from.is_none() {
+                step.works_from = seen;
+            }
+            step.begun_at.get_or_insert(place.at);
+            Fold::Done
+        })
+    }
+
+    pub(super) fn worker_progressed(&mut self, event: &WorkerProgressed) -> Fold {
+        self.with_step(&event.step, |step| {
+            if !step.is_at(event.iteration, event.attempt) {
+                return Fold::Impossible;
+            }
+            let (StepPhase::Working(in_flight) | StepPhase::Checking(in_flight)) = &mut step.phase else {
+                return Fold::Impossible;
+            };
+            in_flight.progress = Some(event.progress.clone());
+            Fold::Done
+        })
+    }
+
+    /// Returns until when one of a chain is limited, by what it said; `None` for who has no chain, such as whoever finds
+    /// out why a loop is stuck.
+    pub(super) fn rest(
+        &self,
+        id: &StepId,
+        what: Next,
+        outcome: &Outcome,
+        failure: impl FnOnce(WorkerKind) -> Option<outage::Failure>,
+        at: Timestamp,
+    ) -> Option<Rest> {
+        let (step, state) = self.step(id).filter(|(_, it)| it.purpose != Purpose::Diagnosis)?;
+        let turn = state.turn(what);
+        let worker = step.first(turn).filter(|it| !it.fallback.is_empty())?;
+        let failure = failure(worker.at(turn.place).kind).filter(|it| is_weather(it.class));
+        Some(Rest { turn, until: failure.and_then(|failure| outcome.limited_until(&failure, at)) })
+    }
+
+    pub(super) fn fallback_taken(&mut self, event: &FallbackTaken) -> Fold {
+        let first = self.step(&event.step).and_then(|(step, at)| step.first(at.turn(event.what)));
+        let has_place = first.is_some_and(|first| first.chain().count() > event.to as usize);
+        self.with_step(&event.step, |step| {
+            if !has_place || step.phase != StepPhase::due(event.what) {
+                return Fold::Impossible;
+            }
+            match event.what {
+                Next::Work => step.worker_at = event.to,
+                Next::Check => step.checker_at = event.to,
+            }
+            Fold::Done
+        })
+    }
+
+    pub(super) fn worker_finished(&mut self, event: &WorkerFinished, place: Place) -> Fold {
+        if !self.is_in_flight(&event.step, Next::Work, (event.iteration, event.attempt)) {
+            return Fold::Impossible;
+        }
+        let of_child = match &event.outcome.exit {
+            Exit::Child(child) => Some(&child.run),
+            _ => None,
+        };
+        let before = self.ledger.spent_in(of_child).tokens.total();
+        self.count_cost(&event.step, Some(&event.outcome));
+        let tokens = self.ledger.spent_in(of_child).tokens.total().saturating_sub(before);
+        let is_checked = self.step(&event.step).is_some_and(|(step, _)| step.check.is_some());
+        let failure = |kind| event.failure(kind, is_checked);
+        let rest = self.rest(&event.step, Next::Work, &event.outcome, failure, place.at);
+        self.turn_ended(&event.step);
+        self.with_step(&event.step, |step| {
+            step.tokens = tokens;
+            step.child = child(step, &event.outcome, place).or(step.child.take());
+            let conversation = conversation(step, &event.outcome);
+            step.works_from = None;
+            step.lost_work.clear();
+            step.phase = StepPhase::WorkDue;
+            step.attempt = step.attempt.next();
+            step.rests.note(rest);
+            if step.purpose == Purpose::Diagnosis {
+                step.diagnosis = diagnosis(&event.outcome);
+                return Fold::Done;
+            }
+            step.changed = step.changed.max(event.changed.into());
+            // Another worker may have made the change.
+            let own = if step.is_beside { event.changed.filter(|changed| !changed) } else { event.changed };
+            step.changed_now = match (step.changed_now, own) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (_, now) => now,
+            };
+            match &event.drift {
+                Some(drift) => {
+                    scope::worked(&mut step.by_checks, drift);
+                    step.drift = (**drift).clone();
+                }
+                None => step.drift.put_back.clear(),
+            }
+            if !event.outcome.exit.is_stopped() {
+                step.worked = Some(place.seq);
+                step.stalled = stalled(&event.outcome);
+                step.broke_off = event.outcome.broke_off(event.changed);
+                step.conversation = conversation;
+                step.feedback.said =
+                    truncate::tail(strip_ansi(&event.outcome.answer).trim(), Feedback::SAID_MAX).to_owned();
+                step.answered(event.answer.clone());
+            }
+            Fold::Done
+        })
+    }
+
+    pub(super) fn lost(&mut self, event: &Lost, what: Next) -> Fold {
+        if !self.is_in_flight(&event.step, what, (event.iteration, event.attempt)) {
+            return Fold::Impossible;
+        }
+        self.count_cost(&event.step, None);
+        self.turn_ended(&event.step);
+        self.with_step(&event.step, |step| {
+            // Where it is known what was there before, the attempt that takes its place is compared with that.
+            if what == Next::Work && step.works_from.is_none() && step.lost_work.is_empty() {
+                step.changed = step.changed.max(Changed::Unknown);
+            }
+            step.phase = StepPhase::due(what);
+            step.attempt = step.attempt.next();
+            Fold::Done
+        })
+    }
+
+    pub(super) fn work_requested(&mut self, event: &WorkRequested) -> Fold {
+        let Some(at) = self.position(&event.step) else { return Fold::Impossible };
+        let allowed = self.step(&event.step).map(|(step, at)| self.max_iterations(step, at));
+        let step = &mut self.steps[at];
+        let again = event.iteration == step.iteration && event.iteration > Iteration(0);
+        let nothing_to_diagnose = step.convergence.raised_for().is_none() || !again;
+        if event.purpose == Purpose::Diagnosis && nothing_to_diagnose {
+            return Fold::Impossible;
+        }
+        if step.phase.is_in_flight() || !(again || event.iteration == step.iteration.next()) {
+            return Fold::Impossible;
+        }
+        let was_blocked = matches!(step.phase, StepPhase::Ended(StepEnd::Blocked(_)));
+        if allowed.is_none_or(|allowed| event.iteration > allowed) {
+            if !was_blocked {
+                return Fold::Impossible;
+            }
+            // What a person answered is worth an iteration.
+            step.extra_iterations = step.extra_iterations.saturating_add(1);
+        }
+        step.begin_again();
+        if !again {
+            step.iteration = event.iteration;
+            step.retries = 0;
+            step.check_retries = 0;
+            step.weather_tries = 0;
+            step.waiting_since = None;
+            step.worked = None;
+            step.works_from = None;
+            step.lost_work.clear();
+            step.changed_now = None;
+            step.work_attempt = Attempt(0);
+            step.claim = None;
+        }
+        step.inquiry = Inquiry::Check;
+        step.purpose = event.purpose;
+        step.attempt = event.attempt;
+        step.phase = StepPhase::WorkDue;
+        Fold::Done
+    }
+}
+
+impl StepState {
+    pub(super) fn is_at(&self, iteration: Iteration, attempt: Attempt) -> bool {
+        self.iteration == iteration && self.attempt == attempt
+    }
+
+    /// Takes note of what the worker answered.
+    pub(super) fn answered(&mut self, answer: Option<Box<AnswerSeen>>) {
+        let repeats = answer
+            .as_deref()
+            .and_then(AnswerSeen::parsed)
+            .is_some_and(|it| intent(&it) == Some(Intent::Repeat));
+        self.repeats = if repeats { self.repeats.saturating_add(1) } else { 0 };
+        self.verified.answer = answer;
+        self.verified.closer = None;
+        self.verified.unsettled = 0;
+    }
+}
+
+/// Returns the child run that the work of a step was.
+pub(super) fn child(step: &StepState, outcome: &Outcome, place: Place) -> Option<Child> {
+    let (Exit::Child(ended), StepPhase::Working(begun)) = (&outcome.exit, &step.phase) else { return None };
+    Some(Child { run: ended.run.clone(), end: ended.end, begun_at: begun.since, ended_at: place.at })
+}
+
+pub(super) fn begun(place: Place, check_id: Option<&CheckId>, call: Option<Box<Call>>) -> InFlight {
+    InFlight { started: place.seq, since: place.at, check_id: check_id.cloned(), call, progress: None }
+}
+
+/// Says that a worker was ended since it did nothing any more.
+pub(super) fn stalled(outcome: &Outcome) -> Option<String> {
+    let after = || duration::measured(outcome.duration);
+    let said = || format!("stall: the worker was ended: {}, {} after it began", outcome.stall(), after());
+    outcome.is_stalled().then(said)
+}
+
+/// Returns the conversation that can go on after a call. A client that does not tell its name goes by the one that it was
+/// called with, once it has come to its end in it.
+pub(super) fn conversation(step: &StepState, outcome: &Outcome) -> Option<Conversation> {
+    let reading = outcome.reading.as_deref()?;
+    let is_over = matches!(reading.trouble, Some(Trouble::NoSession | Trouble::ContextOverflow));
+    let StepPhase::Working(begun) = &step.phase else { return None };
+    let named = begun.call.as_ref().and_then(|call| call.session.clone());
+    let named = named.filter(|_| reading.trouble.is_none());
+    let id = reading.session.clone().or(named).filter(|_| !is_over)?;
+    Some(Conversation { client: reading.client.clone(), id })
+}
+
+/// Returns what a worker found out; `None` where it came to no end, or said nothing.
+pub(super) fn diagnosis(outcome: &Outcome) -> Option<String> {
+    let text = truncate::tail(outcome.answer.trim(), Feedback::DIAGNOSIS_MAX).to_owned();
+    (!text.is_empty() && outcome.exit != Exit::Stopped).then_some(text)
+}

@@ -1,0 +1,100 @@
+//! What is known of the workspace, and who has changed it.
+
+use super::Fold;
+use std::sync::Arc;
+
+use crate::event::{Observation, SnapshotMoment, SnapshotTaken};
+use crate::id::StepId;
+use crate::snapshot::Snapshot;
+use crate::state::{Left, LostWork, RunState, StepState};
+
+impl RunState {
+    /// Returns what an observation saw of the workspace. Most iterations change something, most pauses nothing: what has
+    /// not changed is shared.
+    pub(super) fn seen(&self, observation: &Observation) -> Option<Arc<Snapshot>> {
+        let snapshot = match observation {
+            Observation::WorkerStarted(event) => event.snapshot.as_deref(),
+            Observation::WorkerFinished(event) => event.snapshot.as_deref(),
+            Observation::CheckFinished(event) => event.snapshot.as_deref(),
+            Observation::SnapshotTaken(event) => Some(&*event.snapshot),
+            _ => None,
+        }?;
+        let same = self.last_snapshot.as_ref().filter(|last| ***last == *snapshot);
+        Some(same.map_or_else(|| Arc::new(snapshot.clone()), Arc::clone))
+    }
+
+    /// Remembers what the workspace was.
+    pub(super) fn remember(&mut self, observation: &Observation, seen: Option<Arc<Snapshot>>) {
+        let ran = matches!(observation, Observation::WorkerFinished(_) | Observation::CheckFinished(_));
+        let begins = matches!(observation, Observation::WorkerStarted(_) | Observation::CheckStarted(_));
+        self.left_unseen = seen.is_none() && (self.left_unseen || ran);
+        self.is_abandoned &= !begins;
+        let Some(snapshot) = seen else { return };
+        if let Observation::SnapshotTaken(SnapshotTaken { moment: SnapshotMoment::Abandoned, .. }) =
+            observation
+        {
+            self.abandoned(&snapshot);
+        }
+        // What a step has left is what is there before anybody else begins. Its own end does not count: a check comes
+        // after it, and what a process that outlives the worker changes is the work of the step, too.
+        if matches!(observation, Observation::WorkerStarted(_) | Observation::SnapshotTaken(_)) {
+            self.steps.iter_mut().for_each(|step| step.rest(&snapshot));
+        }
+        self.first_snapshot.get_or_insert_with(|| Arc::clone(&snapshot));
+        self.last_snapshot = Some(snapshot);
+    }
+
+    /// The supervisor died, and this is what was left of what was in flight.
+    pub(super) fn abandoned(&mut self, left: &Arc<Snapshot>) {
+        self.is_abandoned = true;
+        let lost: Vec<StepId> = self.in_flight().map(|(step, _)| step.id.clone()).collect();
+        for id in lost {
+            self.turn_ended(&id);
+            self.with_step(&id, |step| {
+                let work = step.works_from.take().map(|before| LostWork { before, after: Arc::clone(left) });
+                step.lost_work.extend(work);
+                Fold::Done
+            });
+        }
+    }
+
+    /// The turn of a step is over: what changes from now on may be the work of others.
+    pub(super) fn turn_ended(&mut self, id: &StepId) {
+        let Some((step, at)) = self.step(id) else { return };
+        let has_rules = step.convergence.as_ref().is_some_and(crate::workflow::Convergence::has_rules);
+        if has_rules && at.began_with.is_some() && at.left == Left::Nothing {
+            self.with_step(id, |step| {
+                step.left = Left::Unseen;
+                Fold::Done
+            });
+        }
+    }
+
+    /// Returns what the workspace is now; `None` where something has run since somebody looked.
+    pub(super) fn workspace_now(&self) -> Option<Arc<Snapshot>> {
+        self.last_snapshot.clone().filter(|_| !self.left_unseen)
+    }
+
+    /// Nobody works any more: what changes from now on is not the work of any step.
+    pub(super) fn all_rest(&mut self) {
+        let Some(now) = self.workspace_now() else { return };
+        self.steps.iter_mut().for_each(|step| step.rest(&now));
+    }
+}
+
+impl StepState {
+    /// Somebody has looked since its turn, and nobody else had begun by then.
+    pub(super) fn rest(&mut self, now: &Arc<Snapshot>) {
+        if self.left == Left::Unseen {
+            self.left = Left::Seen(Arc::clone(now));
+        }
+    }
+
+    /// Its next turn begins. What others have changed since the last one is not held against it. Who looks for the cause
+    /// of a failure works on a copy, finds nothing and leaves nothing.
+    pub(super) fn goes_on(&mut self, found: Option<Arc<Snapshot>>) {
+        let Some(found) = found else { return };
+        self.gaps.extend(self.gap(found));
+        self.left = Left::Nothing;
+    }
+}
