@@ -25,7 +25,6 @@ pub mod vanished_tests;
 pub mod verdict;
 
 use self::claim::Claim;
-use crate::completion::Completion;
 use crate::event::{Inquiry, VerdictReached};
 use crate::evidence::Decision;
 use crate::id::Seq;
@@ -64,37 +63,26 @@ pub(crate) fn judge(step: &Step, at: &StepState, claim: Claim, evidence: Vec<Seq
 /// Condition 5, for a completion that was said elsewhere: the answer of the worker must agree.
 fn with_answer(step: &Step, at: &StepState, claim: Claim) -> Claim {
     let by_conditions = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Conditions);
-    let asked = step.completion.as_ref().and_then(|it: &Completion| it.answer_of(at.iteration));
-    match asked {
-        Some(format)
-            if at.inquiry == Inquiry::Check && !by_conditions && claim.decision == Decision::Complete =>
-        {
-            let said = answer::declared(step, format, at.verified.answer.as_deref());
-            match said.decision {
-                Decision::Complete => claim,
-                _ => Claim { check_id: claim.check_id, claimed: Some(Decision::Complete), ..said },
-            }
-        }
-        _ => claim,
+    let is_asked = at.inquiry == Inquiry::Check && !by_conditions && claim.decision == Decision::Complete;
+    let asked = step.completion.as_ref().and_then(|it| it.answer_of(at.iteration)).filter(|_| is_asked);
+    let said = asked.map(|format| answer::declared(step, format, at.verified.answer.as_deref()));
+    match said.filter(|said| said.decision != Decision::Complete) {
+        Some(said) => Claim { check_id: claim.check_id, claimed: Some(Decision::Complete), ..said },
+        None => claim,
     }
 }
 
 /// A step that requires a change is not complete without one.
 fn needs_a_change(verdict: &mut VerdictReached, step: &Step, at: &StepState) {
     if verdict.decision == Decision::Complete && step.require_change && at.changed == Changed::No {
-        overrule(verdict);
-        verdict.reasons = vec![
-            "no_observable_change: nothing in the workspace has changed since the step began".to_owned(),
-        ];
+        overrule(verdict, "no_observable_change: nothing in the workspace has changed since the step began");
     }
 }
 
 /// A worker that claims completion means the work before a part of it was put back.
 fn needs_what_was_claimed(verdict: &mut VerdictReached, step: &Step, at: &StepState) {
     if verdict.decision == Decision::Complete && step.claims() && !at.drift.put_back.is_empty() {
-        overrule(verdict);
-        verdict.reasons =
-            vec!["scope: a part of the work was out of scope and was put back after the claim".to_owned()];
+        overrule(verdict, "scope: a part of the work was out of scope and was put back after the claim");
         verdict.fingerprints.push("scope:put_back".to_owned());
     }
 }
@@ -129,7 +117,7 @@ fn needs_the_scope(verdict: &mut VerdictReached, step: &Step, at: &StepState) {
 }
 
 /// Makes a claim of completion incomplete.
-fn overrule(verdict: &mut VerdictReached) {
-    verdict.claimed = Some(Decision::Complete);
-    verdict.decision = Decision::Incomplete;
+fn overrule(verdict: &mut VerdictReached, reason: &str) {
+    (verdict.claimed, verdict.decision) = (Some(Decision::Complete), Decision::Incomplete);
+    verdict.reasons = vec![reason.to_owned()];
 }

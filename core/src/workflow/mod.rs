@@ -5,14 +5,18 @@
 
 use serde::{Deserialize, Serialize};
 
+mod check;
+mod policy;
 pub(crate) mod worker;
 
+pub use self::check::{Baseline, Check, CheckBy, CheckCommand, Gate};
+pub use self::policy::{Convergence, Overlay};
 pub use self::worker::{Capability, Session, Worker, WorkerKind};
 use crate::backoff::Turn;
 use crate::completion::Completion;
 use crate::cost::Prices;
 use crate::event::{Inquiry, Next, Purpose};
-use crate::id::{Millis, Stage, StepId};
+use crate::id::{Millis, StepId};
 
 /// One workflow: steps that form a directed acyclic graph, and the bounds of the whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -371,174 +375,4 @@ pub enum OnExhausted {
     Abort,
     /// The step is incomplete, and the run goes on.
     Continue,
-}
-
-/// What is asked after the work.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
-    /// Who answers, and how the answer is read.
-    pub by: CheckBy,
-    /// Bound of one check.
-    pub timeout: Millis,
-    /// Where the verdict is written, from the workspace root; may hold `{{completion_check_id}}`.
-    #[serde(default)]
-    pub decision_file: Option<String>,
-    /// So many checks in a row without a readable verdict end the step.
-    pub max_parse_failures: u32,
-    /// How often a failing command of [`CheckBy::Commands`] is run before its failures count; at least 1.
-    #[serde(default = "once")]
-    pub observations: u32,
-    /// What is asked of the same commands before the first iteration.
-    #[serde(default)]
-    pub baseline: Baseline,
-}
-
-impl Check {
-    /// Says whether it is run before the first iteration: only what commands show can be compared with.
-    pub fn has_baseline(&self) -> bool {
-        matches!(self.by, CheckBy::Commands(_)) && self.baseline != Baseline::Off
-    }
-}
-
-fn once() -> u32 {
-    1
-}
-
-/// Who answers a check, and how the answer is read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CheckBy {
-    /// A script whose exit code is the verdict.
-    Exit(Worker),
-    /// An agent whose decision file or answer is the verdict.
-    Agent(Worker),
-    /// The worker itself: its decision file or answer is the verdict; no further process runs.
-    Claim,
-    /// Commands that are run one after the other, all of them; each has to get through its gate.
-    Commands(Vec<CheckCommand>),
-    /// Nobody but the conditions of the step, and the answer where it has a form.
-    Conditions,
-}
-
-/// One command of a check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CheckCommand {
-    /// The command line, run by `bash -c` in the root of the workspace.
-    pub run: String,
-    /// What is asked of it.
-    #[serde(default)]
-    pub gate: Gate,
-    /// Patterns of the machine reports that it writes, from the root of the workspace.
-    #[serde(default)]
-    pub reports: Vec<String>,
-}
-
-/// What is asked of a command of a check.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Gate {
-    /// It exits with 0.
-    #[default]
-    Pass,
-    /// It shows no failure that the baseline did not have.
-    NoNewFailures,
-}
-
-/// Whether the commands of a check are run before the first iteration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Baseline {
-    /// They are not.
-    #[default]
-    Off,
-    /// They are, and what failed is shown.
-    Report,
-    /// They are, and fewer tests than there were go through no gate.
-    Gate,
-}
-
-/// When to change the strategy, and when to stop.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Convergence {
-    /// Iterations without progress that raise the stage; at least 1.
-    pub stall_threshold: u32,
-    /// The highest stage; at least 1.
-    pub max_stage: Stage,
-    /// Reaching the highest stage stops the step with a diagnosis.
-    pub fail_on_max_stage: bool,
-    /// Text that a stage adds to the prompt.
-    #[serde(default)]
-    pub overlays: Vec<Overlay>,
-    /// Patterns of paths that may change; empty is all.
-    #[serde(default)]
-    pub allowed_paths: Vec<String>,
-    /// Patterns of paths that are not looked at.
-    #[serde(default)]
-    pub ignored_paths: Vec<String>,
-    /// The commit to compare with; `None` is the one at the start of the step.
-    #[serde(default)]
-    pub diff_base_ref: Option<String>,
-    /// A file whose first line is that commit.
-    #[serde(default)]
-    pub diff_base_ref_file: Option<String>,
-    /// Patterns of paths that must stay as they are, allowed or not.
-    #[serde(default)]
-    pub protected_paths: Vec<String>,
-    /// How many files may change.
-    #[serde(default)]
-    pub max_changed_files: Option<u32>,
-    /// How many lines may be added and removed, together.
-    #[serde(default)]
-    pub max_changed_lines: Option<u32>,
-    /// From stage 2 on, what was changed outside of the scope is put back after the work.
-    #[serde(default)]
-    pub revert_out_of_scope: bool,
-    /// Who looks once for the cause, without changing anything, before the step ends as stuck.
-    #[serde(default)]
-    pub diagnose_with: Option<Worker>,
-}
-
-impl Convergence {
-    /// Says whether there are rules about what a step changes.
-    pub fn has_rules(&self) -> bool {
-        !self.allowed_paths.is_empty()
-            || !self.protected_paths.is_empty()
-            || self.max_changed_files.is_some()
-            || self.max_changed_lines.is_some()
-    }
-
-    /// Says whether what a step changes is compared with a commit that its rules name.
-    pub fn names_base(&self) -> bool {
-        self.has_rules() && (self.diff_base_ref.is_some() || self.diff_base_ref_file.is_some())
-    }
-}
-
-impl Default for Convergence {
-    /// What holds where a file says nothing but `enabled: true`.
-    fn default() -> Self {
-        Self {
-            stall_threshold: 2,
-            max_stage: Stage(3),
-            fail_on_max_stage: true,
-            overlays: Vec::new(),
-            allowed_paths: Vec::new(),
-            ignored_paths: Vec::new(),
-            diff_base_ref: None,
-            diff_base_ref_file: None,
-            protected_paths: Vec::new(),
-            max_changed_files: None,
-            max_changed_lines: None,
-            revert_out_of_scope: false,
-            diagnose_with: None,
-        }
-    }
-}
-
-/// Text that a stage adds to the prompt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Overlay {
-    /// At least 2.
-    pub stage: Stage,
-    /// The text.
-    pub append_instructions: Option<String>,
 }

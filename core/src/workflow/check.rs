@@ -1,0 +1,90 @@
+//! How the work of a step is checked.
+
+use serde::{Deserialize, Serialize};
+
+use super::worker::Worker;
+use crate::id::Millis;
+
+/// What is asked after the work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Who answers, and how the answer is read.
+    pub by: CheckBy,
+    /// Bound of one check.
+    pub timeout: Millis,
+    /// Where the verdict is written, from the workspace root; may hold `{{completion_check_id}}`.
+    #[serde(default)]
+    pub decision_file: Option<String>,
+    /// So many checks in a row without a readable verdict end the step.
+    pub max_parse_failures: u32,
+    /// How often a failing command of [`CheckBy::Commands`] is run before its failures count; at least 1.
+    #[serde(default = "once")]
+    pub observations: u32,
+    /// What is asked of the same commands before the first iteration.
+    #[serde(default)]
+    pub baseline: Baseline,
+}
+
+impl Check {
+    /// Says whether it is run before the first iteration: only what commands show can be compared with.
+    pub fn has_baseline(&self) -> bool {
+        matches!(self.by, CheckBy::Commands(_)) && self.baseline != Baseline::Off
+    }
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// Who answers a check, and how the answer is read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckBy {
+    /// A script whose exit code is the verdict.
+    Exit(Worker),
+    /// An agent whose decision file or answer is the verdict.
+    Agent(Worker),
+    /// The worker itself: its decision file or answer is the verdict; no further process runs.
+    Claim,
+    /// Commands that are run one after the other, all of them; each has to get through its gate.
+    Commands(Vec<CheckCommand>),
+    /// Nobody but the conditions of the step, and the answer where it has a form.
+    Conditions,
+}
+
+/// One command of a check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckCommand {
+    /// The command line, run by `bash -c` in the root of the workspace.
+    pub run: String,
+    /// What is asked of it.
+    #[serde(default)]
+    pub gate: Gate,
+    /// Patterns of the machine reports that it writes, from the root of the workspace.
+    #[serde(default)]
+    pub reports: Vec<String>,
+}
+
+/// What is asked of a command of a check.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gate {
+    /// It exits with 0.
+    #[default]
+    Pass,
+    /// It shows no failure that the baseline did not have.
+    NoNewFailures,
+}
+
+/// Whether the commands of a check are run before the first iteration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Baseline {
+    /// They are not.
+    #[default]
+    Off,
+    /// They are, and what failed is shown.
+    Report,
+    /// They are, and fewer tests than there were go through no gate.
+    Gate,
+}
