@@ -208,7 +208,7 @@ fn stall(cause: StallCause, count: u32) -> String {
         }
         StallCause::NoChange => format!("Your last {count} attempts changed nothing in the workspace."),
         StallCause::Growing => {
-            format!("None of your last {count} attempts made anything better, and more fails than before.")
+            format!("There were fewer failures before your last {count} attempts.")
         }
         StallCause::Diverging => {
             format!("None of your last {count} attempts made anything better: other failures came each time.")
@@ -340,10 +340,7 @@ mod tests {
             ),
             (StallCause::NoReasons, "Your last 3 attempts were incomplete, and no failure was named."),
             (StallCause::NoChange, "Your last 3 attempts changed nothing in the workspace."),
-            (
-                StallCause::Growing,
-                "None of your last 3 attempts made anything better, and more fails than before.",
-            ),
+            (StallCause::Growing, "There were fewer failures before your last 3 attempts."),
             (
                 StallCause::Diverging,
                 "None of your last 3 attempts made anything better: other failures came each time.",

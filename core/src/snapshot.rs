@@ -136,6 +136,12 @@ impl Snapshot {
         self.notes.iter().filter_map(|note| note.strip_prefix(Self::UNFINISHED))
     }
 
+    /// Returns a digest of the files and the commit.
+    pub fn state(&self) -> Digest {
+        let commit = self.repository.as_ref().and_then(|it| it.commit.as_deref());
+        commit.map_or(self.work, |commit| Digest::of(format!("{} {commit}", self.work).as_bytes()))
+    }
+
     /// Says whether the work is the same: the files that are not ignored, the commit and the branch.
     pub fn same_work(&self, other: &Self) -> bool {
         let head = |it: &Self| it.repository.as_ref().map(|it| (it.branch.clone(), it.commit.clone()));

@@ -8,9 +8,9 @@ use crate::id::Timestamp;
 /// use unstuck_core::id::Timestamp;
 /// use unstuck_core::timestamp;
 ///
-/// assert_eq!(moment::parse("2026-11-22T01:00:00.5+01:00"), Some(Timestamp(1_795_305_600_500)));
-/// assert_eq!(moment::parse("1795305600"), Some(Timestamp(1_795_305_600_000)));
-/// assert_eq!(moment::parse("tomorrow"), None);
+/// assert_eq!(timestamp::parse("2026-11-22T01:00:00.5+01:00"), Some(Timestamp(1_795_305_600_500)));
+/// assert_eq!(timestamp::parse("1795305600"), Some(Timestamp(1_795_305_600_000)));
+/// assert_eq!(timestamp::parse("tomorrow"), None);
 /// ```
 pub fn parse(text: &str) -> Option<Timestamp> {
     let text = text.trim();

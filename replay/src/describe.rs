@@ -336,7 +336,7 @@ pub(crate) fn stall(cause: StallCause) -> String {
         StallCause::PersistentFailure => "one failure stays".to_owned(),
         StallCause::NoReasons => "incomplete again, and no failure is named".to_owned(),
         StallCause::NoChange => "nothing in the workspace changes".to_owned(),
-        StallCause::Growing => "more failures than before, and nothing gets better".to_owned(),
+        StallCause::Growing => "more failures than at best, and nothing gets better".to_owned(),
         StallCause::Diverging => "other failures each time, and nothing gets better".to_owned(),
     }
 }

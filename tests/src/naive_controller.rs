@@ -114,9 +114,14 @@ fn stall(
     let not_better = number(newest + 1 - begin);
     (not_better >= threshold.saturating_mul(3)).then(|| {
         let all = all(before, &heard[..=newest]);
-        let (now, best) = (counted(&all), fewest(&all));
+        let (now, best) = (counted(&all), fewest(&all, heard[newest].measured.source));
         let grows = now.is_some() && best.is_some() && now > best;
-        (if grows { StallCause::Growing } else { StallCause::Diverging }, not_better)
+        let cause = match heard[newest].set().is_empty() {
+            true => StallCause::NoReasons,
+            false if grows => StallCause::Growing,
+            false => StallCause::Diverging,
+        };
+        (cause, not_better)
     })
 }
 
@@ -145,7 +150,8 @@ fn is_better(before: &[Measured<'_>], heard: &[Heard<'_>], improved: &[bool], at
     let until = all(before, &heard[..=at]);
     let (newest, earlier) = until.split_last().expect("the newest is among them");
     later_phase(&until)
-        || counted(&until).is_some_and(|now| fewest(earlier_of_phase(&until)).is_some_and(|best| now < best))
+        || counted(&until)
+            .is_some_and(|now| fewest(earlier_of_phase(&until), newest.source).is_some_and(|best| now < best))
         || later_place(newest, earlier)
         || closer_number(&until)
         || more_passed(before, heard, improved, at)
@@ -171,20 +177,28 @@ fn earlier_of_phase<'a, 'h>(until: &'a [&'h Measured<'h>]) -> &'a [&'h Measured<
     &until[begin.min(until.len() - 1)..until.len() - 1]
 }
 
-/// The fewest failures of this phase.
-fn fewest(until: &[&Measured<'_>]) -> Option<u64> {
+/// The fewest failures of this phase, by the same source.
+fn fewest(until: &[&Measured<'_>], source: Option<DecisionSource>) -> Option<u64> {
     let begin = (1..until.len()).rev().find(|&at| later_phase(&until[..=at])).unwrap_or(0);
     let best = |at: usize| until[..=at].iter().filter_map(|it| it.early).min();
-    let fits = |at: &usize| until[*at].early <= best(*at);
+    let fits = |at: &usize| until[*at].early <= best(*at) && until[*at].source == source;
     (begin..until.len()).filter(fits).filter_map(|at| until[at].failures).filter(|count| *count > 0).min()
 }
 
 fn later_place(newest: &Measured<'_>, earlier: &[&Measured<'_>]) -> bool {
-    let place = |it: &Failure| Some((it.fingerprint.clone(), it.location.clone()?.file, it.remaining?));
+    let place = |it: &Failure| {
+        let location = it.location.clone()?;
+        Some((it.fingerprint.clone(), location.file, (it.remaining?, location.line?)))
+    };
     newest.places.iter().filter_map(|it| place(it)).any(|(fingerprint, file, now)| {
         let known = earlier.iter().flat_map(|it| &it.places).filter_map(|it| place(it));
-        let best = known.filter(|it| (&it.0, &it.1) == (&fingerprint, &file)).map(|it| it.2).min();
-        best.is_some_and(|best| now < best)
+        let mut known = known.filter(|it| (&it.0, &it.1) == (&fingerprint, &file)).map(|it| it.2);
+        // Each best place is later than the one before.
+        let is_later = |now: (u32, u32), best: (u32, u32)| now.0 < best.0 && now.1 > best.1;
+        let first = known.next();
+        let best =
+            first.map(|first| known.fold(first, |best, it| if is_later(it, best) { it } else { best }));
+        best.is_some_and(|best| is_later(now, best))
     })
 }
 
@@ -232,12 +246,14 @@ fn more_passed(before: &[Measured<'_>], heard: &[Heard<'_>], improved: &[bool], 
 
 fn fewer_boxes(until: &[&Measured<'_>]) -> bool {
     let mut best = None;
-    let mut is_fewer = false;
+    let (mut is_fewer, mut has_ticked) = (false, false);
     for measured in until {
         is_fewer = measured.open_boxes.is_some_and(|now| best.is_some_and(|best| now < best));
-        if measured.open_boxes.is_some() && (is_fewer || best.is_none_or(|best| best == 0)) {
+        let begins = !has_ticked && best.is_none_or(|best| best == 0);
+        if measured.open_boxes.is_some() && (is_fewer || begins) {
             best = measured.open_boxes;
         }
+        has_ticked |= is_fewer;
     }
     is_fewer
 }
@@ -261,7 +277,7 @@ impl Heard<'_> {
     fn key(&self) -> Digest {
         let set = self.set();
         match self.workspace {
-            Some(workspace) if set.is_empty() => workspace.work,
+            Some(workspace) if set.is_empty() => workspace.state(),
             _ => set_key(&set),
         }
     }
@@ -331,13 +347,9 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> (Vec<Measured<'a>>, Vec<Heard<
                 let by_validators = verdict.source == DecisionSource::Validators;
                 let validators = if by_validators { validators } else { &[] };
                 let mut measured = Measured::of(commands, validators, open_boxes);
-                let by_judge = verdict.claimed.is_none();
-                if by_judge
-                    && !matches!(
-                        verdict.source,
-                        DecisionSource::ExitCode | DecisionSource::Validators | DecisionSource::None
-                    )
-                {
+                measured.source = Some(verdict.source);
+                let is_own_decision = verdict.claimed.is_none() && verdict.source.is_said();
+                if is_own_decision || verdict.source == DecisionSource::Closer {
                     measured.failures = Some(verdict.fingerprints.len() as u64);
                 }
                 let (raised, stuck) = (None, false);

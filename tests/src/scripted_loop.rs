@@ -149,7 +149,8 @@ impl Iteration {
         match self.says >> 4 & 7 {
             0 => {
                 for failure in &mut result.failures {
-                    failure.location = Some(Location { file: "a".to_owned(), line: None });
+                    failure.location =
+                        Some(Location { file: "a".to_owned(), line: Some(u32::from(16 - left)) });
                     failure.remaining = Some(left.into());
                 }
             }

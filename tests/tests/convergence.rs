@@ -193,7 +193,9 @@ fn shown_by_command(text: &str) -> CommandResult {
         let (name, remaining) =
             name.split_once('@').map_or((name, None), |(name, left)| (name, left.parse().ok()));
         let kind = if name.starts_with('!') { "SyntaxError" } else { "failed" };
-        let failure = Failure::named("check", kind, What::Item(name, "tests"), name);
+        let mut failure = Failure::named("check", kind, What::Item(name, "tests"), name);
+        let line = remaining.map(|left: u32| 100 - left);
+        failure.location = Some(Location { file: "tests".to_owned(), line });
         result.failures.push(Failure { remaining, ..failure });
     }
     result.failures.sort_by(|a, b| a.fingerprint.cmp(&b.fingerprint));

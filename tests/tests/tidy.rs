@@ -618,7 +618,7 @@ const BOUNDS: &[(&str, usize, usize, usize)] = &[
     ("core", 14_000, 0, 500),
     ("store", 9_160, 2, 860),
     ("store/files", 2_330, 3, 520),
-    ("adapters/failures", 17_900, 3, 660),
+    ("adapters/failures", 17_910, 3, 660),
     ("adapters/document", 2_130, 2, 490),
     ("adapters/workers", 4_000, 3, 710),
     ("adapters/workflow", 13_500, 5, 740),

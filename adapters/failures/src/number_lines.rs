@@ -35,6 +35,9 @@ static COUNT: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// What makes a part of all something that should be 0.
+static FAILED: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i)\b(?:fail|error|missing|left)"));
+
 fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a constant")
 }
@@ -62,13 +65,21 @@ fn number_line(line: &str) -> Option<(Digest, Vec<Number>)> {
     }
     let values: Vec<i64> = places.iter().map(|it| millionths(&line[it.clone()])).collect::<Option<_>>()?;
     let is_compared = |at: usize| COMPARISON.is_match(&line[places[at].end..places[at + 1].start]);
-    let of_line = || {
-        let is_coverage = line.contains('%') && line.to_lowercase().contains("cover");
-        if is_coverage { Some(100_000_000) } else { COUNT.is_match(line).then_some(0) }
+    let is_coverage = line.to_lowercase().contains("cover");
+    let of_itself = |at: usize| {
+        let place = &places[at];
+        if is_coverage && line[place.end..].starts_with('%') {
+            return Some(100_000_000);
+        }
+        COUNT.find_iter(line).any(|it| it.start() == place.start).then_some(0)
     };
     let bound = |at: usize| {
+        // `4 of 10 failed` is better with fewer.
+        if at + 1 < values.len() && is_compared(at) && FAILED.is_match(&line[places[at + 1].end..]) {
+            return Some(0);
+        }
         let after = (at + 1 < values.len() && is_compared(at)).then(|| values[at + 1]);
-        after.or_else(|| (at > 0 && is_compared(at - 1)).then(|| values[at - 1])).or_else(of_line)
+        after.or_else(|| (at > 0 && is_compared(at - 1)).then(|| values[at - 1])).or_else(|| of_itself(at))
     };
     let numbers: Vec<Number> =
         values.iter().enumerate().map(|(at, &value)| Number { value, bound: bound(at) }).collect();
@@ -97,6 +108,8 @@ mod tests {
             ("coverage: 61.2% of statements", "61.2→100"),
             ("housestyle: 11 problems found", "11→0"),
             ("# 7 are left", "7→0"),
+            ("==== 1 error in 0.58s ====", "1→0 0.58"),
+            ("4 of 10 cases failed", "4→0 10→4"),
             ("latency 120 ms exceeds 50 ms on port 8080", "120→50 50→120 8080"),
             ("[1498] pid 31355 build started", ""),
             ("2026-11-29 12:00:01 took 12 ms", ""),

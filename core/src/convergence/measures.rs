@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::{CommandResult, Failure, NumberLine, ValidatorOutcome, ValidatorResult};
+use crate::evidence::{
+    CommandResult, DecisionSource, Failure, NumberLine, ValidatorOutcome, ValidatorResult,
+};
 use crate::id::Digest;
 
 /// Maximum improvements of one line, and of the number of passing tests, so that a creeping number ends.
@@ -18,15 +20,17 @@ const REMEMBERED_MAX: usize = 10_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Best {
     early: Option<u64>,
-    failures: Option<u64>,
-    /// The number of failures now.
-    failures_now: Option<u64>,
-    /// By fingerprint and file.
-    remaining: BTreeMap<String, u32>,
+    /// By the source of the decision: findings of a judge and failures of commands do not compare.
+    failures: BTreeMap<String, u64>,
+    /// Whether there are more failures now than at best.
+    pub(super) is_worse: bool,
+    /// The lines that remain and the line, by fingerprint and file.
+    remaining: BTreeMap<String, (u32, u32)>,
     numbers: BTreeMap<Digest, NumberBest>,
     passed: Option<u64>,
     passed_gains: u32,
     open_boxes: Option<u32>,
+    has_ticked: bool,
 }
 
 /// A line with numbers: what it was last, and the shortest distance from each number to each of its bounds.
@@ -41,6 +45,8 @@ struct NumberBest {
 /// The measures of one iteration. `None` if a value is not known.
 #[derive(Clone, Debug, Default)]
 pub struct Measured<'a> {
+    /// What gave the decision.
+    pub source: Option<DecisionSource>,
     /// The number of failures that keep tests from running: see [`Failure::is_early`].
     pub early: Option<u64>,
     /// The number of failures, by their places.
@@ -69,18 +75,17 @@ impl<'a> Measured<'a> {
         let has_any = !commands.is_empty() || !validators.is_empty();
         let finished = || commands.iter().filter(|it| it.has_finished());
         let of_validators = || validators.iter().filter(|it| !it.passed()).flat_map(|it| &it.failures);
+        let of_lines = validators.iter().flat_map(|it| &it.numbers);
         let counted = |count: u64| (is_known && has_any).then_some(count);
         let early = of_validators().filter(|it| it.is_early()).count() as u64;
         let places = of_validators().map(|it| u64::from(it.places.max(1))).sum::<u64>();
         let passed = commands.iter().filter_map(|it| it.tests).map(|it| it.passed).sum();
         Self {
+            source: None,
             early: counted(early + commands.iter().map(CommandResult::early).sum::<u64>()),
             failures: counted(places + commands.iter().map(CommandResult::failed_places).sum::<u64>()),
             places: finished().flat_map(|it| &it.failures).chain(of_validators()).collect(),
-            numbers: finished()
-                .flat_map(|it| &it.numbers)
-                .chain(validators.iter().flat_map(|it| &it.numbers))
-                .collect(),
+            numbers: finished().flat_map(|it| &it.numbers).chain(of_lines).collect(),
             passed: counted(passed).filter(|_| commands.iter().any(|it| it.tests.is_some())),
             open_boxes,
         }
@@ -93,7 +98,7 @@ impl Best {
     pub(super) fn improve(&mut self, now: &Measured<'_>, is_new: bool) -> bool {
         let improved = [
             self.later_phase(now.early),
-            self.fewer_failures(now.early, now.failures),
+            self.fewer_failures(now.early, now.source, now.failures),
             self.later_place(&now.places),
             self.closer_number(&now.numbers),
             self.more_passed(now.passed, is_new),
@@ -102,40 +107,48 @@ impl Best {
         improved.contains(&true)
     }
 
-    /// Says whether there are more failures than there were at best.
-    pub(super) fn is_worse(&self) -> bool {
-        self.failures_now > self.failures
-    }
-
     /// Fewer failures keep tests from running: it compiles now, or one more module can be loaded.
     /// Failures of different phases do not compare, so the fewest of them are counted afresh.
     fn later_phase(&mut self, early: Option<u64>) -> bool {
-        let improved = is_fewer(&mut self.early, early);
+        let improved = early.zip(self.early).is_some_and(|(now, best)| now < best);
+        self.early = early.into_iter().chain(self.early).min();
         if improved {
-            self.failures = None;
+            self.failures.clear();
         }
         improved
     }
 
     /// Fewer failures than ever in this phase, by their places.
     /// An iteration that falls back into an earlier phase does not count.
-    fn fewer_failures(&mut self, early: Option<u64>, failures: Option<u64>) -> bool {
-        let failures = failures.filter(|count| *count > 0 && early <= self.early);
-        self.failures_now = failures;
-        is_fewer(&mut self.failures, failures)
+    fn fewer_failures(
+        &mut self,
+        early: Option<u64>,
+        source: Option<DecisionSource>,
+        failures: Option<u64>,
+    ) -> bool {
+        self.is_worse = false;
+        let Some(now) = failures.filter(|count| *count > 0 && early <= self.early) else { return false };
+        let source = source.map_or_else(String::new, |it| it.as_str().to_owned());
+        let best = self.failures.entry(source).or_insert(now);
+        self.is_worse = now > *best;
+        let improved = now < *best;
+        *best = now.min(*best);
+        improved
     }
 
-    /// The same failure at a later place: fewer lines of the file remain after it.
-    /// So lines that are added above it do not count.
+    /// The same failure at a later line, and fewer lines of the file remain after it.
+    /// So lines that are added above it, or removed below it, do not count.
     fn later_place(&mut self, failures: &[&Failure]) -> bool {
         let mut improved = false;
         for failure in failures {
-            let (Some(location), Some(now)) = (&failure.location, failure.remaining) else { continue };
+            let Some(location) = &failure.location else { continue };
+            let (Some(now), Some(line)) = (failure.remaining, location.line) else { continue };
             let key = format!("{} {}", failure.fingerprint.as_str(), location.file);
             let best = self.remaining.get(&key).copied();
-            improved |= best.is_some_and(|best| now < best);
-            if best.is_some() || self.remaining.len() < REMEMBERED_MAX {
-                self.remaining.insert(key, best.map_or(now, |best| now.min(best)));
+            let is_later = best.is_some_and(|(remaining, before)| now < remaining && line > before);
+            improved |= is_later;
+            if is_later || best.is_none() && self.remaining.len() < REMEMBERED_MAX {
+                self.remaining.insert(key, (now, line));
             }
         }
         improved
@@ -165,13 +178,14 @@ impl Best {
     }
 
     /// Fewer check boxes of Markdown files are open than ever.
-    /// A plan that is written during the run counts from when it has boxes.
+    /// A plan that is written during the run counts from when it has boxes; a second plan after a finished one does not.
     fn fewer_open_boxes(&mut self, open: Option<u32>) -> bool {
         let Some(now) = open else { return false };
         let improved = self.open_boxes.is_some_and(|best| now < best);
-        if improved || matches!(self.open_boxes, None | Some(0)) {
+        if improved || !self.has_ticked && matches!(self.open_boxes, None | Some(0)) {
             self.open_boxes = open;
         }
+        self.has_ticked |= improved;
         improved
     }
 }
@@ -191,14 +205,6 @@ impl NumberBest {
         self.gains += u32::from(improved);
         improved
     }
-}
-
-/// Says whether a number is smaller than it ever was, and remembers the smallest.
-fn is_fewer<N: Copy + Ord>(best: &mut Option<N>, now: Option<N>) -> bool {
-    let Some(now) = now else { return false };
-    let improved = best.is_some_and(|best| now < best);
-    *best = Some(best.map_or(now, |best| now.min(best)));
-    improved
 }
 
 #[cfg(test)]
@@ -241,30 +247,34 @@ mod tests {
         ];
         check(&table, |best, (early, failures)| {
             best.later_phase(Some(*early));
-            best.fewer_failures(Some(*early), Some(*failures))
+            best.fewer_failures(Some(*early), None, Some(*failures))
         });
         let after_compiling = [((1, 1), false), ((0, 8), false), ((0, 7), true)];
         check(&after_compiling, |best, (early, failures)| {
             best.later_phase(Some(*early));
-            best.fewer_failures(Some(*early), Some(*failures))
+            best.fewer_failures(Some(*early), None, Some(*failures))
         });
     }
 
     #[test]
     fn a_later_place_has_fewer_lines_after_it() {
+        // Fingerprint, file, line, and lines after it.
         let table = [
-            ((("a", "a.py"), Some(9)), false),
-            ((("a", "a.py"), Some(7)), true),
-            ((("a", "a.py"), Some(8)), false),
-            ((("a", "a.py"), Some(7)), false),
-            ((("a", "a.py"), None), false),
-            ((("a", "b.py"), Some(1)), false),
-            ((("b", "a.py"), Some(1)), false),
-            ((("a", "a.py"), Some(0)), true),
+            (("a", "a.py", 1, Some(9)), false),
+            (("a", "a.py", 3, Some(7)), true),
+            (("a", "a.py", 3, Some(8)), false),
+            // A line was removed below it.
+            (("a", "a.py", 3, Some(6)), false),
+            // Lines were added above it.
+            (("a", "a.py", 9, Some(7)), false),
+            (("a", "a.py", 4, None), false),
+            (("a", "b.py", 9, Some(1)), false),
+            (("b", "a.py", 9, Some(1)), false),
+            (("a", "a.py", 10, Some(0)), true),
         ];
-        check(&table, |best, ((name, file), remaining)| {
+        check(&table, |best, (name, file, line, remaining)| {
             let mut failure = Failure::named("t", name, What::Whole, "");
-            failure.location = Some(Location { file: (*file).to_owned(), line: None });
+            failure.location = Some(Location { file: (*file).to_owned(), line: Some(*line) });
             best.later_place(&[&Failure { remaining: *remaining, ..failure }])
         });
     }
@@ -322,6 +332,10 @@ mod tests {
             (Some(5), false),
             (Some(3), false),
             (Some(0), true),
+            // The next plan.
+            (Some(2), false),
+            (Some(1), false),
+            (Some(0), false),
         ];
         check(&table, |best, open| best.fewer_open_boxes(*open));
     }

@@ -133,7 +133,11 @@ impl Convergence {
             return stall(self.cause_of_nothing_new(), self.not_new);
         }
         if self.not_better >= threshold.saturating_mul(BETTER) {
-            let cause = if self.best.is_worse() { StallCause::Growing } else { StallCause::Diverging };
+            let cause = match self.best.is_worse {
+                _ if !self.names_failures => StallCause::NoReasons,
+                true => StallCause::Growing,
+                false => StallCause::Diverging,
+            };
             return stall(cause, self.not_better);
         }
         None
@@ -163,15 +167,12 @@ impl Convergence {
 
 /// Returns what an iteration shows: the fingerprints, or else the reasons.
 fn members(signal: &Signal<'_>) -> BTreeSet<String> {
-    let cut = |text: &str| text.chars().take(MEMBER_CHARS_MAX).collect::<String>();
-    let filled = |texts: &'_ [String]| -> Vec<String> {
-        texts.iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
+    let set = |texts: &[String], before: &str| -> BTreeSet<String> {
+        let texts = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
+        texts.map(|text| format!("{before}{text}").chars().take(MEMBER_CHARS_MAX).collect()).collect()
     };
-    let named: BTreeSet<String> = filled(signal.fingerprints).iter().map(|text| cut(text)).collect();
-    if !named.is_empty() {
-        return named;
-    }
-    filled(signal.reasons).iter().map(|text| cut(&format!("reason:{text}"))).collect()
+    let named = set(signal.fingerprints, "");
+    if named.is_empty() { set(signal.reasons, "reason:") } else { named }
 }
 
 /// Returns the key of a set of failures: SHA-256 over its members, sorted by UTF-16 code units (the order of the tools

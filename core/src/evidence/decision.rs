@@ -71,11 +71,6 @@ impl DecisionSource {
         matches!(self, Self::FileJson | Self::FileText | Self::OutputJson | Self::Marker)
     }
 
-    /// Returns whether a judge gave the decision, and not only commands or validators.
-    pub fn is_judge(self) -> bool {
-        self.is_said() || matches!(self, Self::Answer | Self::Closer)
-    }
-
     /// Returns the name used in the log and on the screen.
     pub fn as_str(self) -> &'static str {
         match self {

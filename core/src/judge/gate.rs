@@ -36,13 +36,6 @@ pub struct Prior<'a> {
     pub mode: Baseline,
 }
 
-impl Prior<'_> {
-    /// Says whether the command printed what belied its exit code even then.
-    fn belied(self) -> bool {
-        self.base.is_some_and(CommandResult::belies_itself)
-    }
-}
-
 /// How many failures a reason names.
 const NAMED_MAX: usize = 8;
 /// How many characters of a line that nothing recognised a reason quotes.
@@ -168,7 +161,7 @@ impl Findings {
                     self.beyond_the_baseline(result, &new, base);
                 } else if new.is_empty() && result.failures_left_out == 0 {
                     // What it printed so before, it may print of something else.
-                    if result.belies_itself() && base.is_some() && !prior.belied() {
+                    if result.belies_itself() && base.is_some_and(|base| !base.belies_itself()) {
                         return self.belied(result);
                     }
                     if result.nameless().is_some() || result.unread() > base.map_or(0, CommandResult::unread)

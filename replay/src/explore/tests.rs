@@ -155,7 +155,7 @@ fn every_way_to_stall_is_found_for_which_the_bounds_leave_room() {
         "the same failures again",
         "it goes in a circle",
         "nothing in the workspace changes",
-        "more failures than before, and nothing gets better",
+        "more failures than at best, and nothing gets better",
         "other failures each time, and nothing gets better",
     ];
     for (threshold, max_stage, max_iterations) in

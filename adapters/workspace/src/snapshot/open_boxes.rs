@@ -7,7 +7,7 @@ use super::store::Store;
 
 /// With more Markdown files nothing is counted.
 const FILES_MAX: usize = 300;
-/// In a larger file nothing is counted.
+/// A larger file is skipped.
 const FILE_BYTES_MAX: u64 = 256 << 10;
 /// With more text nothing is counted, so that a snapshot stays fast.
 const TEXT_BYTES_MAX: u64 = 4 << 20;
