@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::Digest;
 
 /// A snapshot of the workspace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Its name: of a tree with all its parts. Differs too when only `.git` has changed.
     pub id: Digest,
@@ -162,16 +162,7 @@ mod tests {
     fn a_name_stays_on_its_line() {
         let examples = vec!["a\nto undo this: b".to_owned(), "\u{1b}[31mc".to_owned(), "d e".to_owned()];
         let left = LeftOut { reason: "a pipe, socket or device".to_owned(), count: 3, examples };
-        let snapshot = Snapshot {
-            id: Digest::default(),
-            work: Digest::default(),
-            files: 0,
-            bytes: 0,
-            repository: None,
-            left_out: vec![left],
-            notes: Vec::new(),
-            open_boxes: None,
-        };
+        let snapshot = Snapshot { left_out: vec![left], ..Snapshot::default() };
         assert_eq!(
             snapshot.lacks().unwrap(),
             "no snapshot holds these, so no undo brings them back: a\u{fffd}to undo this: b, \u{fffd}[31mc, d e (a pipe, socket or device)"

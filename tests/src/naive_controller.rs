@@ -347,9 +347,9 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> (Vec<Measured<'a>>, Vec<Heard<
                 let by_validators = verdict.source == DecisionSource::Validators;
                 let validators = if by_validators { validators } else { &[] };
                 let mut measured = Measured::of(commands, validators, open_boxes);
-                measured.source = Some(verdict.source);
                 let is_own_decision = verdict.claimed.is_none() && verdict.source.is_said();
                 if is_own_decision || verdict.source == DecisionSource::Closer {
+                    measured.source = Some(verdict.source);
                     measured.failures = Some(verdict.fingerprints.len() as u64);
                 }
                 let (raised, stuck) = (None, false);

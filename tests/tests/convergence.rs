@@ -63,6 +63,16 @@ fn the_histories_of_the_page_are_what_the_core_does() {
 }
 
 #[test]
+fn fewer_failures_than_in_the_baseline_are_better() {
+    let impatient = || Convergence { stall_threshold: 1, ..Convergence::default() };
+    for (baseline, expected) in [("a,b", "continues"), ("a", "1: stage 2, same failures; continues")] {
+        let mut iterations = iterations(&["a"]);
+        iterations[0].commands = vec![shown_by_command(baseline)];
+        assert_eq!(what_happens(&play(impatient(), iterations)), expected, "{baseline}");
+    }
+}
+
+#[test]
 fn recorded_loops_that_make_progress_end_complete_and_others_stuck() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/convergence/histories.json");
     let histories: BTreeMap<String, Vec<Value>> =

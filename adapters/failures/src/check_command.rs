@@ -102,7 +102,7 @@ pub fn read(
     let CommandFailures { extraction, tests, listing } = shown(&output);
     let mut failures = extraction.failures;
     let beyond = shorten(&mut failures);
-    // What a report says stands in no output.
+    // The output does not contain the messages of a report.
     let reported = failures.iter().filter(|it| it.source == Source::Report).take(MESSAGES_MAX);
     let messages = reported.map(|it| it.message.as_bytes());
     let numbers = number_lines([&printed.stdout[..], &printed.stderr].into_iter().chain(messages));
@@ -140,7 +140,7 @@ pub fn read_again(
         let removed = result.listed.gone.iter().filter(|it| looked_up.contains(it)).cloned().collect();
         BaselineOutput::new(before.clone(), removed)
     });
-    // The files are not those of then, so the record counts.
+    // The files may have changed since, so the recorded values count.
     let place = |it: &Failure| (it.fingerprint.clone(), it.location.as_ref().map(ToString::to_string));
     let mut remaining: BTreeMap<_, _> = result.failures.iter().map(|it| (place(it), it.remaining)).collect();
     let mut result = read(result, cwd, &printed, before.as_ref(), kept);

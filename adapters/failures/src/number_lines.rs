@@ -19,11 +19,11 @@ const TEXT_MAX: usize = 64 << 10;
 const LINES_MAX: usize = 200;
 /// A line with more numbers is a table or a dump.
 const NUMBERS_MAX: usize = 4;
-/// A longer line is no message.
+/// Maximum bytes of a line; longer lines are skipped.
 const LINE_MAX: usize = 500;
 
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"-?[0-9]+(?:\.[0-9]+)?"));
-/// What stands between a number and its bound.
+/// The words and signs between a number and its bound.
 static COMPARISON: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"(?i)[≥≤/]|>=|<=|(?:^|[^<>=])[<>](?:[^<>=]|$)|\b(?:of|budget|limit|at least|at most|below|above|under|over|want|wanted|expected|needs?|required|threshold|target|goal|allowed|than|exceeds?|exceeded|beyond|max|min|maximum|minimum)\b",
@@ -35,7 +35,7 @@ static COUNT: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// What makes a part of all something that should be 0.
+/// Words after `4 of 10` that mean fewer is better.
 static FAILED: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i)\b(?:fail|error|missing|left)"));
 
 fn regex(pattern: &str) -> Regex {

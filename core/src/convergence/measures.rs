@@ -45,7 +45,7 @@ struct NumberBest {
 /// The measures of one iteration. `None` if a value is not known.
 #[derive(Clone, Debug, Default)]
 pub struct Measured<'a> {
-    /// What gave the decision.
+    /// The source of the failures that are counted.
     pub source: Option<DecisionSource>,
     /// The number of failures that keep tests from running: see [`Failure::is_early`].
     pub early: Option<u64>,
@@ -69,6 +69,8 @@ impl<'a> Measured<'a> {
         validators: &'a [ValidatorResult],
         open_boxes: Option<u32>,
     ) -> Self {
+        let source =
+            if validators.is_empty() { DecisionSource::ExitCode } else { DecisionSource::Validators };
         let known =
             |it: &ValidatorResult| !it.unparsed && !matches!(it.outcome, ValidatorOutcome::CouldNotRun(_));
         let is_known = commands.iter().all(CommandResult::is_conclusive) && validators.iter().all(known);
@@ -81,7 +83,7 @@ impl<'a> Measured<'a> {
         let places = of_validators().map(|it| u64::from(it.places.max(1))).sum::<u64>();
         let passed = commands.iter().filter_map(|it| it.tests).map(|it| it.passed).sum();
         Self {
-            source: None,
+            source: Some(source),
             early: counted(early + commands.iter().map(CommandResult::early).sum::<u64>()),
             failures: counted(places + commands.iter().map(CommandResult::failed_places).sum::<u64>()),
             places: finished().flat_map(|it| &it.failures).chain(of_validators()).collect(),
@@ -98,7 +100,7 @@ impl Best {
     pub(super) fn improve(&mut self, now: &Measured<'_>, is_new: bool) -> bool {
         let improved = [
             self.later_phase(now.early),
-            self.fewer_failures(now.early, now.source, now.failures),
+            self.fewer_failures(now),
             self.later_place(&now.places),
             self.closer_number(&now.numbers),
             self.more_passed(now.passed, is_new),
@@ -120,15 +122,11 @@ impl Best {
 
     /// Fewer failures than ever in this phase, by their places.
     /// An iteration that falls back into an earlier phase does not count.
-    fn fewer_failures(
-        &mut self,
-        early: Option<u64>,
-        source: Option<DecisionSource>,
-        failures: Option<u64>,
-    ) -> bool {
+    fn fewer_failures(&mut self, measured: &Measured<'_>) -> bool {
         self.is_worse = false;
-        let Some(now) = failures.filter(|count| *count > 0 && early <= self.early) else { return false };
-        let source = source.map_or_else(String::new, |it| it.as_str().to_owned());
+        let is_of_phase = measured.early <= self.early;
+        let Some(now) = measured.failures.filter(|count| *count > 0 && is_of_phase) else { return false };
+        let source = measured.source.map_or_else(String::new, |it| it.as_str().to_owned());
         let best = self.failures.entry(source).or_insert(now);
         self.is_worse = now > *best;
         let improved = now < *best;
@@ -247,12 +245,20 @@ mod tests {
         ];
         check(&table, |best, (early, failures)| {
             best.later_phase(Some(*early));
-            best.fewer_failures(Some(*early), None, Some(*failures))
+            best.fewer_failures(&Measured {
+                early: Some(*early),
+                failures: Some(*failures),
+                ..Measured::default()
+            })
         });
         let after_compiling = [((1, 1), false), ((0, 8), false), ((0, 7), true)];
         check(&after_compiling, |best, (early, failures)| {
             best.later_phase(Some(*early));
-            best.fewer_failures(Some(*early), None, Some(*failures))
+            best.fewer_failures(&Measured {
+                early: Some(*early),
+                failures: Some(*failures),
+                ..Measured::default()
+            })
         });
     }
 

@@ -91,7 +91,7 @@ impl RunOutcome {
     }
 }
 
-/// What repeats when a loop gets nowhere.
+/// Why a loop is stuck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StallCause {

@@ -1,4 +1,4 @@
-//! What a command of a check showed.
+//! The result of a command of a check.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::text::plain::quoted;
 /// Maximum characters of a line that a reason quotes.
 const LINE_MAX: usize = 120;
 
-/// What one command of a check showed.
+/// The result of one command of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandResult {
     /// The command line.
@@ -36,11 +36,11 @@ pub struct CommandResult {
     pub tail: String,
     /// The tool that its output was recognised as; empty for none.
     pub tool: String,
-    /// What failed each time; at most [`FAILURES_MAX`](crate::evidence::FAILURES_MAX).
+    /// The failures of every run; at most [`FAILURES_MAX`](crate::evidence::FAILURES_MAX).
     pub failures: Vec<Failure>,
     /// Failures beyond that.
     pub failures_left_out: u64,
-    /// What failed at one time and not at another.
+    /// The failures of some runs only.
     pub flaky: Vec<Failure>,
     /// How far the failures can be relied on.
     pub confidence: Confidence,

@@ -69,8 +69,8 @@ impl RunState {
             let open_boxes = workspace.and_then(|it| it.open_boxes);
             let mut measured = Measured::of(results, validators, open_boxes);
             // A decision that was overruled has fingerprints that are no findings of the judge.
-            measured.source = Some(event.source);
             if event.source == DecisionSource::Closer || event.source.is_said() && event.claimed.is_none() {
+                measured.source = Some(event.source);
                 measured.failures = u64::try_from(event.fingerprints.len()).ok();
             }
             step.convergence.note(&Signal {

@@ -377,16 +377,7 @@ fn observation(
 /// Returns a snapshot of a workspace with one file; another number is another content.
 pub fn snapshot(content: u8) -> Snapshot {
     let work = Digest::of(&[content]);
-    Snapshot {
-        id: work,
-        work,
-        files: 1,
-        bytes: 1,
-        repository: None,
-        left_out: Vec::new(),
-        notes: Vec::new(),
-        open_boxes: None,
-    }
+    Snapshot { id: work, work, files: 1, bytes: 1, ..Snapshot::default() }
 }
 
 /// Returns the first observation of a run of this workflow.

@@ -408,14 +408,5 @@ fn id(state: &RunState) -> CheckId {
 
 fn workspace(changes: u64) -> Snapshot {
     let work = Digest::of(&changes.to_le_bytes());
-    Snapshot {
-        id: work,
-        work,
-        files: 1,
-        bytes: 1,
-        repository: None,
-        left_out: Vec::new(),
-        notes: Vec::new(),
-        open_boxes: None,
-    }
+    Snapshot { id: work, work, files: 1, bytes: 1, ..Snapshot::default() }
 }

@@ -333,7 +333,7 @@ impl Loader<'_> {
             revert_out_of_scope: view.flag("revert_out_of_scope").unwrap_or(false),
             diagnose_with,
         };
-        if !checked && Convergence::has_rules(&convergence) {
+        if !checked && convergence.has_rules() {
             let help = "its limits are enforced by a check: add a completion_check, or take the limits out";
             self.report.error(
                 view.place,
