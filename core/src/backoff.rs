@@ -16,31 +16,20 @@ pub struct Turn {
     pub place: u32,
 }
 
-/// What one of a chain has said of its service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Rest {
-    /// Who.
-    pub turn: Turn,
-    /// The moment before which it is limited, if it named one.
-    pub until: Option<Timestamp>,
-}
-
 /// What those of a chain have said last; only those that have named a moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rests(Vec<Rest>);
+pub struct Rests(Vec<(Turn, Timestamp)>);
 
 impl Rests {
-    /// Takes note of what one of them has said.
-    pub(crate) fn note(&mut self, rest: Option<Rest>) {
-        let Some(rest) = rest else { return };
-        self.0.retain(|it| it.turn != rest.turn);
-        self.0.extend(rest.until.is_some().then_some(rest));
+    /// Remembers the moment that one of them has named; `None` forgets an earlier one.
+    pub(crate) fn note(&mut self, turn: Turn, until: Option<Timestamp>) {
+        self.0.retain(|(other, _)| *other != turn);
+        self.0.extend(until.map(|until| (turn, until)));
     }
 
     /// Returns the moment before which one of them is limited; 0 where it has named none.
     pub(crate) fn until(&self, turn: Turn) -> Timestamp {
-        let rest = self.0.iter().find(|it| it.turn == turn);
-        rest.and_then(|it| it.until).unwrap_or_default()
+        self.0.iter().find(|(other, _)| *other == turn).map(|(_, until)| *until).unwrap_or_default()
     }
 
     /// Forgets all of it: a person has them tried.

@@ -1,7 +1,5 @@
 //! What a run may spend, and what it has spent.
 
-use std::fmt;
-
 use crate::call_report::Reading;
 use crate::cost::{Ledger, Prices, Spent, dollars};
 use crate::event::{Call, Exit, Next, Outcome, RunResumed};
@@ -10,10 +8,11 @@ use crate::plural::count;
 use crate::state::{InFlight, RunState, StepState};
 use crate::workflow::{Budget, Step, Work, Worker};
 
-/// A bound that is reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A bound that is reached, or that cannot be kept.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Overspent {
     /// Of money, in millionths of a US dollar.
+    #[error("{} of {}", dollars(*spent), dollars(*bound))]
     Money {
         /// What was spent, as far as it is known.
         spent: u64,
@@ -21,6 +20,7 @@ pub enum Overspent {
         bound: u64,
     },
     /// Of tokens.
+    #[error("{spent} of {}", count(*bound, "token"))]
     Tokens {
         /// What was used, as far as it is known.
         spent: u64,
@@ -28,16 +28,19 @@ pub enum Overspent {
         bound: u64,
     },
     /// Nobody can say: a call was done whose client tells no cost, and there is no price for its model.
+    #[error("nobody knows what was spent: {} has no price, and its client tells no money", named(model))]
     Unknown {
         /// The model; empty if it has no name.
         model: String,
     },
     /// Nobody can say: a call was done that told no tokens.
+    #[error("nobody knows what was used: {client} told no tokens of a call that was done")]
     Uncounted {
         /// The client.
         client: String,
     },
     /// Nobody can say: that many calls worked, broke off, and told nothing of what they cost.
+    #[error("nobody knows what was spent: {calls} calls broke off in their work and told no number")]
     BrokenOff {
         /// The calls.
         calls: u64,
@@ -47,27 +50,8 @@ pub enum Overspent {
 /// So many calls may work, break off, and tell nothing of what they cost: with more, no bound is one.
 const BROKEN_OFF_MAX: u64 = 3;
 
-/// What was spent and what may be, in words.
-impl fmt::Display for Overspent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Money { spent, bound } => write!(f, "{} of {}", dollars(*spent), dollars(*bound)),
-            Self::Tokens { spent, bound } => write!(f, "{spent} of {}", count(*bound, "token")),
-            Self::Unknown { model } => {
-                let model = if model.is_empty() { "a model without a name" } else { model };
-                write!(f, "nobody knows what was spent: {model} has no price, and its client tells no money")
-            }
-            Self::Uncounted { client } => {
-                write!(f, "nobody knows what was used: {client} told no tokens of a call that was done")
-            }
-            Self::BrokenOff { calls } => {
-                write!(
-                    f,
-                    "nobody knows what was spent: {calls} calls broke off in their work and told no number"
-                )
-            }
-        }
-    }
+fn named(model: &str) -> &str {
+    if model.is_empty() { "a model without a name" } else { model }
 }
 
 impl RunState {

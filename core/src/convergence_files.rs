@@ -44,6 +44,7 @@ pub fn scope(step: &Step, at: &StepState) -> Value {
     let by_checks: Vec<&String> = drift.files.iter().filter(|file| at.by_checks.contains(*file)).collect();
     let violation =
         policy.and_then(|policy| scope::violation(policy, drift, &at.by_checks)).unwrap_or_default();
+    let reasons: Vec<String> = violation.reasons.iter().map(ToString::to_string).collect();
     Value::Object(object([
         ("baseRef", json!(drift.base)),
         ("changedFiles", json!(looked_at)),
@@ -51,7 +52,7 @@ pub fn scope(step: &Step, at: &StepState) -> Value {
         ("ignoredFiles", json!(ignored)),
         ("checkFiles", json!(by_checks)),
         ("violations", json!(violation.strayed)),
-        ("reasons", json!(violation.reasons)),
+        ("reasons", json!(reasons)),
         ("putBack", json!(drift.put_back)),
     ]))
 }

@@ -1,30 +1,26 @@
 //! Durations as people write and read them: `1h30m`, `200ms`.
 
+use jiff::{Span, SpanRelativeTo, Unit};
+
 use crate::id::Millis;
 
 /// Why a text is no duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There is nothing in it but blanks.
     #[error("an empty duration")]
     Empty,
-    /// A number without its unit.
     #[error("the number {0} without a unit")]
     NoUnit(String),
-    /// A unit without its number.
     #[error("{0} without a number")]
     NoNumber(String),
-    /// Letters that name no unit.
     #[error("the unknown unit {0}")]
     UnknownUnit(String),
-    /// A sign, a fraction, a blank or another character that has no place here.
     #[error("the character {0:?}")]
     Unexpected(char),
-    /// The sum is nothing.
     #[error("a duration of zero")]
     Zero,
-    /// The sum does not fit into 64 bits of milliseconds.
     #[error("a duration that is too long")]
     TooLong,
 }
@@ -104,35 +100,18 @@ pub fn spoken(span: Millis) -> String {
     if shown.is_empty() { "0 s".to_owned() } else { shown.join(" ") }
 }
 
-/// Reads a duration as programs print it and models write it (`90`, `1.5 hours`, `PT5M`), in milliseconds; a bare number counts `unit_ms`. `None` for anything else, also for negative
-/// and absurd values (more than ten years).
-pub(crate) fn span_ms(text: &str, unit_ms: u64) -> Option<u64> {
+/// Reads a duration as programs print it and models write it (`90`, `1.5 hours`, `PT5M`), in milliseconds; a bare number
+/// counts seconds. `None` for anything else, also for what is negative or longer than ten years.
+pub(crate) fn span_ms(text: &str) -> Option<u64> {
     const TEN_YEARS_MS: f64 = 10.0 * 366.0 * 86_400_000.0;
-    let lower = text.trim().to_lowercase();
-    let mut rest = lower.strip_prefix("pt").unwrap_or(&lower);
-    let mut total = 0.0;
-    if rest.is_empty() {
-        return None;
-    }
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
-        let number: f64 = rest[..digits].parse().ok()?;
-        rest = rest[digits..].trim_start();
-        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
-        let unit = match &rest[..letters] {
-            "" => unit_ms as f64,
-            "ms" | "msec" | "millisecond" | "milliseconds" => 1.0,
-            "s" | "sec" | "secs" | "second" | "seconds" => 1_000.0,
-            "m" | "min" | "mins" | "minute" | "minutes" => 60_000.0,
-            "h" | "hr" | "hrs" | "hour" | "hours" => 3_600_000.0,
-            "d" | "day" | "days" => 86_400_000.0,
-            "w" | "wk" | "wks" | "week" | "weeks" => 7.0 * 86_400_000.0,
-            _ => return None,
-        };
-        total += number * unit;
-        rest = rest[letters..].trim_start_matches([' ', ',']);
-    }
-    (total.is_finite() && total <= TEN_YEARS_MS).then_some(total.round() as u64)
+    let text = text.trim();
+    let ms = match text.parse::<f64>() {
+        Ok(seconds) => seconds * 1000.0,
+        Err(_) => {
+            text.parse::<Span>().ok()?.total((Unit::Millisecond, SpanRelativeTo::days_are_24_hours())).ok()?
+        }
+    };
+    (0.0..=TEN_YEARS_MS).contains(&ms).then_some(ms.round() as u64)
 }
 
 #[cfg(test)]
@@ -161,7 +140,7 @@ mod tests {
             ("1e300", None),
             ("99999999999999999999", None),
         ] {
-            assert_eq!(span_ms(text, 1000), expected, "{text}");
+            assert_eq!(span_ms(text), expected, "{text}");
         }
     }
 }

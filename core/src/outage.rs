@@ -10,14 +10,16 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::call_report::Trouble;
 use crate::text::pattern::regex;
 use crate::truncate;
 
 /// The class of a failure; it decides whether and how long to wait before a retry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum ErrorClass {
     /// A script that failed, a process that was killed, the time limit of an attempt.
     RetryableTransient,
@@ -40,16 +42,7 @@ pub enum ErrorClass {
 impl ErrorClass {
     /// Returns the name used in events and files.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::RetryableTransient => "RETRYABLE_TRANSIENT",
-            Self::RetryableNetwork => "RETRYABLE_NETWORK",
-            Self::RetryableService => "RETRYABLE_SERVICE",
-            Self::RetryableRateLimit => "RETRYABLE_RATE_LIMIT",
-            Self::NonRetryable => "NON_RETRYABLE",
-            Self::NonRetryableLint => "NON_RETRYABLE_LINT",
-            Self::NonRetryableTest => "NON_RETRYABLE_TEST",
-            Self::Fatal => "FATAL",
-        }
+        self.into()
     }
 }
 
@@ -456,7 +449,7 @@ pub fn retry_after_ms(line: &str) -> Option<u64> {
         return None;
     }
     let span = span.as_str().replace(',', " ").replace(" and ", " ");
-    crate::duration::span_ms(&span, 1000)
+    crate::duration::span_ms(&span)
 }
 
 /// Reads a span that is written as a clock shows one: `resets in 03:12:45`, `try again in 2:15` of hours and minutes. In

@@ -3,6 +3,12 @@
 //! The text is taken paragraph by paragraph. In each the placeholders are replaced, once and literally: what is put in is
 //! not looked at again. A paragraph whose placeholders all have nothing to say is left out.
 
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use crate::text::pattern::regex;
+
 /// Version of [`DEFAULT`] and of what the placeholders hold; docs/prompts.md tells what each version changed.
 pub const VERSION: u32 = 1;
 
@@ -41,25 +47,22 @@ pub const PLACEHOLDERS: [(&str, &str); 9] = [
 /// What each prompt has to hold: nobody can work without knowing what on, nor mend what they are not told.
 const NEEDED: [&str; 2] = ["task", "findings"];
 
+static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| regex(r"(?s)\{\{\s*(.*?)\s*\}\}"));
+
 /// Says what is wrong with a template: a placeholder that there is not, or one that is needed and missing.
 ///
 /// # Errors
 ///
 /// A sentence that names the placeholder.
 pub fn check(template: &str) -> Result<(), String> {
-    let mut found = Vec::new();
-    let mut rest = template;
-    while let Some((_, after)) = rest.split_once("{{") {
-        let Some((name, after)) = after.split_once("}}") else {
-            return Err("a placeholder that begins with {{ does not end".to_owned());
-        };
-        let name = name.trim();
-        if !PLACEHOLDERS.iter().any(|(known, _)| *known == name) {
-            let known: Vec<&str> = PLACEHOLDERS.iter().map(|(name, _)| *name).collect();
-            return Err(format!("there is no placeholder {{{{{name}}}}}; there are {}", known.join(", ")));
-        }
-        found.push(name);
-        rest = after;
+    if PLACEHOLDER.replace_all(template, "").contains("{{") {
+        return Err("a placeholder that begins with {{ does not end".to_owned());
+    }
+    let found: Vec<&str> =
+        PLACEHOLDER.captures_iter(template).map(|found| found.extract::<1>().1[0]).collect();
+    if let Some(name) = found.iter().find(|name| !PLACEHOLDERS.iter().any(|(known, _)| known == *name)) {
+        let known: Vec<&str> = PLACEHOLDERS.iter().map(|(name, _)| *name).collect();
+        return Err(format!("there is no placeholder {{{{{name}}}}}; there are {}", known.join(", ")));
     }
     match NEEDED.iter().find(|name| !found.contains(name)) {
         Some(name) => {
@@ -88,20 +91,13 @@ pub(crate) fn render(template: &str, value: impl Fn(&str) -> String) -> String {
 
 /// Fills a paragraph in; says whether it has no placeholder, or one that is not empty.
 fn filled(paragraph: &str, value: &impl Fn(&str) -> String) -> (String, bool) {
-    let (mut text, mut all, mut said) = (String::new(), 0, 0);
-    let mut rest = paragraph;
-    while let Some((before, after)) = rest.split_once("{{")
-        && let Some((name, after)) = after.split_once("}}")
-    {
-        let value = value(name.trim());
-        text.push_str(before);
-        text.push_str(value.trim_end());
-        all += 1;
-        said += usize::from(!value.trim().is_empty());
-        rest = after;
-    }
-    text.push_str(rest);
-    (text, all == 0 || said > 0)
+    let mut says_something = !PLACEHOLDER.is_match(paragraph);
+    let text = PLACEHOLDER.replace_all(paragraph, |found: &Captures<'_>| {
+        let value = value(&found[1]);
+        says_something |= !value.trim().is_empty();
+        value.trim_end().to_owned()
+    });
+    (text.into_owned(), says_something)
 }
 
 #[cfg(test)]

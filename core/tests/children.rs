@@ -72,6 +72,7 @@ fn end(state: RunState, name: &str, end: RunOutcome, micro_usd: u64) -> RunState
         drift: None,
         diffstat: None,
         answer: None,
+        wants_repeat: false,
     };
     give(state, Observation::WorkerFinished(finished)).expect("it is in flight")
 }

@@ -17,6 +17,7 @@ use unstuck_core::evidence::{AnswerSeen, Violation};
 use unstuck_core::evidence::{Failure, Fingerprint, What};
 use unstuck_core::evidence::{Report, ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::{Blob, Digest, Millis};
+use unstuck_core::judge::declaration::wants_repeat;
 use unstuck_core::testing::{Script, World, script_worker, snapshot, step};
 use unstuck_core::workflow::{CheckBy, Step, WorkerKind, Workflow};
 use unstuck_core::{Effect, Event, Observation};
@@ -166,6 +167,7 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
                     snapshot: None,
                 };
                 world.give(Observation::WorkerStarted(started)).expect("work is due");
+                let answer = seen(&said);
                 let finished = WorkerFinished {
                     step: due.step,
                     iteration: due.iteration,
@@ -176,7 +178,8 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
                     snapshot: None,
                     drift: None,
                     diffstat: None,
-                    answer: seen(&said),
+                    wants_repeat: wants_repeat(answer.as_deref()),
+                    answer,
                 };
                 world.give(Observation::WorkerFinished(finished)).expect("a worker is in flight");
             }

@@ -100,6 +100,7 @@ fn follows(step: Step, left: Left) -> String {
         drift: None,
         diffstat: None,
         answer: None,
+        wants_repeat: false,
     };
     let known = world.history.events.len();
     world.give(Observation::WorkerFinished(finished)).expect("a worker is in flight");

@@ -128,6 +128,7 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             drift: None,
             diffstat: None,
             answer: None,
+            wants_repeat: false,
         }),
         Observation::CheckStarted(CheckStarted {
             step: step.clone(),

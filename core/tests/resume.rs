@@ -74,6 +74,7 @@ fn stop_with(world: &mut World, id: &str, changed: Option<bool>, content: Option
         drift: None,
         diffstat: None,
         answer: None,
+        wants_repeat: false,
     };
     world.give(Observation::WorkerFinished(finished)).expect("a worker is in flight");
 }

@@ -518,7 +518,7 @@ fn the_sources_are_asked_in_order() {
 
 #[test]
 fn a_refused_file_is_named_and_the_answer_is_asked() {
-    for refusal in Refusal::ALL {
+    for &refusal in Refusal::ALL {
         let refused = DecisionFile::Refused(refusal);
         let found = resolve(&Evidence { answer: Some("COMPLETE"), ..plain(&refused) });
         assert_eq!((short(&found), codes(&found)), ("complete marker".to_owned(), vec!["file_refused"]));

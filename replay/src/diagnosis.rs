@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{Conclusion, StageRaised, StallCause, StepEnd};
 use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
+use unstuck_core::judge::reason::is_tests_removed;
 use unstuck_core::plural::{count, first};
 use unstuck_core::snapshot::on_one_line;
 use unstuck_core::text::fence::fenced;
@@ -320,7 +321,8 @@ fn next(
             words(&first(put_back, CHANGED_MAX, 0), CHANGED_CHARS_MAX)
         );
     }
-    let removed = |it: &IterationStory| it.fingerprints.iter().any(|it| it.starts_with("tests_removed:"));
+    let removed =
+        |it: &IterationStory| it.fingerprints.iter().any(|fingerprint| is_tests_removed(fingerprint));
     if step.iterations.last().is_some_and(removed) {
         text.push_str(
             "- Tests are gone: put back what was removed, renamed or skipped. If they were to go, begin a new run: it takes the \

@@ -1,7 +1,6 @@
 //! A run as people read it: steps, iterations, verdicts.
 
 use serde::Serialize;
-use unstuck_core::completion::WITH_SKIPPED;
 use unstuck_core::cost::Spent;
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{
@@ -13,6 +12,7 @@ use unstuck_core::evidence::{Failure, Tests};
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::{Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use unstuck_core::judge::gate;
+use unstuck_core::judge::reason::Reason;
 use unstuck_core::judge::scope::Drift;
 use unstuck_core::workflow::{CheckBy, Step};
 use unstuck_core::{Event, Fact, RunState};
@@ -516,7 +516,7 @@ impl Story {
     fn end_of(&mut self, step: &StepId, end: Option<StepEnd>) {
         if let Some(step) = self.steps.iter_mut().find(|s| s.id == *step) {
             let last = step.iterations.last().and_then(|it| it.reasons.first());
-            let skipped = last.filter(|it| end == Some(StepEnd::Complete) && it.starts_with(WITH_SKIPPED));
+            let skipped = last.filter(|it| end == Some(StepEnd::Complete) && Reason::is_skip(it));
             let sentence = end.as_ref().map(sentence_of_end);
             step.end_sentence = skipped.cloned().or(sentence);
             step.waits = None;

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use unstuck_core::call_report::{CallEnd, Progress, Reading, Trouble};
 use unstuck_core::completion::Form;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, WorkerProgressed};
-use unstuck_core::id::{StepId, Timestamp};
+use unstuck_core::id::{Millis, StepId, Timestamp};
 use unstuck_core::outage;
 use unstuck_core::truncate;
 use unstuck_core::workflow::{Worker, WorkerKind};
@@ -294,8 +294,9 @@ fn blame(wrap: &str, exit: &Exit, reading: &mut Reading) {
 
 /// Finds out when the limit ends that a process ran into, if its output names the moment. `now` is the time of recording.
 pub(crate) fn note_reset(kind: WorkerKind, outcome: &mut Outcome, now: Timestamp) {
-    let Some(resets) = outcome.failure(kind).and_then(|failure| failure.resets) else { return };
-    outcome.resets_at = reset_time::resets_at(&resets, now, &reset_time::local());
+    let Some(failure) = outcome.failure(kind) else { return };
+    let resets = failure.resets.and_then(|resets| reset_time::resets_at(&resets, now, &reset_time::local()));
+    outcome.resets_at = resets.max(failure.retry_after_ms.map(|pause| now.after(Millis(pause))));
 }
 
 #[cfg(test)]

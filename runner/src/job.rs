@@ -346,7 +346,8 @@ fn feedback(step: &Step, at: &StepState) -> serde_json::Value {
     let told = &at.feedback;
     let policy = step.convergence.as_ref();
     let violation = policy.and_then(|policy| scope::violation(policy, &at.drift, &at.by_checks));
-    let violations = violation.unwrap_or_default().reasons;
+    let violations: Vec<String> =
+        violation.unwrap_or_default().reasons.iter().map(ToString::to_string).collect();
     serde_json::json!({
         "iteration": told.iteration,
         "stage": at.convergence.stage(),

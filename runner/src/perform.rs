@@ -13,6 +13,7 @@ use unstuck_core::event::{
 };
 use unstuck_core::evidence::AnswerSeen;
 use unstuck_core::id::{Blob, CheckId, Iteration, Millis};
+use unstuck_core::judge::declaration::wants_repeat;
 use unstuck_core::prompt::{self, FromRegistry};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
@@ -556,6 +557,7 @@ impl Task {
                 snapshot: now.snapshot,
                 drift: now.drift.map(Box::new),
                 diffstat: now.diffstat.map(Box::new),
+                wants_repeat: wants_repeat(answer.as_deref()),
                 answer,
             }),
         }

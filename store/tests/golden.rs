@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use unstuck_core::event::Fact;
-use unstuck_store::wire::{self, EventType, SchemaVersion, v1, v2};
+use unstuck_store::wire::{self, EventType, SchemaVersion, v1, v2, v3};
 
 fn golden(version: u16) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}"))
@@ -76,7 +76,7 @@ fn the_dumps_hold_what_is_written_today() {
 
 #[test]
 fn the_dumps_of_each_version_are_read() {
-    for (version, facts) in [(1, common::facts_of_v1()), (2, common::facts())] {
+    for (version, facts) in [(1, common::facts_of_v1()), (2, common::facts_of_v2()), (3, common::facts())] {
         for (kind, facts) in by_type(facts) {
             let read =
                 |ending: &str| fs::read_to_string(golden(version).join(format!("{}.{ending}", kind.name())));
@@ -121,11 +121,11 @@ fn every_cut_and_every_byte_too_many_is_an_error_and_no_byte_makes_it_panic() {
 #[test]
 fn a_newer_schema_is_refused_with_the_version_that_this_program_reads() {
     for (kind, facts) in by_type(common::facts()) {
-        let error = wire::decode(kind, SchemaVersion(3), b"").unwrap_err();
+        let error = wire::decode(kind, SchemaVersion(4), b"").unwrap_err();
         assert!(error.is_newer());
         let (name, newest) = (kind.name(), wire::encode(&facts[0]).unwrap().schema);
         let sentence =
-            format!("written by unstuck's schema 3 of {name}; this program reads up to {newest}: upgrade");
+            format!("written by unstuck's schema 4 of {name}; this program reads up to {newest}: upgrade");
         assert_eq!(error.to_string(), sentence);
     }
 }
@@ -201,7 +201,8 @@ fn the_order_of_fields_and_variants_is_pinned() {
     let second = shapes! { v2:
         WorkerStarted WorkerFinished CheckFinished ValidatorResult CommandResult Failed SnapshotTaken Snapshot NumberLine Number
     };
-    for (version, shapes) in [(1, first), (2, second)] {
+    let third = shapes! { v3: WorkerFinished };
+    for (version, shapes) in [(1, first), (2, second), (3, third)] {
         let text: String = shapes.iter().fold(String::new(), |text, (_, shape)| text + shape + "\n");
         check_file(version, "order.txt", &text);
 
@@ -223,7 +224,7 @@ fn source(version: u16) -> String {
 
 #[test]
 fn the_stored_shapes_use_nothing_that_bincode_cannot_read_back() {
-    let source = source(1) + &source(2);
+    let source = source(1) + &source(2) + &source(3);
     let code = || source.lines().filter(|line| !line.trim_start().starts_with("//"));
     for line in code().filter(|line| line.contains("serde(")) {
         assert_eq!(line, "#[serde(rename_all = \"snake_case\")]");

@@ -5,7 +5,7 @@
 # Only for a new format version, into a new folder: what a release has written stays as it is.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-out=$here/v2
+out=$here/v3
 unstuck=$(CDPATH= cd -- "$(dirname -- "$1")" && pwd)/$(basename -- "$1")
 stage=/tmp/unstuck-golden
 rm -rf "$stage"
@@ -133,9 +133,9 @@ mkdir -p "$stage/bin"
 for client in claude codex; do ln -s "$(dirname -- "$unstuck")/stand-in" "$stage/bin/$client"; done
 export STAND_IN_PLAN="$stage/plan" STAND_IN_LOG="$SCRATCH/clients" IS_SANDBOX=1
 cat >"$stage/plan" <<'END'
-{"claude": [[{"cost": 0.5}, {"say": "I begin."}, {"rate_limit": {"resets": "tomorrow at 11pm (UTC)"}}],
+{"claude": [[{"cost": 0.5}, {"say": "I begin."}, {"rate_limit": {"resets": "11pm (UTC)"}}],
             [{"write": {"path": "notes.txt", "content": "done\n"}}, {"sleep": 2500}, {"say": "VERDICT: COMPLETE"}]],
- "codex": [[{"rate_limit": {"resets": "tomorrow at 11pm (UTC)"}}]]}
+ "codex": [[{"rate_limit": {"resets": "11pm (UTC)"}}]]}
 END
 PATH=$stage/bin:$PATH "$unstuck" run "write the notes" --with claude,codex --claim --yes >"$SCRATCH/out" &
 until grep -q "waits for a service" "$SCRATCH/out"; do sleep 0.1; done

@@ -867,7 +867,7 @@ fn boxes_are_ticked_or_not() {
         ),
         expect![[r#"
             Fail: "5 of 6 items are not done in plan"
-              two at 8
+              two <!-- a at 8
               `<!--` is at 10
               three --> and <!-- no end at 11
               four at 12

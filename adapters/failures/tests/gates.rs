@@ -40,6 +40,11 @@ fn before_the_work(base: &CommandResult) -> Prior<'_> {
     Prior { base: Some(base), mode: Baseline::Gate }
 }
 
+/// Returns what reasons or problems say.
+fn texts<T: ToString>(said: &[T]) -> Vec<String> {
+    said.iter().map(ToString::to_string).collect()
+}
+
 /// Checks what each gate finds in what a command prints that printed `before` and failed: how its reason or
 /// its problem begins, or nothing.
 fn check(before: &str, after: &str, want: &str) {
@@ -50,7 +55,7 @@ fn check(before: &str, after: &str, want: &str) {
     for gate in [Gate::Pass, Gate::NoNewFailures] {
         let mut findings = Findings::default();
         findings.add(gate, &now, before_the_work(&base));
-        let said = [findings.reasons, findings.problems].concat();
+        let said = [texts(&findings.reasons), texts(&findings.problems)].concat();
         assert_eq!(said.len(), usize::from(!want.is_empty()), "{after}: {said:?}");
         assert!(said.concat().starts_with(want), "{after}: {said:?}");
     }
@@ -62,7 +67,7 @@ fn check_unread(before: &str, after: &str, want: &str) {
     let now = command_result("t", &Exit::Code(1), after);
     let mut findings = Findings::default();
     findings.add(Gate::NoNewFailures, &now, before_the_work(&base));
-    let said = findings.reasons.concat();
+    let said = texts(&findings.reasons).concat();
     assert!(said.starts_with(want) && said.is_empty() == want.is_empty(), "{after}: {said}");
 }
 
@@ -102,7 +107,7 @@ fn a_baseline_that_was_cut_calls_nothing_new_and_lets_nothing_through_that_it_do
         let (base, now) = (result(before, before_out), result(after, after_out));
         let mut findings = Findings::default();
         findings.add(Gate::NoNewFailures, &now, before_the_work(&base));
-        let said = findings.reasons.concat();
+        let said = texts(&findings.reasons).concat();
         assert!(said.starts_with(want) && said.is_empty() == want.is_empty(), "{after} {after_out}: {said}");
         assert_eq!(findings.fingerprints.is_empty(), want.is_empty(), "{after} {after_out}");
     }
@@ -114,7 +119,11 @@ fn failures_that_were_left_out_are_counted_with_those_that_are_not_named() {
     let now = CommandResult { failures_left_out: 20, ..command_result("t", &Exit::Code(1), &said) };
     let mut findings = Findings::default();
     findings.add(Gate::Pass, &now, Prior { base: None, mode: Baseline::Off });
-    assert!(findings.reasons.concat().contains("t8, and 21 more (exit code 1)"), "{:?}", findings.reasons);
+    assert!(
+        texts(&findings.reasons).concat().contains("t8, and 21 more (exit code 1)"),
+        "{:?}",
+        findings.reasons
+    );
 }
 
 #[test]
@@ -127,7 +136,7 @@ fn an_exit_code_of_0_does_not_make_a_failure_of_the_summary_pass() {
         let found = |base: &CommandResult| {
             let mut findings = Findings::default();
             findings.add(gate, &quiet, before_the_work(base));
-            findings.reasons.concat()
+            texts(&findings.reasons).concat()
         };
         let belied = "`t` exits with 0, but counts 1 failed test itself: t.py::test_b; mend";
         assert!(found(&base).starts_with(belied));
@@ -152,7 +161,7 @@ fn what_is_counted_behind_a_pipe_and_not_named_lets_nothing_through() {
     ] {
         let mut findings = Findings::default();
         findings.add(gate, &tail(now), before_the_work(&tail(before)));
-        let said = findings.reasons.concat();
+        let said = texts(&findings.reasons).concat();
         assert!(
             said.starts_with(want) && said.is_empty() == want.is_empty(),
             "{gate:?} {before} {now}: {said}"
@@ -188,7 +197,7 @@ fn a_failure_that_takes_the_place_of_another_is_new_whatever_the_exit_code() {
         let base = result(before, "test_a");
         findings.add(Gate::NoNewFailures, &result(now, "test_b"), before_the_work(&base));
         assert_eq!(
-            findings.reasons,
+            texts(&findings.reasons),
             [format!("`t` shows new failures: t.py::test_b (exit code {now})")],
             "{before} {now}"
         );
@@ -265,7 +274,7 @@ fn what_failed_each_time_is_not_mended_by_passing_at_times() {
     ] {
         let mut findings = Findings::default();
         findings.add(gate, &flaky, Prior { base: Some(base), mode });
-        let [reasons, problems] = [findings.reasons, findings.problems].map(|said| said.concat());
+        let [reasons, problems] = [texts(&findings.reasons).concat(), texts(&findings.problems).concat()];
         for (said, want) in [(&reasons, reason), (&problems, note)] {
             assert!(said.starts_with(want), "{gate:?} {mode:?}: {said}");
             assert_eq!(said.is_empty(), want.is_empty(), "{gate:?} {mode:?}: {said}");
@@ -282,7 +291,10 @@ fn what_failed_each_time_is_not_mended_by_passing_at_times() {
     now.flaky.clone_from(&base.failures);
     let mut findings = Findings::default();
     findings.add(Gate::Pass, &now, before_the_work(&base));
-    assert!(findings.reasons.is_empty() && findings.problems.concat().starts_with(NOTE), "{findings:?}");
+    assert!(
+        findings.reasons.is_empty() && texts(&findings.problems).concat().starts_with(NOTE),
+        "{findings:?}"
+    );
 }
 
 #[test]
@@ -383,7 +395,7 @@ fn a_test_that_nobody_names_and_no_file_has_was_removed() {
     let mut findings = Findings::default();
     findings.add(Gate::Pass, &gone, before_the_work(&base));
     assert_eq!(
-        findings.reasons,
+        texts(&findings.reasons),
         [
             "tests_removed: `t` does not run a test that failed before the work began: t.py::test_b, and no file has such \
           a name any more; put back what was removed or renamed, and mend it"
@@ -400,7 +412,7 @@ fn a_report_that_was_written_is_written_again() {
         now.reports = reports;
         let mut findings = Findings::default();
         findings.add(Gate::Pass, &now, before_the_work(&base));
-        let reasons = findings.reasons.concat();
+        let reasons = texts(&findings.reasons).concat();
         assert_eq!(
             reasons.starts_with("tests_unseen: `t` writes no report any more"),
             is_missed,
@@ -441,7 +453,7 @@ fn who_runs_no_test_shows_little() {
     ] {
         let now = [command_result("t", &Exit::Code(0), said)];
         let findings = findings(slice::from_ref(&command), &now, None, Baseline::Off);
-        let problems = findings.problems.concat();
+        let problems = texts(&findings.problems).concat();
         assert!(problems.starts_with(want) && problems.is_empty() == want.is_empty(), "{said}: {problems}");
     }
 }
@@ -471,7 +483,7 @@ fn go_in_a_pipe_is_not_believed() {
     let [base, now] = [failed, failed].map(|said| command_result("t", &Exit::Code(0), said));
     let mut findings = Findings::default();
     findings.add(Gate::Pass, &now, before_the_work(&base));
-    let said = findings.reasons.concat();
+    let said = texts(&findings.reasons).concat();
     assert!(said.starts_with("`t` exits with 0, but tells of 1 failure itself: m/p.TestB; mend"), "{said}");
 }
 

@@ -21,9 +21,6 @@ pub use success_when::{SuccessWhen, SuccessWhenError, regex};
 /// The command of the built-in validator `git-clean`. Whatever the repository is configured to: what is not committed is shown.
 pub const GIT_STATUS: &str = "git -c core.fsmonitor=false status --porcelain --untracked-files=normal";
 
-/// How the reason of a verdict begins that let failures pass which may be skipped.
-pub const WITH_SKIPPED: &str = "complete, with skipped failures: ";
-
 /// What a step asks of its work beyond a verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

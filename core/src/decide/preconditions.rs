@@ -12,52 +12,32 @@ use crate::workflow::{OnFailure, Step};
 /// Why a command is refused. Nothing is recorded then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Rejection {
-    /// The first event of a run is `RunStarted`.
     #[error("the run has not been started")]
     NotStarted,
-    /// A run is started once.
     #[error("the run has been started already")]
     AlreadyStarted,
-    /// The run is over.
     #[error("the run has ended: {}", .0.as_str())]
     Ended(RunOutcome),
-    /// There is nothing to resume.
     #[error("the run is complete")]
     AlreadyComplete,
-    /// A loop is at its bound.
     #[error("the last allowed iteration is over")]
     NeedsIterations,
-    /// The run is at its bound.
     #[error("the time of the run is over")]
     NeedsTime,
-    /// A person must answer first.
     #[error("the run waits for an answer")]
     NeedsAnswer,
-    /// The run is at its bound.
     #[error("the money of the run is spent: {0}")]
     NeedsMoney(Overspent),
-    /// Nobody asked.
     #[error("the run does not wait for an answer")]
     NothingToAnswer,
-    /// A step did not ask.
     #[error("step {0} does not wait for an answer")]
     NotBlocked(StepId),
-    /// Nothing is waited for.
     #[error("the run does not wait for anything")]
     NothingToWaitFor,
-    /// The command is about an attempt that is not due, or not in flight.
     #[error("step {step}: attempt {attempt} of iteration {iteration} is not {expected}")]
-    NotExpected {
-        /// The step.
-        step: StepId,
-        /// The iteration.
-        iteration: Iteration,
-        /// The attempt.
-        attempt: Attempt,
-        /// What it would have to be.
-        expected: &'static str,
-    },
+    NotExpected { step: StepId, iteration: Iteration, attempt: Attempt, expected: &'static str },
 }
 
 impl RunState {

@@ -2,7 +2,7 @@
 //! closer, in this order. Who costs less is asked first, and nobody is asked once somebody has disagreed.
 
 use super::{Batch, kind_of};
-use crate::completion::{Completion, OnFailed, Phase, WITH_SKIPPED};
+use crate::completion::{Completion, OnFailed, Phase};
 use crate::event::{
     CheckFinished, Claimed, DecisionSource, Exit, Failure, Inquiry, StepEnd, VerdictReached, WorkerFinished,
 };
@@ -11,7 +11,7 @@ use crate::id::{Attempt, Iteration, Seq};
 use crate::judge::answer::declared;
 use crate::judge::claim::Claim;
 use crate::judge::conditions::{UNSETTLED, could_not_run, failed, reason};
-use crate::judge::declaration::{self};
+use crate::judge::reason::{Problem, Reason, is_contrary};
 use crate::judge::{closer, gate};
 use crate::outage::{self, ErrorClass};
 use crate::plural::first;
@@ -67,9 +67,7 @@ impl Batch {
         let asked = step.completion.as_ref().and_then(|it| it.answer_of(event.iteration));
         let claim = match asked {
             None if step.completion.as_ref().is_some_and(Completion::asks_nobody) => Claim {
-                reasons: vec![
-                    "no condition was asked: the worker has ended, and nobody else was to say".to_owned(),
-                ],
+                reasons: vec![Reason::NothingAsked],
                 ..Claim::new(Decision::Complete, DecisionSource::None)
             },
             None => Claim::new(Decision::Complete, DecisionSource::None),
@@ -84,7 +82,9 @@ impl Batch {
             return self.end_step(&step.id, StepEnd::CheckCouldNotRun(failure), evidence);
         }
         match failed(&event.validators).next() {
-            Some(result) => self.end_step(&step.id, StepEnd::ConditionFailed(reason(result)), evidence),
+            Some(result) => {
+                self.end_step(&step.id, StepEnd::ConditionFailed(reason(result).to_string()), evidence)
+            }
             None => self.begin_work(step),
         }
     }
@@ -118,7 +118,8 @@ impl Batch {
         }
         let mut claim = Claim::new(Decision::Complete, DecisionSource::Validators);
         claim.check_id = Some(event.check_id.clone());
-        claim.problems = said.map(|said| said.problems.clone()).unwrap_or_default();
+        let problems = said.into_iter().flat_map(|said| &said.problems);
+        claim.problems = problems.cloned().map(Problem::Said).collect();
         if !open.is_empty() {
             claim.decision = Decision::Incomplete;
             claim.reasons = open.iter().map(|result| reason(result)).collect();
@@ -130,8 +131,8 @@ impl Batch {
                 claim.fingerprints.extend(contrary.fingerprints);
             }
         } else if !skipped.is_empty() {
-            let names: Vec<String> = skipped.iter().map(|result| reason(result)).collect();
-            claim.reasons = vec![format!("{WITH_SKIPPED}{}", names.join("; "))];
+            let names: Vec<String> = skipped.iter().map(|result| reason(result).to_string()).collect();
+            claim.reasons = vec![Reason::Skipped(names.join("; "))];
         }
         self.verdict(step, check, claim, evidence);
     }
@@ -188,12 +189,13 @@ impl Batch {
         claim.check_id = Some(event.check_id.clone());
         claim.claimed = at.claim.is_some().then_some(Decision::Complete);
         let open = report.open(&closer.required);
-        claim.reasons = open.iter().map(|it| format!("the closer: {it}")).collect();
         claim.fingerprints = open.iter().map(closer::Open::fingerprint).collect();
-        claim.problems = report.complaints;
-        if open.is_empty() {
+        claim.problems = report.complaints.into_iter().map(Problem::Said).collect();
+        claim.reasons = open.into_iter().map(Reason::Closer).collect();
+        if claim.reasons.is_empty() {
             (claim.decision, claim.claimed) = (Decision::Complete, None);
-            claim.reasons = at.claim.as_deref().map(|it| it.reasons.clone()).unwrap_or_default();
+            let reasons = at.claim.as_deref().into_iter().flat_map(|claim| &claim.reasons);
+            claim.reasons = reasons.cloned().map(Reason::Said).collect();
         }
         self.verdict(step, check, claim, evidence);
     }
@@ -208,7 +210,7 @@ impl Batch {
         // An answer of the wrong form, and what a closer finds open, are failures like any other.
         let aborts = completion.on_failure == OnFailed::Abort && !at.feedback.fingerprints.is_empty();
         let end = if let Some(result) = lost {
-            StepEnd::ConditionFailed(reason(result))
+            StepEnd::ConditionFailed(reason(result).to_string())
         } else if aborts {
             StepEnd::ConditionFailed(at.feedback.reasons.first().cloned().unwrap_or_default())
         } else if let Some(what) = at.came_back(completion.max_attempts) {
@@ -240,7 +242,7 @@ impl StepState {
     fn came_back(&self, max_attempts: u32) -> Option<String> {
         let enough = self.occurrences.iter().filter(|(_, count)| max_attempts > 0 && **count >= max_attempts);
         let (claims, failures): (Vec<_>, Vec<_>) =
-            enough.partition(|(it, _)| it.starts_with(declaration::CONTRARY));
+            enough.partition(|(fingerprint, _)| is_contrary(fingerprint));
         // Such a claim comes back with a failure, which says more.
         let named = if failures.is_empty() { claims } else { failures };
         let times = named.iter().map(|(_, count)| **count).max()?;

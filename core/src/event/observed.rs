@@ -206,6 +206,9 @@ pub struct WorkerFinished {
     pub diffstat: Option<Box<Diffstat>>,
     /// What its answer says, where the step asks for a form of it.
     pub answer: Option<Box<AnswerSeen>>,
+    /// The answer asks for a repeat of the step, as it was read when it was recorded.
+    #[serde(default)]
+    pub wants_repeat: bool,
 }
 
 /// A worker or check was in flight when its supervisor died.

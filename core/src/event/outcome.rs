@@ -32,7 +32,7 @@ pub struct Outcome {
     pub fatal: Option<String>,
     /// What its client told; `None` for a command.
     pub reading: Option<Box<Reading>>,
-    /// The moment at which a limit ends, as its output names it.
+    /// The moment at which a limit ends, as its output names it when that is recorded.
     pub resets_at: Option<Timestamp>,
 }
 
@@ -58,6 +58,12 @@ impl Outcome {
             reading: None,
             resets_at: None,
         }
+    }
+
+    /// Returns the moment before which the service is limited that this met, as it was recorded at `at`.
+    pub(crate) fn named_limit(&self, at: Timestamp) -> Option<Timestamp> {
+        let pause = self.reading.as_ref().and_then(|reading| reading.retry_after);
+        self.resets_at.max(pause.map(|pause| at.after(pause)))
     }
 }
 

@@ -4,25 +4,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The place of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// In the structured output of the worker CLI.
+    #[error("structured output")]
     StructuredOutput,
     /// In the decision file.
+    #[error("decision file")]
     DecisionFile,
     /// In this message of the answer; the first is 1.
+    #[error("message {0}")]
     Message(u32),
-}
-
-impl std::fmt::Display for Origin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::StructuredOutput => f.write_str("structured output"),
-            Self::DecisionFile => f.write_str("decision file"),
-            Self::Message(number) => write!(f, "message {number}"),
-        }
-    }
 }
 
 /// A structured answer, with the candidates that were rejected.
@@ -51,7 +44,8 @@ pub struct Refused {
 }
 
 /// A violation of the schema.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{}: {message}", if path.is_empty() { "the answer" } else { path })]
 pub struct Violation {
     /// The path in the value, such as `next_action.action` or `touched[2]`; empty for the value itself.
     pub path: String,
@@ -63,13 +57,6 @@ pub struct Violation {
     pub message: String,
     /// The allowed values, if the schema lists them.
     pub allowed: Vec<Value>,
-}
-
-impl std::fmt::Display for Violation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let path = if self.path.is_empty() { "the answer" } else { &self.path };
-        write!(f, "{path}: {}", self.message)
-    }
 }
 
 impl Violation {

@@ -1,12 +1,14 @@
 //! A decision on a check, and where it was read.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::Bytes;
 
 /// The decision of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Decision {
     /// The work is done.
     Complete,
@@ -23,13 +25,7 @@ pub enum Decision {
 impl Decision {
     /// Returns the name used in events and output.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Incomplete => "incomplete",
-            Self::Blocked => "blocked",
-            Self::Waiting => "waiting",
-            Self::None => "none",
-        }
+        self.into()
     }
 
     /// Returns the decision for screens and prompts.
@@ -42,8 +38,9 @@ impl Decision {
 }
 
 /// Where the claim of a verdict was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum DecisionSource {
     /// The exit code of a command.
     ExitCode,
@@ -73,17 +70,7 @@ impl DecisionSource {
 
     /// Returns the name used in the log and on the screen.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ExitCode => "exit-code",
-            Self::FileJson => "file-json",
-            Self::FileText => "file-text",
-            Self::OutputJson => "output-json",
-            Self::Marker => "marker",
-            Self::None => "none",
-            Self::Answer => "answer",
-            Self::Validators => "validators",
-            Self::Closer => "closer",
-        }
+        self.into()
     }
 }
 
@@ -100,8 +87,22 @@ pub enum DecisionFile {
 }
 
 /// Why a decision file was not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Refusal {
     /// There is none.
     Missing,
@@ -119,30 +120,16 @@ pub enum Refusal {
 
 impl Refusal {
     /// All refusals.
-    pub const ALL: [Self; 6] = [
-        Self::Missing,
-        Self::Empty,
-        Self::TooLarge,
-        Self::NotRegular,
-        Self::OutsideWorkspace,
-        Self::Unreadable,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Returns the name used in events and output.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Missing => "missing",
-            Self::Empty => "empty",
-            Self::TooLarge => "too_large",
-            Self::NotRegular => "not_regular",
-            Self::OutsideWorkspace => "outside_workspace",
-            Self::Unreadable => "unreadable",
-        }
+        self.into()
     }
 
     /// Returns the refusal of that name.
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|refusal| refusal.as_str() == name)
+        Self::ALL.iter().copied().find(|refusal| refusal.as_str() == name)
     }
 
     /// Returns the refusal as a sentence says it.

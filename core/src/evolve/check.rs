@@ -41,13 +41,11 @@ impl RunState {
         let changed = workspace.as_deref().zip(before).is_some_and(|(now, then)| !now.same_work(then));
         let open_boxes = workspace.as_ref().and_then(|it| it.open_boxes);
         self.count_cost(&event.step, Some(&event.outcome));
-        let failure = |kind| event.outcome.failure(kind);
-        let rest = self.rest(&event.step, Next::Check, &event.outcome, failure, place.at);
         self.turn_ended(&event.step);
         self.with_step(&event.step, |step| {
+            step.rests.note(step.turn(Next::Check), event.outcome.named_limit(place.at));
             step.phase = StepPhase::CheckDue;
             step.attempt = step.attempt.next();
-            step.rests.note(rest);
             step.checks_changed.extend(event.changed.iter().cloned());
             if event.outcome.exit.is_stopped() {
                 return Fold::Done;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::convergence::{Measured, Signal};
 use crate::event::{DecisionSource, StageRaised, StepEnd, StepEnded, VerdictReached};
 use crate::evidence::Decision;
-use crate::judge::declaration::{self};
+use crate::judge::reason::{is_contrary, is_of_answer};
 use crate::state::{Feedback, RunState, StepPhase, StepState, Unread};
 use crate::truncate;
 
@@ -163,14 +163,4 @@ impl StepState {
             (self.ended, self.ended_at) = (None, None);
         }
     }
-}
-
-/// Says whether a fingerprint is about the answer itself.
-pub(super) fn is_of_answer(fingerprint: &str) -> bool {
-    fingerprint.starts_with("format:") || matches!(fingerprint, "declared:contradiction" | "declared:unknown")
-}
-
-/// Says whether a fingerprint is that of a claim which the validators speak against.
-pub(super) fn is_contrary(fingerprint: &str) -> bool {
-    fingerprint.starts_with(declaration::CONTRARY)
 }

@@ -3,7 +3,6 @@
 use super::{Fold, Place};
 use std::sync::Arc;
 
-use crate::backoff::Rest;
 use crate::call_report::Trouble;
 use crate::duration;
 use crate::event::{
@@ -11,15 +10,12 @@ use crate::event::{
     WorkerProgressed, WorkerStarted,
 };
 use crate::evidence::AnswerSeen;
-use crate::id::{Attempt, CheckId, Iteration, StepId, Timestamp};
-use crate::judge::declaration::{Intent, intent};
+use crate::id::{Attempt, CheckId, Iteration};
 use crate::judge::scope::{self};
-use crate::outage::{self, is_weather};
 use crate::snapshot::Snapshot;
 use crate::state::{Changed, Child, Conversation, Feedback, InFlight, RunState, StepPhase, StepState};
 use crate::text::plain::strip_ansi;
 use crate::truncate;
-use crate::workflow::WorkerKind;
 
 impl RunState {
     pub(super) fn worker_started(
@@ -77,23 +73,6 @@ impl RunState {
         })
     }
 
-    /// Returns until when one of a chain is limited, by what it said; `None` for who has no chain, such as whoever finds
-    /// out why a loop is stuck.
-    pub(super) fn rest(
-        &self,
-        id: &StepId,
-        what: Next,
-        outcome: &Outcome,
-        failure: impl FnOnce(WorkerKind) -> Option<outage::Failure>,
-        at: Timestamp,
-    ) -> Option<Rest> {
-        let (step, state) = self.step(id).filter(|(_, it)| it.purpose != Purpose::Diagnosis)?;
-        let turn = state.turn(what);
-        let worker = step.first(turn).filter(|it| !it.fallback.is_empty())?;
-        let failure = failure(worker.at(turn.place).kind).filter(|it| is_weather(it.class));
-        Some(Rest { turn, until: failure.and_then(|failure| outcome.limited_until(&failure, at)) })
-    }
-
     pub(super) fn fallback_taken(&mut self, event: &FallbackTaken) -> Fold {
         let first = self.step(&event.step).and_then(|(step, at)| step.first(at.turn(event.what)));
         let has_place = first.is_some_and(|first| first.chain().count() > event.to as usize);
@@ -120,9 +99,6 @@ impl RunState {
         let before = self.ledger.spent_in(of_child).tokens.total();
         self.count_cost(&event.step, Some(&event.outcome));
         let tokens = self.ledger.spent_in(of_child).tokens.total().saturating_sub(before);
-        let is_checked = self.step(&event.step).is_some_and(|(step, _)| step.check.is_some());
-        let failure = |kind| event.failure(kind, is_checked);
-        let rest = self.rest(&event.step, Next::Work, &event.outcome, failure, place.at);
         self.turn_ended(&event.step);
         self.with_step(&event.step, |step| {
             step.tokens = tokens;
@@ -132,11 +108,11 @@ impl RunState {
             step.lost_work.clear();
             step.phase = StepPhase::WorkDue;
             step.attempt = step.attempt.next();
-            step.rests.note(rest);
             if step.purpose == Purpose::Diagnosis {
                 step.diagnosis = diagnosis(&event.outcome);
                 return Fold::Done;
             }
+            step.rests.note(step.turn(Next::Work), event.outcome.named_limit(place.at));
             step.changed = step.changed.max(event.changed.into());
             // Another worker may have made the change.
             let own = if step.is_beside { event.changed.filter(|changed| !changed) } else { event.changed };
@@ -158,7 +134,7 @@ impl RunState {
                 step.conversation = conversation;
                 step.feedback.said =
                     truncate::tail(strip_ansi(&event.outcome.answer).trim(), Feedback::SAID_MAX).to_owned();
-                step.answered(event.answer.clone());
+                step.answered(event.answer.clone(), event.wants_repeat);
             }
             Fold::Done
         })
@@ -229,12 +205,8 @@ impl StepState {
     }
 
     /// Takes note of what the worker answered.
-    pub(super) fn answered(&mut self, answer: Option<Box<AnswerSeen>>) {
-        let repeats = answer
-            .as_deref()
-            .and_then(AnswerSeen::parsed)
-            .is_some_and(|it| intent(&it) == Some(Intent::Repeat));
-        self.repeats = if repeats { self.repeats.saturating_add(1) } else { 0 };
+    pub(super) fn answered(&mut self, answer: Option<Box<AnswerSeen>>, wants_repeat: bool) {
+        self.repeats = if wants_repeat { self.repeats.saturating_add(1) } else { 0 };
         self.verified.answer = answer;
         self.verified.closer = None;
         self.verified.unsettled = 0;

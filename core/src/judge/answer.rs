@@ -2,6 +2,7 @@
 
 use super::claim::Claim;
 use super::declaration::Declaration;
+use super::reason::Reason;
 use crate::completion::{AnswerFormat, Form};
 use crate::event::DecisionSource;
 use crate::evidence::{self, AnswerSeen, Decision};
@@ -12,7 +13,8 @@ use crate::workflow::Step;
 pub(crate) fn declared(step: &Step, format: &AnswerFormat, answer: Option<&AnswerSeen>) -> Claim {
     let mut claim = Claim::new(Decision::Incomplete, DecisionSource::Answer);
     let Some(value) = answer.and_then(AnswerSeen::parsed) else {
-        claim.reasons = evidence::departures(answer, "the answer");
+        let departures = evidence::departures(answer, "the answer");
+        claim.reasons = departures.into_iter().map(Reason::Said).collect();
         claim.fingerprints = answer.map(AnswerSeen::fingerprints).unwrap_or_default();
         return claim;
     };
@@ -28,16 +30,10 @@ pub(crate) fn declared(step: &Step, format: &AnswerFormat, answer: Option<&Answe
         Declaration::None if !formats().any(|it| it.declares && has_schema(it)) => {
             claim.decision = Decision::Complete;
         }
-        Declaration::NotComplete => claim.reasons.push("the worker says that it is not complete".to_owned()),
-        Declaration::None => claim.reasons.push("the answer does not declare that it is complete".to_owned()),
-        Declaration::Contradiction(why) => {
-            claim.reasons.push(why);
-            claim.fingerprints.push("declared:contradiction".to_owned());
-        }
-        Declaration::Unknown(why) => {
-            claim.reasons.push(why);
-            claim.fingerprints.push("declared:unknown".to_owned());
-        }
+        Declaration::NotComplete => claim.because(Reason::DeclaredIncomplete),
+        Declaration::None => claim.because(Reason::NotDeclared),
+        Declaration::Contradiction(why) => claim.because(Reason::Contradiction(why)),
+        Declaration::Unknown(why) => claim.because(Reason::UnknownWord(why)),
     }
     claim
 }

@@ -14,7 +14,8 @@ use crate::evidence::{CheckIdMatch, CommandResult, Decision, Refusal, TIMEOUT, U
 use crate::id::{CheckId, Millis, Timestamp};
 use crate::interactive_prompt::left_asking;
 use crate::judge::gate;
-use crate::judge::verdict::{self, Problem, Resolution};
+use crate::judge::reason::{Problem, Reason};
+use crate::judge::verdict::{self, Resolution, VerdictProblem};
 use crate::outage::{self, ErrorClass};
 use crate::state::{Changed, StepState};
 use crate::text::plain::quoted;
@@ -30,9 +31,9 @@ pub(crate) struct Claim {
     pub(crate) decision: Decision,
     /// What was said, where the rest of the evidence makes it something else.
     pub(crate) claimed: Option<Decision>,
-    pub(crate) reasons: Vec<String>,
+    pub(crate) reasons: Vec<Reason>,
     pub(crate) fingerprints: Vec<String>,
-    pub(crate) problems: Vec<String>,
+    pub(crate) problems: Vec<Problem>,
     pub(crate) needs: Option<String>,
     pub(crate) retry_after: Option<Millis>,
     pub(crate) until: Option<Timestamp>,
@@ -59,12 +60,11 @@ impl Claim {
     pub(crate) fn from_resolution(resolution: Resolution, check_id: Option<CheckId>) -> Self {
         // Who said clearly elsewhere that it is complete needs no file.
         let is_complete = resolution.decision == Decision::Complete;
-        let is_none = |it: &&Problem| matches!(it, Problem::FileRefused(Refusal::Missing));
-        let problems = resolution.problems.iter().filter(|it| !(is_complete && is_none(it)));
-        let mut problems: Vec<String> = problems.map(ToString::to_string).collect();
+        let is_none = |it: &VerdictProblem| matches!(it, VerdictProblem::FileRefused(Refusal::Missing));
+        let problems = resolution.problems.into_iter().filter(|it| !(is_complete && is_none(it)));
+        let mut problems: Vec<Problem> = problems.map(Problem::Verdict).collect();
         if let CheckIdMatch::Mismatch { expected, got } = &resolution.check_id {
-            problems
-                .push(format!("expected={expected} got={got}: delete the file, or call `unstuck verdict`"));
+            problems.push(Problem::OtherCheck { expected: expected.clone(), got: got.clone() });
         }
         let check_id_match = match &resolution.check_id {
             CheckIdMatch::Match => Some(true),
@@ -77,7 +77,7 @@ impl Claim {
             source: resolution.source,
             decision: resolution.decision,
             claimed: None,
-            reasons: resolution.reasons,
+            reasons: resolution.reasons.into_iter().map(Reason::Said).collect(),
             fingerprints: resolution.fingerprints,
             problems,
             needs: resolution.needs,
@@ -86,8 +86,21 @@ impl Claim {
         }
     }
 
+    /// Gives the one reason that counts, with what it is known by.
+    pub(crate) fn because(&mut self, reason: Reason) {
+        self.fingerprints = reason.fingerprint().into_iter().collect();
+        self.reasons = vec![reason];
+    }
+
+    /// Makes a claim of completion incomplete. What it was known by stays, since the reason may have no name of its own.
+    pub(crate) fn overrule(&mut self, reason: Reason) {
+        (self.claimed, self.decision) = (Some(Decision::Complete), Decision::Incomplete);
+        self.fingerprints.extend(reason.fingerprint());
+        self.reasons = vec![reason];
+    }
+
     /// Notes what is odd about what was said, if anything is.
-    pub(crate) fn doubted(mut self, doubt: Option<String>) -> Self {
+    pub(crate) fn doubted(mut self, doubt: Option<Problem>) -> Self {
         self.problems.extend(doubt);
         self
     }
@@ -100,7 +113,7 @@ pub(crate) fn own_file<'a>(
     step: &Step,
     file: &'a DecisionFile,
     id: Option<&CheckId>,
-) -> (Cow<'a, DecisionFile>, Option<String>) {
+) -> (Cow<'a, DecisionFile>, Option<Problem>) {
     let shares = |of: &Workflow| {
         let other = concurrent_steps::shares_decision_file(&of.steps, of.concurrency, step).next()?;
         Some(other.id.clone())
@@ -114,10 +127,7 @@ pub(crate) fn own_file<'a>(
     if read.decision == Decision::None || read.check_id == CheckIdMatch::Match {
         return as_it_is;
     }
-    let doubt = format!(
-        "the decision file says {} without the id of this check, and step {other} writes to the same file: it does not count",
-        read.decision.as_str()
-    );
+    let doubt = Problem::SharedFile { said: read.decision, other };
     (Cow::Owned(DecisionFile::Refused(Refusal::Missing)), Some(doubt))
 }
 
@@ -139,14 +149,17 @@ pub(crate) fn resolve(
 }
 
 /// A claim of a process that failed: complete becomes incomplete, the rest stands.
-pub(crate) fn contradicted_by_exit(mut claim: Claim, failure: Option<&outage::Failure>, who: &str) -> Claim {
+pub(crate) fn contradicted_by_exit(
+    mut claim: Claim,
+    failure: Option<&outage::Failure>,
+    who: &'static str,
+) -> Claim {
     if let Some(failure) = failure
         && claim.decision == Decision::Complete
     {
         claim.claimed = Some(Decision::Complete);
         claim.decision = Decision::Incomplete;
-        claim.reasons = vec![format!("{who}_failed: the verdict says complete, but {}", sentence(failure))];
-        claim.fingerprints = vec![format!("verdict:{who}_failed")];
+        claim.because(Reason::ProcessFailed(who, sentence(failure)));
     }
     claim
 }
@@ -164,7 +177,7 @@ pub(crate) fn stands_although_failed(resolution: &Resolution) -> bool {
 /// A check that hung: the worker has to know, whatever else the check said.
 pub(crate) fn with_timeout(mut claim: Claim, outcome: &Outcome) -> Claim {
     if let Some(reason) = timeout("the check", &outcome.exit, outcome.duration) {
-        claim.reasons.insert(0, reason);
+        claim.reasons.insert(0, Reason::Timeout(reason));
         claim.fingerprints.insert(0, TIMEOUT.to_owned());
     }
     claim
@@ -193,10 +206,8 @@ pub(crate) fn exit_beside_file(
     if opposite {
         let code = i32::from(exit != Decision::Complete);
         claim.claimed = Some(said);
-        let said = said.as_str();
         claim.decision = Decision::Incomplete;
-        claim.reasons = vec![format!("the check exited with {code}, but its decision file says {said}")];
-        claim.fingerprints = vec!["verdict:conflict".to_owned()];
+        claim.because(Reason::ExitAgainstFile { code, said });
     }
     claim
 }
@@ -210,7 +221,7 @@ pub(crate) fn with_failures(mut claim: Claim, results: &[CommandResult]) -> Clai
     }
     if claim.decision == Decision::Incomplete && claim.reasons.is_empty() {
         let named = failures.filter(|failure| failure.kind != UNPARSED).take(REASONS_MAX);
-        claim.reasons = named.map(gate::name).collect();
+        claim.reasons = named.map(gate::name).map(Reason::Said).collect();
     }
     claim
 }

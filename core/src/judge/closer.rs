@@ -38,20 +38,26 @@ pub struct Item {
 }
 
 /// A reason why an answer does not say that the work is complete.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Open {
     /// The checklist is empty.
+    #[error("the checklist is empty")]
     NoItems,
     /// This item is not completed.
+    #[error("the item \"{0}\" is not completed")]
     Item(String),
     /// An item that is asked for is not there.
+    #[error("the required item \"{0}\" is not in the checklist")]
     Missing(String),
     /// Two items have this id.
+    #[error("the id \"{0}\" is in the checklist more than once")]
     Twice(String),
     /// There is something left to do.
+    #[error("there are pending actions")]
     Pending,
     /// It says itself that not all is complete.
+    #[error("allComplete is false")]
     NotAll,
 }
 
@@ -65,19 +71,6 @@ impl Open {
             Self::Twice(id) => format!("closer:twice:{id}"),
             Self::Pending => "closer:pending-actions".to_owned(),
             Self::NotAll => "closer:not-all-complete".to_owned(),
-        }
-    }
-}
-
-impl std::fmt::Display for Open {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::NoItems => f.write_str("the checklist is empty"),
-            Self::Item(id) => write!(f, "the item \"{id}\" is not completed"),
-            Self::Missing(id) => write!(f, "the required item \"{id}\" is not in the checklist"),
-            Self::Twice(id) => write!(f, "the id \"{id}\" is in the checklist more than once"),
-            Self::Pending => f.write_str("there are pending actions"),
-            Self::NotAll => f.write_str("allComplete is false"),
         }
     }
 }

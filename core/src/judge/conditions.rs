@@ -1,6 +1,7 @@
 //! Condition 2: every validator passes. One that could not run neither passes nor is the worker's fault.
 
 use super::declaration::{self, Finding};
+use super::reason::Reason;
 use crate::event::{CheckFinished, Failure};
 use crate::evidence::{AnswerSeen, ValidatorOutcome, ValidatorResult};
 use crate::outage::ErrorClass;
@@ -28,9 +29,8 @@ pub(crate) fn could_not_run(event: &CheckFinished) -> Option<Failure> {
     })
 }
 
-pub(crate) fn reason(result: &ValidatorResult) -> String {
-    let (name, summary) = (&result.validator, result.summary());
-    if summary.starts_with(&format!("`{name}`")) { summary.to_owned() } else { format!("{name}: {summary}") }
+pub(crate) fn reason(result: &ValidatorResult) -> Reason {
+    Reason::Validator(result.validator.clone(), result.summary().to_owned())
 }
 
 impl Verified {

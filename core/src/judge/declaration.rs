@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::evidence::AnswerSeen;
+
 /// What an answer says about the end of the work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -152,6 +154,11 @@ impl Declaration {
 pub fn intent(answer: &Value) -> Option<Intent> {
     let intent = read(action(answer), ACTION_WORDS).word()?;
     (intent != Intent::Jump || jump_target(answer).is_some()).then_some(intent)
+}
+
+/// Says whether the answer of a worker asks for a repeat of its step.
+pub fn wants_repeat(answer: Option<&AnswerSeen>) -> bool {
+    answer.and_then(AnswerSeen::parsed).is_some_and(|answer| intent(&answer) == Some(Intent::Repeat))
 }
 
 /// Returns where a jump goes to.

@@ -8,11 +8,10 @@
 use std::collections::BTreeSet;
 
 use crate::event::Exit;
-use crate::evidence::{
-    CommandResult, Confidence, Failure, TIMEOUT, TestName, Tests, UNPARSED, test_name, timeout,
-};
+use crate::evidence::{CommandResult, Confidence, Failure, TestName, Tests, UNPARSED, test_name, timeout};
+use crate::judge::reason::{Flaky, Problem, Reason, Shortfall};
 use crate::judge::vanished_tests;
-use crate::plural::{count, first};
+use crate::plural::first;
 use crate::text::plain::quoted;
 use crate::workflow::{Baseline, CheckCommand, Gate};
 
@@ -20,11 +19,11 @@ use crate::workflow::{Baseline, CheckCommand, Gate};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// For people and for the next prompt; empty if all is well.
-    pub reasons: Vec<String>,
+    pub reasons: Vec<Reason>,
     /// For the controller.
     pub fingerprints: Vec<String>,
     /// What could not be looked at.
-    pub problems: Vec<String>,
+    pub problems: Vec<Problem>,
 }
 
 /// What a command showed before the work began.
@@ -54,7 +53,7 @@ pub fn findings(
         let base = baseline.and_then(|baseline| baseline.get(at));
         match results.get(at) {
             Some(result) => findings.add(command.gate, result, Prior { base, mode }),
-            None => findings.note(format!("`{}` was not run", command.run), "check:not_run".to_owned()),
+            None => findings.note(Reason::NotRun(command.run.clone())),
         }
     }
     if findings.reasons.is_empty() {
@@ -86,10 +85,8 @@ pub fn to_look_up(
 }
 
 /// Says that a command of tests shows nothing.
-fn untested(result: &CommandResult) -> String {
-    let skipped = result.tests.map_or(0, |tests| tests.skipped);
-    let but = if skipped > 0 { format!(", and skipped {skipped}") } else { String::new() };
-    format!("no_tests: `{}` ran no test{but}: that it passes says little", result.run)
+fn untested(result: &CommandResult) -> Problem {
+    Problem::NoTests { run: result.run.clone(), skipped: result.tests.map_or(0, |tests| tests.skipped) }
 }
 
 /// Says why a baseline cannot be compared with, if a gate needs that. What fails without a word can pass later, which is
@@ -133,7 +130,7 @@ impl Findings {
     /// Adds what the gate of one command finds in what it showed.
     pub fn add(&mut self, gate: Gate, result: &CommandResult, prior: Prior<'_>) {
         if let Some(reason) = timeout(&format!("`{}`", result.run), &result.exit, result.duration) {
-            return self.note(reason, TIMEOUT.to_owned());
+            return self.note(Reason::Timeout(reason));
         }
         if let Exit::Signal(signal) = result.exit {
             self.fingerprints.push(format!("signal:{signal}"));
@@ -142,13 +139,12 @@ impl Findings {
         match gate {
             Gate::Pass if result.belies_itself() => self.belied(result),
             Gate::Pass if result.passed() => self.let_through(gate, result, prior),
-            Gate::Pass => self.failed(result, &result.failures, "fails", base),
+            Gate::Pass => self.failed(result, &result.failures, Shortfall::Fails, base),
             Gate::NoNewFailures if !result.is_conclusive() => {
-                self.failed(result, &result.failures, "is inconclusive, which passes no gate", base);
+                self.failed(result, &result.failures, Shortfall::Inconclusive, base);
             }
             Gate::NoNewFailures if !result.has_result() && base.is_some_and(CommandResult::has_result) => {
-                let how = "is inconclusive, which passes no gate: it shows no test, no finding and no count";
-                self.failed(result, &result.failures, how, base);
+                self.failed(result, &result.failures, Shortfall::ShowsNothing, base);
             }
             Gate::NoNewFailures => {
                 let known = base.map(CommandResult::places).unwrap_or_default();
@@ -170,7 +166,7 @@ impl Findings {
                     }
                     self.let_through(gate, result, prior);
                 } else {
-                    self.failed(result, &new, "shows new failures", base);
+                    self.failed(result, &new, Shortfall::New, base);
                 }
             }
         }
@@ -181,16 +177,11 @@ impl Findings {
     fn beyond_the_baseline(&mut self, result: &CommandResult, new: &[Failure], base: &CommandResult) {
         let (before, now) = (base.failed_places(), result.failed_places());
         if now > before {
-            let how = format!("shows more failures, {now}, than the {before} before the work began");
-            return self.failed(result, if new.is_empty() { &result.failures } else { new }, &how, None);
+            let how = Shortfall::More { now, before };
+            return self.failed(result, if new.is_empty() { &result.failures } else { new }, how, None);
         }
         let unknown = result.failures_left_out.saturating_add(u64::try_from(new.len()).unwrap_or(u64::MAX));
-        self.reasons.push(format!(
-            "`{}` is inconclusive, which passes no gate: it showed {before} failures before the work began, more than are \
-             kept, so of {unknown} of the {now} that it shows now nobody knows whether they are new; narrow the check, such \
-             as to a part of the tests, or mend them",
-            result.run
-        ));
+        self.reasons.push(Reason::BeyondBaseline { run: result.run.clone(), before, now, unknown });
         self.fingerprints.extend(identities(result, new));
         if new.is_empty() {
             self.fingerprints.push(format!("left_out:{}", result.run));
@@ -201,19 +192,13 @@ impl Findings {
         &mut self,
         result: &CommandResult,
         failures: &[Failure],
-        how: &str,
+        how: Shortfall,
         base: Option<&CommandResult>,
     ) {
         // Which of those that were left out are meant is known only where all are.
         let left_out = if failures.len() == result.failures.len() { result.failures_left_out } else { 0 };
         let known = base.map(CommandResult::set).unwrap_or_default();
         let old = failures.iter().filter(|it| known.contains(&it.fingerprint)).count();
-        let old = (old > 0).then(|| format!("{old} of them failed before the work began"));
-        let exit = match &result.exit {
-            Exit::Code(code) => Some(format!("exit code {code}")),
-            Exit::Signal(signal) => Some(format!("it was ended by signal {signal}")),
-            _ => None,
-        };
         let said = result.tail.lines().map(str::trim).rfind(|line| !line.is_empty());
         let nothing_is_known = failures.iter().all(|failure| failure.kind == UNPARSED);
         let names = match said {
@@ -221,24 +206,15 @@ impl Findings {
             Some(line) => quoted(line).chars().take(LINE_MAX).collect(),
             None => String::new(),
         };
-        let named = if names.is_empty() { String::new() } else { format!(": {names}") };
-        let details: Vec<String> = exit.into_iter().chain(old).collect();
-        let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
-        self.reasons.push(format!("`{}` {how}{named}{details}", result.run));
+        let (run, exit) = (result.run.clone(), result.exit.clone());
+        self.reasons.push(Reason::Failed { run, how, names, exit, old });
         self.fingerprints.extend(identities(result, failures));
     }
 
     /// What is not known is not known to be old.
     fn unread(&mut self, result: &CommandResult) {
         let failed = result.tests.map_or(0, |tests| tests.failed);
-        let reason = format!(
-            "`{}` is inconclusive, which passes no gate: it counts {}, and {} of them could not be \
-             read from its output; let it name them, or write a report",
-            result.run,
-            count(failed, "failed test"),
-            result.unread()
-        );
-        self.note(reason, format!("unread:{}:{failed}", result.run));
+        self.note(Reason::Unread { run: result.run.clone(), failed, unread: result.unread() });
     }
 
     /// An exit code is easily lost, or set. But what a command prints may also be about another run, so the reason says
@@ -246,15 +222,8 @@ impl Findings {
     fn belied(&mut self, result: &CommandResult) {
         let failed = result.told_itself();
         let names = first(result.failures.iter().map(name), NAMED_MAX, 0);
-        let named = if names.is_empty() { String::new() } else { format!(": {names}") };
-        let is_counted = result.tests.is_some_and(|tests| tests.failed > 0);
-        self.reasons.push(format!(
-            "`{}` exits with 0, but {} {} itself{named}; mend what failed, or let it exit with what \
-             it found (a pipe or `;` loses that); if that is the output of another run, keep it out of this one's",
-            result.run,
-            if is_counted { "counts" } else { "tells of" },
-            count(failed, if is_counted { "failed test" } else { "failure" }),
-        ));
+        let counted = result.tests.is_some_and(|tests| tests.failed > 0);
+        self.reasons.push(Reason::ExitBelied { run: result.run.clone(), failed, counted, names });
         if result.failures.is_empty() {
             return self.fingerprints.push(format!("belied:{}:{failed}", result.run));
         }
@@ -275,50 +244,36 @@ impl Findings {
         }
         let flaky = result.newly_flaky(base);
         if !flaky.is_empty() {
-            let flaky = come_and_go(result, "was steady", &flaky);
-            self.problems.push(format!("flaky: {flaky}"));
+            self.problems.push(Problem::Flaky(come_and_go(result, "was steady", &flaky)));
         }
     }
 
     /// Whoever lets a failing test pass at times has not mended it.
     fn half_mended(&mut self, result: &CommandResult, halves: &[&Failure]) {
-        let reason = come_and_go(result, "failed each time", halves);
-        self.reasons.push(format!("{reason}; mend it so that it passes each time"));
+        self.reasons.push(Reason::HalfMended(come_and_go(result, "failed each time", halves)));
         let halves: Vec<Failure> = halves.iter().copied().cloned().collect();
         self.fingerprints.extend(identities(result, &halves));
     }
 
     /// Whoever deletes or skips a failing test has not mended it.
     fn tests_removed(&mut self, result: &CommandResult, base: &CommandResult) {
-        let run = &result.run;
+        let run = result.run.clone();
         let before = base.tests.map_or(0, Tests::ran);
         let now = result.tests.map(Tests::ran);
         let gone = &result.listed.gone;
         if let Some(now) = now.filter(|now| *now < before) {
-            let names = first(gone.iter().map(|it| &it.name), NAMED_MAX, 0);
-            let named = if names.is_empty() { String::new() } else { format!(", and not {names}") };
-            let reason = format!(
-                "tests_removed: `{run}` ran {now} of the {before} tests that ran before the work began{named}; put the others back"
-            );
-            self.note(reason, format!("tests_removed:{run}"));
+            let gone = first(gone.iter().map(|it| &it.name), NAMED_MAX, 0);
+            self.note(Reason::FewerTests { run, now, before, gone });
         } else if !gone.is_empty() {
             self.tests_gone(result, base);
         } else if now.is_none() && before > 0 && !result.listed.has_run_all(&base.listed.failed) {
             // Nobody knows that they are gone. But so it looks when a check was made to do nothing.
-            let reason = format!(
-                "tests_unseen: `{run}` does not say any more how many tests it ran ({before} before); let it say so (no `-q`, \
-                 no quiet reporter), have it write a report (`--report`), or begin again with `--baseline off`"
-            );
-            self.note(reason, format!("tests_unseen:{run}"));
+            self.note(Reason::Uncounted { run, before });
         } else if let Some(lacks) = lacks(result, base) {
-            let reason = format!(
-                "tests_unseen: `{run}` {lacks}, as it did before the work began, so nobody knows which tests it ran; let it do \
-                 so again, or begin again with `--baseline off`"
-            );
-            self.note(reason, format!("tests_unseen:{run}"));
+            self.note(Reason::Unnamed { run, lacks });
         } else {
             match skips_more(result, base) {
-                Some(reason) => self.note(reason, format!("tests_removed:{run}")),
+                Some(reason) => self.note(reason),
                 None => self.unseen(result, base),
             }
         }
@@ -326,89 +281,63 @@ impl Findings {
 
     /// Names the tests that are not run any more. One that passed and would fail now is as easily removed as one that failed.
     fn tests_gone(&mut self, result: &CommandResult, base: &CommandResult) {
-        let (run, gone) = (&result.run, &result.listed.gone);
+        let gone = &result.listed.gone;
         let unloaded = base.unloaded();
         let tests: BTreeSet<TestName> = base.test_names().collect();
         let has_failed =
             |it: &&TestName| base.listed.failed.contains(it) || unloaded.contains(it) || tests.contains(it);
         let failed = gone.iter().filter(has_failed).count();
         let was_looked_up = |it: &TestName| tests.contains(it) && !base.listed.failed.contains(it);
-        let back = match gone.iter().all(was_looked_up) {
-            true => ", and no file has such a name any more; put back what was removed or renamed",
-            false => "; put back what was removed, renamed or skipped",
-        };
-        let (ended, then) = match failed {
-            0 => ("passed", "; where that was asked for, a new run takes it as it is"),
-            failed if failed == gone.len() => ("failed", ", and mend it"),
-            _ => ("passed or failed", ", and mend what fails"),
-        };
-        let reason = format!(
-            "tests_removed: `{run}` does not run {} that {ended} before the work began: {}{back}{then}",
-            if gone.len() == 1 { "a test" } else { "tests" },
-            first(gone.iter().map(|it| &it.name), NAMED_MAX, 0),
-        );
-        self.note(reason, format!("tests_removed:{run}"));
+        self.note(Reason::TestsGone {
+            run: result.run.clone(),
+            gone: gone.len(),
+            failed,
+            looked_up: gone.iter().all(was_looked_up),
+            names: first(gone.iter().map(|it| &it.name), NAMED_MAX, 0),
+        });
     }
 
     /// Where a test is not named, one that was removed looks like one that was mended.
     fn unseen(&mut self, result: &CommandResult, base: &CommandResult) {
-        let run = &result.run;
+        let run = result.run.clone();
         let unnamed = vanished_tests::unnamed(base, result);
         let named = named(&unnamed);
         let problem = match base.tests {
             None if unnamed.is_empty() => {
                 let came_to_none = result.listed.ran.is_empty() && result.tests.is_some() && !base.passed();
-                came_to_none.then(|| {
-                    format!("`{run}` came to no test before the work began, so it is not known whether some were removed")
-                })
+                came_to_none.then_some(Problem::NoTestsBefore(run))
             }
             _ if unnamed.is_empty() => None,
-            None => Some(format!(
-                "`{run}` says neither how many tests it ran nor which, so it is not known whether those that failed before \
-                 the work began were mended or removed: {named}; let it name them (such as with -v), or write a report"
-            )),
-            Some(_) if base.tail.contains("stopping after ") => Some(format!(
-                "`{run}` stopped at its first failures before the work began, so it is not known how many tests there were; \
-                 leave that option out, or let it name the tests (such as with -v)"
-            )),
-            Some(_) => Some(format!(
-                "`{run}` does not name the tests that pass, so it is not known whether those that failed before the work began \
-                 were mended or swapped for others: {named}; let it name them (such as with -v), or write a report (--report)"
-            )),
+            None => Some(Problem::UncountedAndUnnamed(run, named)),
+            Some(_) if base.tail.contains("stopping after ") => Some(Problem::StoppedBefore(run)),
+            Some(_) => Some(Problem::PassedUnnamed(run, named)),
         };
-        self.problems.extend(problem.map(|problem| format!("tests_unseen: {problem}")));
+        self.problems.extend(problem);
     }
 
-    fn note(&mut self, reason: String, fingerprint: String) {
+    fn note(&mut self, reason: Reason) {
+        self.fingerprints.extend(reason.fingerprint());
         self.reasons.push(reason);
-        self.fingerprints.push(fingerprint);
     }
 }
 
 /// Says that more tests are skipped than before the work began, where those that failed are not named: to skip a failing test
 /// does not mend it.
-fn skips_more(result: &CommandResult, base: &CommandResult) -> Option<String> {
+fn skips_more(result: &CommandResult, base: &CommandResult) -> Option<Reason> {
     let (before, now) = (base.tests?.skipped, result.tests?.skipped);
     let unnamed = vanished_tests::unnamed(base, result);
-    (now > before && !unnamed.is_empty()).then(|| {
-        format!(
-            "tests_removed: `{}` skips {}, {before} before the work began, and does not name those that it runs, so those that \
-             failed may be skipped and not mended: {}; take the skips back, or let it name the tests (such as with -v)",
-            result.run,
-            count(now, "test"),
-            named(&unnamed)
-        )
+    let run = result.run.clone();
+    (now > before && !unnamed.is_empty()).then(|| Reason::MoreSkipped {
+        run,
+        now,
+        before,
+        names: named(&unnamed),
     })
 }
 
 /// Says that what was otherwise before the work began fails at times.
-fn come_and_go(result: &CommandResult, was: &str, failures: &[&Failure]) -> String {
-    format!(
-        "`{}` passes at one time and fails at another (run {}) in what {was} before the work began: {}",
-        result.run,
-        count(u64::from(result.observations), "time"),
-        named(failures),
-    )
+fn come_and_go(result: &CommandResult, was: &'static str, failures: &[&Failure]) -> Flaky {
+    Flaky { run: result.run.clone(), runs: result.observations, was, names: named(failures) }
 }
 
 /// Names failures in a sentence, as many as there is room for.

@@ -11,7 +11,7 @@
 //!
 //! The first that does not hold gives the reason. Commands, validators and the closer run one after the other, so each of
 //! them ends in a `Claim`, and `judge` puts that beside everything that is known already. `doubts` are remarks on a
-//! completion that stands. What follows from a verdict is in [`decide`](crate::decide).
+//! completion that stands. What all of them say is in [`reason`]. What follows from a verdict is in [`decide`](crate::decide).
 
 pub(crate) mod answer;
 pub(crate) mod claim;
@@ -20,11 +20,13 @@ pub(crate) mod conditions;
 pub mod declaration;
 mod doubts;
 pub mod gate;
+pub mod reason;
 pub mod scope;
 pub mod vanished_tests;
 pub mod verdict;
 
 use self::claim::Claim;
+use self::reason::{Problem, Reason};
 use crate::event::{Inquiry, VerdictReached};
 use crate::evidence::Decision;
 use crate::id::Seq;
@@ -33,12 +35,13 @@ use crate::workflow::{CheckBy, Step};
 
 /// Judges a claim about a step. `at` is the state of the step, and `evidence` the events that the claim rests on.
 pub(crate) fn judge(step: &Step, at: &StepState, claim: Claim, evidence: Vec<Seq>) -> VerdictReached {
-    let claim = with_answer(step, at, claim);
-    let parse_failures = match claim.decision {
-        Decision::None => at.parse_failures.saturating_add(1),
-        _ => 0,
-    };
-    let mut verdict = VerdictReached {
+    let mut claim = with_answer(step, at, claim);
+    needs_a_change(&mut claim, step, at);
+    doubts::add(&mut claim, step, at);
+    needs_what_was_claimed(&mut claim, step, at);
+    names_a_broken_call(&mut claim, step, at);
+    needs_the_scope(&mut claim, step, at);
+    VerdictReached {
         step: step.id.clone(),
         iteration: at.iteration,
         check_id: claim.check_id,
@@ -46,25 +49,23 @@ pub(crate) fn judge(step: &Step, at: &StepState, claim: Claim, evidence: Vec<Seq
         decision: claim.decision,
         claimed: claim.claimed,
         source: claim.source,
-        reasons: claim.reasons,
+        reasons: claim.reasons.iter().map(ToString::to_string).collect(),
         fingerprints: claim.fingerprints,
-        problems: claim.problems,
-        parse_failures,
+        problems: claim.problems.iter().map(ToString::to_string).collect(),
+        parse_failures: match claim.decision {
+            Decision::None => at.parse_failures.saturating_add(1),
+            _ => 0,
+        },
         evidence,
-    };
-    needs_a_change(&mut verdict, step, at);
-    doubts::add(&mut verdict, step, at);
-    needs_what_was_claimed(&mut verdict, step, at);
-    names_a_broken_call(&mut verdict, step, at);
-    needs_the_scope(&mut verdict, step, at);
-    verdict
+    }
 }
 
 /// Condition 5, for a completion that was said elsewhere: the answer of the worker must agree.
 fn with_answer(step: &Step, at: &StepState, claim: Claim) -> Claim {
     let by_conditions = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Conditions);
     let is_asked = at.inquiry == Inquiry::Check && !by_conditions && claim.decision == Decision::Complete;
-    let asked = step.completion.as_ref().and_then(|it| it.answer_of(at.iteration)).filter(|_| is_asked);
+    let completion = step.completion.as_ref().filter(|_| is_asked);
+    let asked = completion.and_then(|completion| completion.answer_of(at.iteration));
     let said = asked.map(|format| answer::declared(step, format, at.verified.answer.as_deref()));
     match said.filter(|said| said.decision != Decision::Complete) {
         Some(said) => Claim { check_id: claim.check_id, claimed: Some(Decision::Complete), ..said },
@@ -73,51 +74,43 @@ fn with_answer(step: &Step, at: &StepState, claim: Claim) -> Claim {
 }
 
 /// A step that requires a change is not complete without one.
-fn needs_a_change(verdict: &mut VerdictReached, step: &Step, at: &StepState) {
-    if verdict.decision == Decision::Complete && step.require_change && at.changed == Changed::No {
-        overrule(verdict, "no_observable_change: nothing in the workspace has changed since the step began");
+fn needs_a_change(claim: &mut Claim, step: &Step, at: &StepState) {
+    if claim.decision == Decision::Complete && step.require_change && at.changed == Changed::No {
+        claim.overrule(Reason::NoChange);
     }
 }
 
 /// A worker that claims completion means the work before a part of it was put back.
-fn needs_what_was_claimed(verdict: &mut VerdictReached, step: &Step, at: &StepState) {
-    if verdict.decision == Decision::Complete && step.claims() && !at.drift.put_back.is_empty() {
-        overrule(verdict, "scope: a part of the work was out of scope and was put back after the claim");
-        verdict.fingerprints.push("scope:put_back".to_owned());
+fn needs_what_was_claimed(claim: &mut Claim, step: &Step, at: &StepState) {
+    if claim.decision == Decision::Complete && step.claims() && !at.drift.put_back.is_empty() {
+        claim.overrule(Reason::PutBack);
     }
 }
 
 /// A worker that was ended for idleness, or broke off, has perhaps not finished.
-fn names_a_broken_call(verdict: &mut VerdictReached, step: &Step, at: &StepState) {
-    if verdict.decision == Decision::Incomplete
+fn names_a_broken_call(claim: &mut Claim, step: &Step, at: &StepState) {
+    if claim.decision == Decision::Incomplete
         && let Some(stalled) = &at.stalled
     {
-        verdict.reasons.insert(0, stalled.clone());
-        verdict.fingerprints.push("stall:idle".to_owned());
+        claim.reasons.insert(0, Reason::Said(stalled.clone()));
+        claim.fingerprints.push("stall:idle".to_owned());
     }
     let Some(why) = &at.broke_off else { return };
-    let said = format!("worker_failed: the worker broke off in its work: {why}");
-    match verdict.decision {
-        Decision::Incomplete => verdict.reasons.insert(0, said),
-        Decision::None if step.claims() => verdict.problems.push(said),
+    match claim.decision {
+        Decision::Incomplete => claim.reasons.insert(0, Reason::BrokeOff(why.clone())),
+        Decision::None if step.claims() => claim.problems.push(Problem::BrokeOff(why.clone())),
         _ => {}
     }
 }
 
 /// Condition 4. What is out of scope stands first among the reasons.
-fn needs_the_scope(verdict: &mut VerdictReached, step: &Step, at: &StepState) {
-    let is_judged = matches!(verdict.decision, Decision::Complete | Decision::Incomplete);
+fn needs_the_scope(claim: &mut Claim, step: &Step, at: &StepState) {
+    let is_judged = matches!(claim.decision, Decision::Complete | Decision::Incomplete);
     let Some(policy) = step.convergence.as_ref().filter(|_| is_judged) else { return };
     if let Some(violation) = scope::violation(policy, &at.drift, &at.by_checks) {
-        verdict.claimed = verdict.claimed.or(Some(verdict.decision));
-        verdict.decision = Decision::Incomplete;
-        verdict.reasons.splice(0..0, violation.reasons);
-        verdict.fingerprints.extend(violation.fingerprints);
+        claim.claimed = claim.claimed.or(Some(claim.decision));
+        claim.decision = Decision::Incomplete;
+        claim.reasons.splice(0..0, violation.reasons);
+        claim.fingerprints.extend(violation.fingerprints);
     }
-}
-
-/// Makes a claim of completion incomplete.
-fn overrule(verdict: &mut VerdictReached, reason: &str) {
-    (verdict.claimed, verdict.decision) = (Some(Decision::Complete), Decision::Incomplete);
-    verdict.reasons = vec![reason.to_owned()];
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::Stage;
 use crate::interpolate;
+use crate::judge::reason::Reason;
 use crate::plural::first;
 use crate::snapshot::on_one_line;
 use crate::workflow::{Convergence, Work, Workflow};
@@ -53,7 +54,7 @@ impl Drift {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violation {
     /// For people and for the next prompt.
-    pub reasons: Vec<String>,
+    pub reasons: Vec<Reason>,
     /// One for each path, and one for each rule.
     pub fingerprints: Vec<String>,
     /// The paths that must not have changed.
@@ -70,12 +71,8 @@ pub fn violation(policy: &Convergence, drift: &Drift, by_checks: &BTreeSet<Strin
     let files = by_worker(&drift.files, by_checks);
     let looked_at = looked_at(policy, &files);
     let (protected, rest) = parted(policy, &files, &looked_at);
-    violation.strayed("protected_paths", "undo what was changed in protected paths", &protected);
-    violation.strayed(
-        "outside_allowed_paths",
-        "undo what was changed outside of the allowed paths",
-        &outside(policy, &rest),
-    );
+    violation.strayed("protected_paths", true, &protected);
+    violation.strayed("outside_allowed_paths", false, &outside(policy, &rest));
     let files = u64::try_from(looked_at.len()).unwrap_or(u64::MAX);
     violation.budget("max_changed_files", "files differ", Some(files), policy.max_changed_files);
     violation.budget(
@@ -197,21 +194,21 @@ fn texts(patterns: &[String]) -> impl Iterator<Item = &str> {
 }
 
 impl Violation {
-    fn strayed(&mut self, rule: &str, what: &str, paths: &[&str]) {
+    fn strayed(&mut self, rule: &str, protected: bool, paths: &[&str]) {
         if paths.is_empty() {
             return;
         }
         let shown = paths.iter().map(|path| on_one_line(path));
-        self.reasons.push(format!("scope: {what}: {}", first(shown, NAMED_MAX, 0)));
+        self.reasons.push(Reason::OutOfScope { protected, paths: first(shown, NAMED_MAX, 0) });
         self.fingerprints.push(format!("scope:{rule}"));
         self.fingerprints.extend(paths.iter().map(|path| format!("scope:file:{path}")));
         self.strayed.extend(paths.iter().map(|&path| path.to_owned()));
     }
 
-    fn budget(&mut self, rule: &str, what: &str, found: Option<u64>, max: Option<u32>) {
+    fn budget(&mut self, rule: &str, unit: &'static str, found: Option<u64>, max: Option<u32>) {
         let (Some(found), Some(max)) = (found, max) else { return };
         if found > u64::from(max) {
-            self.reasons.push(format!("diff_budget: {found} {what}, and {max} may"));
+            self.reasons.push(Reason::TooLarge { found, unit, max });
             self.fingerprints.push(format!("diff_budget:{rule}_exceeded"));
         }
     }

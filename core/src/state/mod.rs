@@ -95,7 +95,7 @@ pub(crate) struct Clock {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 23;
+    pub const REDUCER_VERSION: u32 = 24;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {

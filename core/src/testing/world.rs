@@ -104,13 +104,25 @@ impl World {
     /// # Errors
     ///
     /// As [`RunState::decide`].
-    pub fn give(&mut self, command: Observation) -> Result<(), Rejection> {
+    pub fn give(&mut self, mut command: Observation) -> Result<(), Rejection> {
         self.now = Timestamp(self.now.0 + 10);
+        self.note_limit(&mut command);
         let batch = self.state.decide(command, self.now)?;
         self.state = batch.iter().fold(std::mem::take(&mut self.state), RunState::evolve);
         self.history.batches.push(batch.len());
         self.history.events.extend(batch);
         Ok(())
+    }
+
+    /// Writes down the moment at which a limit ends, as the runner does when it records an outcome.
+    fn note_limit(&self, command: &mut Observation) {
+        let (Observation::WorkerFinished(WorkerFinished { outcome, .. })
+        | Observation::CheckFinished(CheckFinished { outcome, .. })) = command
+        else {
+            return;
+        };
+        let pause = outcome.failure(WorkerKind::Command).and_then(|failure| failure.retry_after_ms);
+        outcome.resets_at = outcome.resets_at.max(pause.map(|pause| self.now.after(Millis(pause))));
     }
 
     /// Lets time pass.
@@ -371,6 +383,7 @@ fn observation(
         drift: None,
         diffstat: None,
         answer: None,
+        wants_repeat: false,
     })
 }
 

@@ -1,7 +1,9 @@
 //! The check boxes of a Markdown text: `- [x] done`, `- [ ] open`, also with `*`, `+` and numbers, in quotes and in lists
-//! of lists. A box in a fenced block is an example, and one in a comment (`<!-- ... -->`) is none.
+//! of lists. What is code or a comment (`<!-- ... -->`) has none.
 
-use std::borrow::Cow;
+use pulldown_cmark::{Event, Parser, Tag};
+
+use crate::text::lines::{line_of, lines};
 
 /// An item that is not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,89 +16,15 @@ pub struct Item {
 
 /// Returns the boxes of a text, and whether nothing is to be done any more for each: it is ticked, or cancelled.
 pub fn boxes(text: &str) -> Vec<(Item, bool)> {
-    let text = &*with_line_feeds(text);
-    let mut fence: Option<&str> = None;
-    let mut comments = Comments { last_end: text.rfind("-->"), is_open: false };
-    let mut items = Vec::new();
-    let mut begin = 0;
-    for (at, line) in text.split('\n').enumerate() {
-        let bare = line.trim_start_matches([' ', '\t', '>']);
-        let run = fence_of(bare).filter(|_| !comments.is_open);
-        match (fence, run) {
-            (None, Some(run)) => fence = Some(run),
-            (Some(open), Some(run)) if run.starts_with(open) && bare[run.len()..].trim().is_empty() => {
-                fence = None
-            }
-            (None, None) => {
-                let line = comments.strip(line, begin);
-                items.extend(
-                    tick(line.trim_start_matches([' ', '\t', '>'])).map(|(text, done)| {
-                        (Item { text: text.to_owned(), place: (at + 1).to_string() }, done)
-                    }),
-                );
-            }
-            _ => {}
-        }
-        begin += line.len() + 1;
-    }
-    items
-}
-
-/// Ends the lines with line feeds that end with CR alone.
-fn with_line_feeds(text: &str) -> Cow<'_, str> {
-    if !text.contains('\r') {
-        return Cow::Borrowed(text);
-    }
-    let mut rest = text.chars().peekable();
-    let mut next = || {
-        let character = rest.next()?;
-        Some(if character == '\r' && rest.peek() != Some(&'\n') { '\n' } else { character })
-    };
-    Cow::Owned(std::iter::from_fn(&mut next).collect())
-}
-
-/// The comments of a text that is read line by line.
-struct Comments {
-    /// Where the last of them ends: what begins behind that has no end, and is none.
-    last_end: Option<usize>,
-    /// The next line begins within one.
-    is_open: bool,
-}
-
-impl Comments {
-    /// Returns what of a line is no comment; it begins at that byte of the text.
-    fn strip<'a>(&mut self, line: &'a str, begin: usize) -> Cow<'a, str> {
-        if !self.is_open && !line.contains("<!--") {
-            return Cow::Borrowed(line);
-        }
-        let (mut kept, mut at) = (String::new(), 0);
-        loop {
-            let rest = &line[at..];
-            if self.is_open {
-                let Some(end) = rest.find("-->") else { break };
-                (self.is_open, at) = (false, at + end + "-->".len());
-            } else {
-                let begins = rest.find("<!--").filter(|it| self.is_begin(line, at + it, begin));
-                kept.push_str(&rest[..begins.unwrap_or(rest.len())]);
-                let Some(comment) = begins else { break };
-                (self.is_open, at) = (true, at + comment + "<!--".len());
-            }
-        }
-        Cow::Owned(kept)
-    }
-
-    /// Says whether a comment begins there: it has an end, and is not written as code.
-    fn is_begin(&self, line: &str, at: usize, begin: usize) -> bool {
-        let is_code = line[..at].matches('`').count() % 2 == 1;
-        !is_code && self.last_end.is_some_and(|end| end > begin + at)
-    }
-}
-
-/// Returns the run of backticks or tildes that a fence begins with.
-fn fence_of(line: &str) -> Option<&str> {
-    let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
-    let run = &line[..line.len() - line.trim_start_matches(mark).len()];
-    (run.len() >= 3).then_some(run)
+    let lines = lines(text);
+    let items = Parser::new(text).into_offset_iter().filter(|(event, _)| *event == Event::Start(Tag::Item));
+    let boxes = items.filter_map(|(_, range)| {
+        let line = line_of(&lines, range.start);
+        let end = lines[line].start + lines[line].text.len();
+        let (text, done) = tick(&text[range.start..end.max(range.start)])?;
+        Some((Item { text: text.to_owned(), place: (line + 1).to_string() }, done))
+    });
+    boxes.collect()
 }
 
 /// Takes a list item with a box apart.

@@ -1,6 +1,11 @@
 //! Plain text: without what steers a terminal, on one line, as long as may be shown.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use crate::snapshot::on_one_line;
+use crate::text::pattern::regex;
 
 /// Returns a line that a program printed as a sentence may quote it: nothing in it begins a new line or steers a terminal.
 pub fn quoted(line: &str) -> String {
@@ -12,74 +17,20 @@ pub fn quoted(line: &str) -> String {
 /// An unfinished OSC sequence ends with its line: searching on to the end of the text would be
 /// quadratic for a text full of them, and would swallow a verdict.
 pub fn strip_ansi(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\u{1b}' => match chars.peek().copied() {
-                Some('[') => {
-                    chars.next();
-                    skip_csi(&mut chars);
-                }
-                Some(']' | 'P' | '^' | '_') => skip_osc(&mut chars),
-                Some(intermediate) if ('\u{20}'..='\u{2f}').contains(&intermediate) => {
-                    chars.next();
-                    if chars.peek().is_some_and(|c| ('\u{30}'..='\u{7e}').contains(c)) {
-                        chars.next();
-                    }
-                }
-                Some(last) if ('\u{30}'..='\u{7e}').contains(&last) => {
-                    chars.next();
-                }
-                _ => {}
-            },
-            '\u{9b}' => skip_csi(&mut chars),
-            _ => out.push(c),
-        }
-    }
-    out
-}
-
-fn skip_csi(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    while chars.peek().is_some_and(|c| ('\u{20}'..='\u{3f}').contains(c)) {
-        chars.next();
-    }
-    if chars.peek().is_some_and(|c| ('\u{40}'..='\u{7e}').contains(c)) {
-        chars.next();
-    }
-}
-
-fn skip_osc(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    while let Some(&c) = chars.peek() {
-        match c {
-            '\u{7}' => {
-                chars.next();
-                return;
-            }
-            '\u{1b}' => {
-                chars.next();
-                if chars.peek() == Some(&'\\') {
-                    chars.next();
-                }
-                return;
-            }
-            _ if is_line_end(c) => return,
-            _ => {
-                chars.next();
-            }
-        }
-    }
-}
-
-/// Tells whether a character ends a line. A lone carriage return does: progress bars and old files.
-fn is_line_end(c: char) -> bool {
-    matches!(c, '\n' | '\r')
+    static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
+        const CSI: &str = r"(?:\x1b\[|\x{9b})[ -?]*[@-~]?";
+        const OSC: &str = r"\x1b[\]P^_][^\x07\x1b\r\n]*(?:\x07|\x1b\\?)?";
+        const SHORT: &str = r"\x1b(?:[ -/][0-~]?|[0-~])?";
+        regex(&format!("{CSI}|{OSC}|{SHORT}"))
+    });
+    ESCAPE.replace_all(text, "").into_owned()
 }
 
 /// Shortens a text that is quoted in a sentence.
 pub fn quote(text: &str) -> String {
     const CHARS_MAX: usize = 120;
-    let flat: String = text.chars().take(CHARS_MAX).map(|c| if is_line_end(c) { ' ' } else { c }).collect();
+    let flat: String = text.chars().take(CHARS_MAX).collect();
+    let flat = flat.replace(['\n', '\r'], " ");
     if text.chars().nth(CHARS_MAX).is_some() { format!("{flat}...") } else { flat }
 }
 

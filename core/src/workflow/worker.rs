@@ -1,6 +1,7 @@
 //! Who does the work of a step, or checks it.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::client::Client;
 
@@ -117,8 +118,9 @@ impl Worker {
 }
 
 /// The kinds of program that can work or check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum WorkerKind {
     /// A shell script; as a check its exit code is the verdict.
     Custom,
@@ -130,6 +132,7 @@ pub enum WorkerKind {
     CodexCli,
     /// OpenCode.
     #[serde(rename = "OPENCODE")]
+    #[strum(serialize = "OPENCODE")]
     OpenCode,
     /// Any other client that has a description.
     Client,
@@ -138,14 +141,7 @@ pub enum WorkerKind {
 impl WorkerKind {
     /// Returns the name used in workflow files.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Custom => "CUSTOM",
-            Self::Command => "COMMAND",
-            Self::ClaudeCode => "CLAUDE_CODE",
-            Self::CodexCli => "CODEX_CLI",
-            Self::OpenCode => "OPENCODE",
-            Self::Client => "CLIENT",
-        }
+        self.into()
     }
 
     /// The kinds that have a client of their own, and its name.

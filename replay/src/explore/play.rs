@@ -13,6 +13,7 @@ use unstuck_core::evidence::{
     AnswerSeen, Confidence, Failure, Listed, Refusal, Report, ValidatorOutcome, ValidatorResult, What,
 };
 use unstuck_core::id::{Blob, CheckId, Digest, Iteration, Millis, RunId, Timestamp};
+use unstuck_core::judge::declaration::wants_repeat;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
 use unstuck_core::workflow::{CheckBy, CheckCommand, Step, Weather, Work, Workflow};
@@ -147,6 +148,7 @@ impl Player {
         };
         let fails = letter == Letter::WorkerFails;
         let strayed = self.step.convergence.as_ref().filter(|_| letter == Letter::OutOfScope).map(strays);
+        let answer = self.answer(letter);
         let finished = WorkerFinished {
             step,
             iteration,
@@ -160,7 +162,8 @@ impl Player {
             snapshot: Some(Box::new(workspace(node.changes))),
             drift: Some(Box::new(strayed.unwrap_or_default())),
             diffstat: None,
-            answer: self.answer(letter),
+            wants_repeat: wants_repeat(answer.as_deref()),
+            answer,
         };
         let state = give(&node.state, Observation::WorkerStarted(started));
         give(&state, Observation::WorkerFinished(finished))

@@ -17,7 +17,7 @@ use unstuck_core::outage;
 use unstuck_core::snapshot;
 use unstuck_core::workflow;
 
-use super::{v1, v2};
+use super::{v1, v2, v3};
 
 /// A stored part that corresponds to the domain type `D`.
 pub(super) trait Wire<D>: Sized {
@@ -159,7 +159,7 @@ record! {
     v1::RunInterrupted = domain::RunInterrupted { signal }
     v1::AnswerGiven = domain::AnswerGiven { text, steps }
     v2::WorkerStarted = domain::WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside, templates, snapshot, call }
-    v2::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed, snapshot, drift, diffstat, answer }
+    v3::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed, snapshot, drift, diffstat, answer, wants_repeat }
     v1::Diffstat = diffstat::Diffstat { files, files_left_out, added, removed }
     v1::ChangedFile = diffstat::ChangedFile { path, added, removed }
     v1::Call = domain::Call { client, session, continues, argv }

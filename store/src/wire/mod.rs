@@ -15,6 +15,7 @@ mod transcode;
 mod upcast;
 pub mod v1;
 pub mod v2;
+pub mod v3;
 
 use std::fmt;
 
@@ -217,7 +218,7 @@ event_types! {
     AnswerGiven = 4 "answer_given" [v1::AnswerGiven]
     DeadlinePassed = 5 "deadline_passed" [v1::DeadlinePassed]
     WorkerStarted = 6 "worker_started" [v1::WorkerStarted, v2::WorkerStarted]
-    WorkerFinished = 7 "worker_finished" [v1::WorkerFinished, v2::WorkerFinished]
+    WorkerFinished = 7 "worker_finished" [v1::WorkerFinished, v2::WorkerFinished, v3::WorkerFinished]
     WorkerLost = 8 "worker_lost" [v1::WorkerLost]
     CheckStarted = 9 "check_started" [v1::CheckStarted]
     CheckFinished = 10 "check_finished" [v1::CheckFinished, v2::CheckFinished]
@@ -250,23 +251,34 @@ impl EventType {
     }
 }
 
-/// The shapes that facts are written in now.
+/// The shapes that facts are written in now, and how the others are encoded.
 macro_rules! current {
-    ($($family:ident { $($shape:ty => $variant:ident),* $(,)? })*) => {$($(
-        impl Stored for $shape {
+    ($($encode:ident($json:ident) $family:ident {
+        $($shape:ty => $variant:ident),* $(,)?
+    } else {
+        $($other:pat => $encoded:expr),* $(,)?
+    })*) => {$(
+        $(impl Stored for $shape {
             fn into_fact(self) -> Result<Fact, Invalid> {
                 Ok($family::$variant(self.domain()).into())
             }
+        })*
+
+        fn $encode(fact: &$family, $json: Option<&mut Vec<u8>>) -> Result<Encoded, EncodeError> {
+            match fact {
+                $($family::$variant(it) => encode_shape(EventType::$variant, &<$shape>::wire(it), $json),)*
+                $($other => $encoded,)*
+            }
         }
-    )*)*};
+    )*};
 }
 
 current! {
-    Observation {
+    encode_observation(json) Observation {
         v1::RunInterrupted => RunInterrupted,
         v1::AnswerGiven => AnswerGiven,
         v2::WorkerStarted => WorkerStarted,
-        v2::WorkerFinished => WorkerFinished,
+        v3::WorkerFinished => WorkerFinished,
         v1::WorkerLost => WorkerLost,
         v1::CheckStarted => CheckStarted,
         v2::CheckFinished => CheckFinished,
@@ -275,8 +287,19 @@ current! {
         v2::SnapshotTaken => SnapshotTaken,
         v1::WorkerProgressed => WorkerProgressed,
         v1::Suspended => Suspended,
+    } else {
+        Observation::RunStarted(started) => {
+            let shape = v1::RunStarted::from_domain(started);
+            encode_shape(EventType::RunStarted, &shape.map_err(|detail| failed(EventType::RunStarted, detail))?, json)
+        },
+        Observation::RunResumed(resumed) => {
+            let shape = v1::RunResumed::from_domain(resumed);
+            encode_shape(EventType::RunResumed, &shape.map_err(|detail| failed(EventType::RunResumed, detail))?, json)
+        },
+        Observation::DeadlinePassed => encode_shape(EventType::DeadlinePassed, &v1::DeadlinePassed {}, json),
+        Observation::Kicked => encode_shape(EventType::Kicked, &v1::Kicked {}, json),
     }
-    Conclusion {
+    encode_conclusion(json) Conclusion {
         v1::WorkRequested => WorkRequested,
         v1::CheckRequested => CheckRequested,
         v1::WaitRequested => WaitRequested,
@@ -286,7 +309,7 @@ current! {
         v1::RunStopping => RunStopping,
         v1::RunEnded => RunEnded,
         v1::FallbackTaken => FallbackTaken,
-    }
+    } else {}
 }
 
 impl Stored for v1::RunStarted {
@@ -327,73 +350,20 @@ macro_rules! upcast {
 upcast! {
     v1::WorkerStarted => v2::WorkerStarted,
     v1::WorkerFinished => v2::WorkerFinished,
+    v2::WorkerFinished => v3::WorkerFinished,
     v1::CheckFinished => v2::CheckFinished,
     v1::SnapshotTaken => v2::SnapshotTaken,
 }
 
 fn encode_with(fact: &Fact, json: Option<&mut Vec<u8>>) -> Result<Encoded, EncodeError> {
-    use EventType as T;
     match fact {
-        Fact::Observed(observation) => match observation {
-            Observation::RunStarted(it) => {
-                let shape = v1::RunStarted::from_domain(it)
-                    .map_err(|detail| EncodeError { kind: T::RunStarted, detail })?;
-                encode_shape(T::RunStarted, &shape, json)
-            }
-            Observation::RunResumed(it) => {
-                let shape = v1::RunResumed::from_domain(it)
-                    .map_err(|detail| EncodeError { kind: T::RunResumed, detail })?;
-                encode_shape(T::RunResumed, &shape, json)
-            }
-            Observation::RunInterrupted(it) => {
-                encode_shape(T::RunInterrupted, &v1::RunInterrupted::wire(it), json)
-            }
-            Observation::AnswerGiven(it) => encode_shape(T::AnswerGiven, &v1::AnswerGiven::wire(it), json),
-            Observation::DeadlinePassed => encode_shape(T::DeadlinePassed, &v1::DeadlinePassed {}, json),
-            Observation::WorkerStarted(it) => {
-                encode_shape(T::WorkerStarted, &v2::WorkerStarted::wire(it), json)
-            }
-            Observation::WorkerFinished(it) => {
-                encode_shape(T::WorkerFinished, &v2::WorkerFinished::wire(it), json)
-            }
-            Observation::WorkerLost(it) => encode_shape(T::WorkerLost, &v1::WorkerLost::wire(it), json),
-            Observation::CheckStarted(it) => encode_shape(T::CheckStarted, &v1::CheckStarted::wire(it), json),
-            Observation::CheckFinished(it) => {
-                encode_shape(T::CheckFinished, &v2::CheckFinished::wire(it), json)
-            }
-            Observation::CheckLost(it) => encode_shape(T::CheckLost, &v1::CheckLost::wire(it), json),
-            Observation::LogRepaired(it) => encode_shape(T::LogRepaired, &v1::LogRepaired::wire(it), json),
-            Observation::SnapshotTaken(it) => {
-                encode_shape(T::SnapshotTaken, &v2::SnapshotTaken::wire(it), json)
-            }
-            Observation::WorkerProgressed(it) => {
-                encode_shape(T::WorkerProgressed, &v1::WorkerProgressed::wire(it), json)
-            }
-            Observation::Kicked => encode_shape(T::Kicked, &v1::Kicked {}, json),
-            Observation::Suspended(it) => encode_shape(T::Suspended, &v1::Suspended::wire(it), json),
-        },
-        Fact::Concluded(conclusion) => match conclusion {
-            Conclusion::WorkRequested(it) => {
-                encode_shape(T::WorkRequested, &v1::WorkRequested::wire(it), json)
-            }
-            Conclusion::CheckRequested(it) => {
-                encode_shape(T::CheckRequested, &v1::CheckRequested::wire(it), json)
-            }
-            Conclusion::WaitRequested(it) => {
-                encode_shape(T::WaitRequested, &v1::WaitRequested::wire(it), json)
-            }
-            Conclusion::VerdictReached(it) => {
-                encode_shape(T::VerdictReached, &v1::VerdictReached::wire(it), json)
-            }
-            Conclusion::StageRaised(it) => encode_shape(T::StageRaised, &v1::StageRaised::wire(it), json),
-            Conclusion::StepEnded(it) => encode_shape(T::StepEnded, &v1::StepEnded::wire(it), json),
-            Conclusion::RunStopping(it) => encode_shape(T::RunStopping, &v1::RunStopping::wire(it), json),
-            Conclusion::RunEnded(it) => encode_shape(T::RunEnded, &v1::RunEnded::wire(it), json),
-            Conclusion::FallbackTaken(it) => {
-                encode_shape(T::FallbackTaken, &v1::FallbackTaken::wire(it), json)
-            }
-        },
+        Fact::Observed(observation) => encode_observation(observation, json),
+        Fact::Concluded(conclusion) => encode_conclusion(conclusion, json),
     }
+}
+
+fn failed(kind: EventType, detail: impl ToString) -> EncodeError {
+    EncodeError { kind, detail: detail.to_string() }
 }
 
 /// The one dialect of bincode: fixed widths, a limit, nothing left over; and only ever from a slice,
@@ -407,11 +377,10 @@ fn encode_shape<T: Stored>(
     shape: &T,
     json: Option<&mut Vec<u8>>,
 ) -> Result<Encoded, EncodeError> {
-    let failed = |detail: String| EncodeError { kind, detail };
     let mut payload = Vec::with_capacity(256);
-    serialize(shape, &mut payload).map_err(failed)?;
+    serialize(shape, &mut payload).map_err(|detail| failed(kind, detail))?;
     if let Some(json) = json {
-        serde_json::to_writer(json, shape).map_err(|error| failed(error.to_string()))?;
+        serde_json::to_writer(json, shape).map_err(|error| failed(kind, error))?;
     }
     Ok(Encoded { kind, schema: kind.schema_version(), payload })
 }

@@ -353,7 +353,7 @@ mod tests {
     use proptest::prelude::*;
     use serde::Serialize;
 
-    use super::super::{serialize, v1, v2};
+    use super::super::{serialize, v1, v2, v3};
     use super::*;
 
     /// Says whether the JSON is read, and checks that `serde_json` and `bincode` make the same of it.
@@ -372,7 +372,8 @@ mod tests {
     }
 
     fn check_golden<T: DeserializeOwned + Serialize + PartialEq + fmt::Debug>(name: &str) {
-        let version = if std::any::type_name::<T>().contains("::v2::") { 2 } else { 1 };
+        let shape = std::any::type_name::<T>();
+        let version = (1..=3).find(|version| shape.contains(&format!("::v{version}::"))).unwrap_or_default();
         let path = format!("{}/tests/golden/v{version}/{name}.json", env!("CARGO_MANIFEST_DIR"));
         for json in std::fs::read_to_string(path).unwrap().lines() {
             assert!(check::<T>(json), "declined: {json}");
@@ -394,6 +395,7 @@ mod tests {
         check_golden::<v2::WorkerStarted>("worker_started");
         check_golden::<v1::WorkerFinished>("worker_finished");
         check_golden::<v2::WorkerFinished>("worker_finished");
+        check_golden::<v3::WorkerFinished>("worker_finished");
         check_golden::<v1::CheckStarted>("check_started");
         check_golden::<v1::CheckFinished>("check_finished");
         check_golden::<v2::CheckFinished>("check_finished");

@@ -5,10 +5,7 @@
 //! `skip_serializing_if`, no JSON value, no map, no recursion. A field's place and a variant's place are
 //! the format; `tests/golden/v1` pins both. What will grow (the workflow) is a JSON text in one field.
 
-#![expect(
-    missing_docs,
-    reason = "the fields are documented where the domain types are, in unstuck_core::event"
-)]
+#![expect(missing_docs, reason = "documented where the domain types are, in unstuck_core::event")]
 
 use serde::{Deserialize, Serialize};
 

@@ -2,10 +2,7 @@
 //!
 //! Snapshots count open check boxes, failures have the number of lines after them, and commands have numbers with bounds.
 
-#![expect(
-    missing_docs,
-    reason = "the fields are documented where the domain types are, in unstuck_core::event"
-)]
+#![expect(missing_docs, reason = "documented where the domain types are, in unstuck_core::event")]
 
 use serde::{Deserialize, Serialize};
 

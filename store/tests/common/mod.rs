@@ -219,6 +219,7 @@ fn worker_finished(exit: Exit, decision_file: DecisionFile) -> Observation {
             removed: 1,
         }]))),
         answer: Some(Box::new(answer_seen())),
+        wants_repeat: false,
     })
 }
 
@@ -594,7 +595,6 @@ pub fn conclusions() -> Vec<Conclusion> {
     all
 }
 
-/// Every fact, at least once.
 /// Facts as version 1 could store them.
 pub fn facts_of_v1() -> Vec<Fact> {
     let mut all = vec![run_started()];
@@ -604,7 +604,7 @@ pub fn facts_of_v1() -> Vec<Fact> {
 }
 
 /// The same facts with what version 2 has in addition.
-pub fn facts() -> Vec<Fact> {
+pub fn facts_of_v2() -> Vec<Fact> {
     let mut all = facts_of_v1();
     let count = |it: &mut Option<Box<Snapshot>>| it.iter_mut().for_each(|it| it.open_boxes = Some(3));
     for fact in &mut all {
@@ -622,6 +622,17 @@ pub fn facts() -> Vec<Fact> {
                     .for_each(|it| it.remaining = Some(7));
             }
             _ => {}
+        }
+    }
+    all
+}
+
+/// Every fact of today, at least once: the same facts with what version 3 has in addition.
+pub fn facts() -> Vec<Fact> {
+    let mut all = facts_of_v2();
+    for fact in &mut all {
+        if let Fact::Observed(Observation::WorkerFinished(finished)) = fact {
+            finished.wants_repeat = true;
         }
     }
     all

@@ -94,7 +94,8 @@ fn read_file(value: &Value) -> std::result::Result<DecisionFile, String> {
 }
 
 fn names() -> String {
-    Refusal::ALL.map(Refusal::as_str).join(", ")
+    let names: Vec<&str> = Refusal::ALL.iter().map(|refusal| refusal.as_str()).collect();
+    names.join(", ")
 }
 
 /// Decodes base64, standard or for addresses, with or without padding and line ends.

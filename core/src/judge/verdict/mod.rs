@@ -23,7 +23,7 @@ use crate::text::decode::{Decoded, decode};
 use crate::text::lines::{Line, line_above, line_of};
 use crate::text::undress::{visible, without_asides};
 
-pub use self::problem::Problem;
+pub use self::problem::VerdictProblem;
 pub use self::resolution::Resolution;
 use self::resolution::{in_quotes, undecided};
 
@@ -67,13 +67,13 @@ pub fn resolve(evidence: &Evidence<'_>) -> Resolution {
         return Resolution { problems: file.problems, ..answer };
     }
     if answer.decision != Decision::None && answer.decision != file.decision {
-        file.problems.push(Problem::OtherSourceDisagrees(answer.source, answer.decision));
+        file.problems.push(VerdictProblem::OtherSourceDisagrees(answer.source, answer.decision));
     }
     file
 }
 
 fn resolve_file(evidence: &Evidence<'_>) -> Resolution {
-    let refused = |refusal| undecided(vec![Problem::FileRefused(refusal)]);
+    let refused = |refusal| undecided(vec![VerdictProblem::FileRefused(refusal)]);
     let bytes = match evidence.file {
         DecisionFile::NotConfigured => return undecided(Vec::new()),
         DecisionFile::Refused(refusal) => return refused(*refusal),
@@ -85,8 +85,8 @@ fn resolve_file(evidence: &Evidence<'_>) -> Resolution {
     };
     let mut problems = Vec::new();
     let Decoded { text, encoding, invalid } = decode(bytes);
-    problems.extend(encoding.map(Problem::Encoding));
-    problems.extend(invalid.map(Problem::InvalidUtf8));
+    problems.extend(encoding.map(VerdictProblem::Encoding));
+    problems.extend(invalid.map(VerdictProblem::InvalidUtf8));
     let file = Channel { evidence, json: DecisionSource::FileJson, line: DecisionSource::FileText };
     file.read(&text, problems)
 }
@@ -114,7 +114,7 @@ impl Channel<'_> {
     }
 
     /// Reads one text: its JSON, else its lines.
-    fn read(&self, raw: &str, mut problems: Vec<Problem>) -> Resolution {
+    fn read(&self, raw: &str, mut problems: Vec<VerdictProblem>) -> Resolution {
         let text = prepared(raw);
         let prompt = self.evidence.prompt.filter(|_| !self.is_file());
         let echo =
@@ -148,18 +148,18 @@ impl Channel<'_> {
             return Resolution { check_id: other.resolution.check_id.clone(), ..undecided(problems) };
         }
         if !self.is_fresh() {
-            problems.push(Problem::Stale);
+            problems.push(VerdictProblem::Stale);
             return undecided(problems);
         }
         if verdicts.is_empty() && (self.is_file() || text.contains("\"decision\"")) {
             let no_key = objects.first().filter(|_| self.is_file());
-            let no_key = no_key.map(|_| Problem::NoDecisionKey(self.json, in_quotes(&text)));
+            let no_key = no_key.map(|_| VerdictProblem::NoDecisionKey(self.json, in_quotes(&text)));
             problems.extend(broken.or(no_key));
         }
         let is_echo =
             || marker::read(&own, false) == Said::Nothing && marker::read(lines, false) != Said::Nothing;
         if repeated.repeats.contains(&true) && is_echo() {
-            problems.push(Problem::EchoOfPrompt(last_line(lines)));
+            problems.push(VerdictProblem::EchoOfPrompt(last_line(lines)));
         }
         of_lines(&own, self, problems)
     }
@@ -191,7 +191,7 @@ fn of_object(
     ours: &[&Verdict],
     around: &[Line<'_>],
     channel: &Channel<'_>,
-    mut problems: Vec<Problem>,
+    mut problems: Vec<VerdictProblem>,
 ) -> Resolution {
     let Verdict { resolution: mut it, quote: first, opposed, .. } = verdict;
     problems.append(&mut it.problems);
@@ -207,13 +207,13 @@ fn of_object(
         it.decision = Decision::Incomplete;
         (it.needs, it.retry_after_ms, it.until) = (None, None, None);
         it.reasons.insert(0, format!("{first} contradicts {second}"));
-        it.problems.push(Problem::Contradiction(first, second));
+        it.problems.push(VerdictProblem::Contradiction(first, second));
     }
     it
 }
 
 /// Builds the resolution of the lines of a text.
-fn of_lines(lines: &[Line<'_>], channel: &Channel<'_>, mut problems: Vec<Problem>) -> Resolution {
+fn of_lines(lines: &[Line<'_>], channel: &Channel<'_>, mut problems: Vec<VerdictProblem>) -> Resolution {
     let source = channel.line;
     match marker::read(lines, channel.is_file()) {
         Said::Complete => Resolution { decision: Decision::Complete, source, ..undecided(problems) },
@@ -223,12 +223,12 @@ fn of_lines(lines: &[Line<'_>], channel: &Channel<'_>, mut problems: Vec<Problem
         }
         Said::Unclear(line) => {
             let number = lines.partition_point(|it| it.start <= line.start);
-            problems.push(Problem::MarkerNotAlone(number, in_quotes(line.text)));
+            problems.push(VerdictProblem::MarkerNotAlone(number, in_quotes(line.text)));
             undecided(problems)
         }
         Said::Nothing => {
             if problems.is_empty() {
-                problems.push(Problem::NothingFound(source, last_line(lines)));
+                problems.push(VerdictProblem::NothingFound(source, last_line(lines)));
             }
             undecided(problems)
         }

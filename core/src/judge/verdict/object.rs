@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::check_id;
 use super::marker::{is_closed_above, is_label, words};
-use super::problem::Problem;
+use super::problem::VerdictProblem;
 use super::resolution::{Resolution, in_quotes, undecided};
 use crate::duration::span_ms;
 use crate::evidence::{CheckIdMatch, Decision, DecisionSource};
@@ -37,7 +37,11 @@ pub(super) struct Object {
 /// Finds the objects of a text: the whole text, else blocks of code that are JSON, else what stands between balanced braces.
 ///
 /// Also returns what is wrong with the first that looks like one and cannot be read.
-pub(super) fn find(text: &str, lines: &[Line<'_>], source: DecisionSource) -> (Vec<Object>, Option<Problem>) {
+pub(super) fn find(
+    text: &str,
+    lines: &[Line<'_>],
+    source: DecisionSource,
+) -> (Vec<Object>, Option<VerdictProblem>) {
     let is_file = source == DecisionSource::FileJson;
     let broken = |start, error| Some(invalid(lines, source, start, &error));
     let mut out = Vec::new();
@@ -81,14 +85,19 @@ pub(super) fn find(text: &str, lines: &[Line<'_>], source: DecisionSource) -> (V
     (out, problem)
 }
 
-fn invalid(lines: &[Line<'_>], source: DecisionSource, start: usize, error: &serde_json::Error) -> Problem {
+fn invalid(
+    lines: &[Line<'_>],
+    source: DecisionSource,
+    start: usize,
+    error: &serde_json::Error,
+) -> VerdictProblem {
     let first = line_of(lines, start);
     let line = first + error.line();
     let column = error.column() + if error.line() == 1 { start - lines[first].start } else { 0 };
     let told = error.to_string();
     let what = told.split(" at line ").next().unwrap_or_default().to_owned();
     let text = in_quotes(lines.get(line - 1).map_or("", |line| line.text));
-    Problem::InvalidJson(source, line, column, what, text)
+    VerdictProblem::InvalidJson(source, line, column, what, text)
 }
 
 /// Tells whether an object is alone on its lines, but for a label before it. `between` is the text up to other objects.
@@ -135,9 +144,9 @@ pub(super) fn read(object: &Object, source: DecisionSource, expected: Option<&st
     let mut it = Resolution { source, ..undecided(Vec::new()) };
     it.check_id = expected.map_or(CheckIdMatch::Absent, |expected| members.check_id(expected));
     it.problems.extend(match (&it.check_id, expected) {
-        (CheckIdMatch::Placeholder, Some(id)) => Some(Problem::PlaceholderId(source, id.to_owned())),
+        (CheckIdMatch::Placeholder, Some(id)) => Some(VerdictProblem::PlaceholderId(source, id.to_owned())),
         (CheckIdMatch::Mismatch { expected, got }, _) => {
-            Some(Problem::CheckIdMismatch(source, expected.clone(), got.clone()))
+            Some(VerdictProblem::CheckIdMismatch(source, expected.clone(), got.clone()))
         }
         _ => None,
     });
@@ -152,14 +161,14 @@ pub(super) fn read(object: &Object, source: DecisionSource, expected: Option<&st
     let opposed = (said == Decision::Complete).then(|| members.opposed(key)).flatten();
     let needs = members.list("need", &mut Vec::new());
     let problem = match said {
-        Decision::None => Some(Problem::UnknownWord(source, key.to_owned(), shown(value))),
+        Decision::None => Some(VerdictProblem::UnknownWord(source, key.to_owned(), shown(value))),
         Decision::Complete if opposed.is_some() => None,
         // A file that holds the status of something must not complete a step, even with the right id.
         Decision::Complete if key == "status" || (DONE_KEYS.contains(&key) && !members.is_plain()) => {
-            Some(Problem::WeakKey(source, key.to_owned()))
+            Some(VerdictProblem::WeakKey(source, key.to_owned()))
         }
-        Decision::Complete if !object.stands => Some(Problem::NotAlone(source, quote.clone())),
-        Decision::Blocked if needs.is_empty() => Some(Problem::NeedsMissing),
+        Decision::Complete if !object.stands => Some(VerdictProblem::NotAlone(source, quote.clone())),
+        Decision::Blocked if needs.is_empty() => Some(VerdictProblem::NeedsMissing),
         Decision::Blocked => {
             it.needs = Some(needs.join("; "));
             None
@@ -239,7 +248,7 @@ impl Members {
     }
 
     /// Reads a text or a list of texts, under a key or its plural.
-    fn list(&self, key: &str, problems: &mut Vec<Problem>) -> Vec<String> {
+    fn list(&self, key: &str, problems: &mut Vec<VerdictProblem>) -> Vec<String> {
         let plural = format!("{key}s");
         let named = |name: &str| name.eq_ignore_ascii_case(key) || name.eq_ignore_ascii_case(&plural);
         let values = self.0.iter().filter(|(name, _)| named(name)).flat_map(|(_, value)| match value {
@@ -250,19 +259,19 @@ impl Members {
     }
 
     /// Reads when to ask again; returns what is wrong if nothing is said of it.
-    fn read_wait(&self, into: &mut Resolution) -> Option<Problem> {
+    fn read_wait(&self, into: &mut Resolution) -> Option<VerdictProblem> {
         let text =
             |key| self.get(key).and_then(text_of).map(|it| it.trim().to_owned()).filter(|it| !it.is_empty());
         let retry_after = text("retry_after").or_else(|| text("retryAfter"));
         into.until = text("until");
         if retry_after.is_none() && into.until.is_none() {
-            return Some(Problem::WaitMissing);
+            return Some(VerdictProblem::WaitMissing);
         }
-        into.retry_after_ms = retry_after.as_deref().and_then(|it| span_ms(it, 1000));
+        into.retry_after_ms = retry_after.as_deref().and_then(span_ms);
         let span = retry_after.filter(|_| into.retry_after_ms.is_none()).map(|it| ("retry_after", it));
         let moment = into.until.clone().filter(|it| timestamp::parse(it).is_none()).map(|it| ("until", it));
         let unreadable = span.into_iter().chain(moment);
-        into.problems.extend(unreadable.map(|(key, it)| Problem::WaitUnreadable(key, quote(&it))));
+        into.problems.extend(unreadable.map(|(key, it)| VerdictProblem::WaitUnreadable(key, quote(&it))));
         None
     }
 }
@@ -286,7 +295,7 @@ fn text_of(value: &Value) -> Option<String> {
 }
 
 /// Cuts items at 240 characters, drops blank ones and what is there twice, and keeps 200.
-pub(super) fn items(texts: impl Iterator<Item = String>, problems: &mut Vec<Problem>) -> Vec<String> {
+pub(super) fn items(texts: impl Iterator<Item = String>, problems: &mut Vec<VerdictProblem>) -> Vec<String> {
     const CHARS_MAX: usize = 240;
     const ITEMS_MAX: usize = 200;
     let (mut seen, mut out, mut cut) = (BTreeSet::new(), Vec::new(), 0);
@@ -299,8 +308,8 @@ pub(super) fn items(texts: impl Iterator<Item = String>, problems: &mut Vec<Prob
         }
     }
     let dropped = seen.len() - out.len();
-    problems.extend((cut > 0).then_some(Problem::ItemsCut(cut)));
-    problems.extend((dropped > 0).then_some(Problem::ItemsDropped(dropped)));
+    problems.extend((cut > 0).then_some(VerdictProblem::ItemsCut(cut)));
+    problems.extend((dropped > 0).then_some(VerdictProblem::ItemsDropped(dropped)));
     out
 }
 

@@ -5,8 +5,9 @@ use crate::evidence::{Decision, DecisionSource as Source, Refusal};
 /// Something noticed while a verdict was read. The resolution is valid with it.
 ///
 /// Texts are in quotes and cut for display; places are in the text without terminal escapes.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum VerdictProblem {
     /// The decision file could not be read, for a named reason.
     #[error("the decision file was not read: {}", .0.sentence())]
     FileRefused(Refusal),
@@ -72,32 +73,10 @@ pub enum Problem {
     NothingFound(Source, String),
 }
 
-impl Problem {
+impl VerdictProblem {
     /// Returns the stable name of the kind of problem, in snake case.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::FileRefused(_) => "file_refused",
-            Self::Stale => "stale",
-            Self::Encoding(_) => "encoding",
-            Self::InvalidUtf8(_) => "invalid_utf8",
-            Self::PlaceholderId(..) => "placeholder_id",
-            Self::CheckIdMismatch(..) => "check_id_mismatch",
-            Self::InvalidJson(..) => "invalid_json",
-            Self::NoDecisionKey(..) => "no_decision_key",
-            Self::UnknownWord(..) => "unknown_word",
-            Self::WeakKey(..) => "weak_key",
-            Self::NotAlone(..) => "not_alone",
-            Self::MarkerNotAlone(..) => "marker_not_alone",
-            Self::Contradiction(..) => "contradiction",
-            Self::OtherSourceDisagrees(..) => "other_source_disagrees",
-            Self::NeedsMissing => "needs_missing",
-            Self::WaitMissing => "wait_missing",
-            Self::WaitUnreadable(..) => "wait_unreadable",
-            Self::ItemsCut(_) => "items_cut",
-            Self::ItemsDropped(_) => "items_dropped",
-            Self::EchoOfPrompt(_) => "echo_of_prompt",
-            Self::NothingFound(..) => "nothing_found",
-        }
+        self.into()
     }
 }
 

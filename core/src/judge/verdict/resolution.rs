@@ -1,6 +1,6 @@
 //! The verdict of a check, as it is read.
 
-use super::problem::Problem;
+use super::problem::VerdictProblem;
 use crate::evidence::{CheckIdMatch, Decision, DecisionSource};
 use crate::text::plain::quote;
 
@@ -24,11 +24,11 @@ pub struct Resolution {
     /// Until when to wait, as it was written; may be there when waiting.
     pub until: Option<String>,
     /// What was noticed, in the order of the sources.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<VerdictProblem>,
 }
 
 /// A resolution without a decision.
-pub(super) fn undecided(problems: Vec<Problem>) -> Resolution {
+pub(super) fn undecided(problems: Vec<VerdictProblem>) -> Resolution {
     Resolution {
         decision: Decision::None,
         source: DecisionSource::None,
