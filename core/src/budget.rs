@@ -195,7 +195,7 @@ impl RunState {
         self.ledger.keep_conversations(|client, id| {
             steps
                 .iter()
-                .filter_map(|at| at.conversation.as_ref())
+                .filter_map(|at| at.calls.conversation.as_ref())
                 .any(|it| it.client == client && it.id == id)
         });
         match reading {

@@ -20,9 +20,10 @@ const MESSAGE_MAX: usize = 800;
 /// Returns what the newest check showed, compared with the one before and with the baseline; empty if its
 /// commands say nothing.
 pub(crate) fn of(at: &StepState) -> String {
-    let [Some(now), before] = &at.results else { return String::new() };
+    let [Some(now), before] = &at.evidence.results else { return String::new() };
     let nothing: &[CommandResult] = &[];
-    let (before, base) = (before.as_deref().unwrap_or(nothing), at.baseline.as_deref().unwrap_or(nothing));
+    let (before, base) =
+        (before.as_deref().unwrap_or(nothing), at.evidence.baseline.as_deref().unwrap_or(nothing));
     let (mut text, mut above) = (String::new(), BTreeSet::new());
     for (index, result) in now.iter().enumerate() {
         command(&mut text, &mut above, result, before.get(index), base.get(index));

@@ -32,18 +32,20 @@ pub fn standing(state: &RunState, step: &Step, at: &StepState) -> Value {
 
 /// Returns `scope.json`: what the step has changed, and what of it is beyond its scope.
 pub fn scope(step: &Step, at: &StepState) -> Value {
-    let drift = &at.drift;
+    let drift = &at.workspace.drift;
     let policy = step.convergence.as_ref();
-    let files = scope::by_worker(&drift.files, &at.by_checks);
+    let files = scope::by_worker(&drift.files, &at.workspace.by_checks);
     let all = || files.iter().map(String::as_str);
     let looked_at: BTreeSet<&str> = match policy {
         Some(policy) => scope::looked_at(policy, &files).into_iter().collect(),
         None => all().collect(),
     };
     let ignored: Vec<&str> = all().filter(|file| !looked_at.contains(file)).collect();
-    let by_checks: Vec<&String> = drift.files.iter().filter(|file| at.by_checks.contains(*file)).collect();
-    let violation =
-        policy.and_then(|policy| scope::violation(policy, drift, &at.by_checks)).unwrap_or_default();
+    let by_checks: Vec<&String> =
+        drift.files.iter().filter(|file| at.workspace.by_checks.contains(*file)).collect();
+    let violation = policy
+        .and_then(|policy| scope::violation(policy, drift, &at.workspace.by_checks))
+        .unwrap_or_default();
     let reasons: Vec<String> = violation.reasons.iter().map(ToString::to_string).collect();
     Value::Object(object([
         ("baseRef", json!(drift.base)),

@@ -116,7 +116,8 @@ impl Batch {
     fn request_check(&mut self, step: &StepId, iteration: Iteration, attempt: Attempt) {
         let at = self.at(step);
         let again = attempt > Attempt(1) && iteration == at.iteration;
-        let (what, claim) = if again { (at.inquiry, at.claim.clone()) } else { (Inquiry::Check, None) };
+        let (what, claim) =
+            if again { (at.verdicts.inquiry, at.verdicts.claim.clone()) } else { (Inquiry::Check, None) };
         self.ask(step, iteration, attempt, what, claim);
     }
 

@@ -1,24 +1,20 @@
 //! Durations as people write and read them: `1h30m`, `200ms`.
 
+use std::sync::LazyLock;
+
 use jiff::{Span, SpanRelativeTo, Unit};
+use regex::Regex;
 
 use crate::id::Millis;
+use crate::text::pattern::regex;
 
 /// Why a text is no duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("an empty duration")]
-    Empty,
-    #[error("the number {0} without a unit")]
-    NoUnit(String),
-    #[error("{0} without a number")]
-    NoNumber(String),
-    #[error("the unknown unit {0}")]
-    UnknownUnit(String),
-    #[error("the character {0:?}")]
-    Unexpected(char),
+    #[error("not whole numbers with the units h, m, s and ms")]
+    Form,
     #[error("a duration of zero")]
     Zero,
     #[error("a duration that is too long")]
@@ -44,46 +40,27 @@ impl std::str::FromStr for Millis {
     ///
     /// Anything else, zero, and sums above 64 bits of milliseconds.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let mut rest = text.trim();
-        if rest.is_empty() {
-            return Err(Error::Empty);
+        static WHOLE: LazyLock<Regex> = LazyLock::new(|| regex("^(?:[0-9]+(?:h|ms|m|s))+$"));
+        static PART: LazyLock<Regex> = LazyLock::new(|| regex("([0-9]+)(h|ms|m|s)"));
+        if !WHOLE.is_match(text.trim()) {
+            return Err(Error::Form);
         }
-        let mut sum: u64 = 0;
-        while !rest.is_empty() {
-            let (digits, unit, tail) = split(rest)?;
-            let factor = milliseconds(unit)?;
-            let count: u64 = digits.parse().map_err(|_| Error::TooLong)?;
-            sum = count.checked_mul(factor).and_then(|span| sum.checked_add(span)).ok_or(Error::TooLong)?;
-            rest = tail;
+        let mut parts = PART.captures_iter(text).map(|part| part.extract().1);
+        let sum = parts.try_fold(0_u64, |sum, [count, unit]| {
+            let factor = match unit {
+                "h" => 3_600_000,
+                "m" => 60_000,
+                "s" => 1000,
+                _ => 1,
+            };
+            count.parse::<u64>().ok()?.checked_mul(factor)?.checked_add(sum)
+        });
+        match sum {
+            Some(0) => Err(Error::Zero),
+            Some(sum) => Ok(Self(sum)),
+            None => Err(Error::TooLong),
         }
-        if sum == 0 { Err(Error::Zero) } else { Ok(Self(sum)) }
     }
-}
-
-/// Splits the first number and its unit off.
-fn split(text: &str) -> Result<(&str, &str, &str), Error> {
-    let (digits, rest) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let (unit, tail) = rest.split_at(rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len()));
-    match (digits.is_empty(), unit.is_empty(), rest.chars().next()) {
-        (true, false, _) => Err(Error::NoNumber(short(unit))),
-        (_, true, Some(odd)) => Err(Error::Unexpected(odd)),
-        (_, true, None) => Err(Error::NoUnit(short(digits))),
-        (false, false, _) => Ok((digits, unit, tail)),
-    }
-}
-
-fn milliseconds(unit: &str) -> Result<u64, Error> {
-    match unit {
-        "h" => Ok(3_600_000),
-        "m" => Ok(60_000),
-        "s" => Ok(1000),
-        "ms" => Ok(1),
-        other => Err(Error::UnknownUnit(short(other))),
-    }
-}
-
-fn short(text: &str) -> String {
-    text.chars().take(20).collect()
 }
 
 /// Returns a span that was measured, in seconds: `0.4 s`, `12 s`.

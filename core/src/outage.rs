@@ -10,55 +10,11 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
 
 use crate::call_report::Trouble;
+use crate::event::{ErrorClass, Exit};
 use crate::text::pattern::regex;
 use crate::truncate;
-
-/// The class of a failure; it decides whether and how long to wait before a retry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
-pub enum ErrorClass {
-    /// A script that failed, a process that was killed, the time limit of an attempt.
-    RetryableTransient,
-    /// The connection failed.
-    RetryableNetwork,
-    /// The service answered with a server error.
-    RetryableService,
-    /// A rate or usage limit was reached.
-    RetryableRateLimit,
-    /// A worker CLI failed without a transient cause; not logged in; the command is not there.
-    NonRetryable,
-    /// The lint failed.
-    NonRetryableLint,
-    /// The tests failed.
-    NonRetryableTest,
-    /// The process cannot run at all.
-    Fatal,
-}
-
-impl ErrorClass {
-    /// Returns the name used in events and files.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
-/// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ExitKind {
-    /// By itself, with this code.
-    Code(i32),
-    /// By this signal.
-    Signal(i32),
-    /// It was ended at its time limit.
-    TimedOut,
-    /// It never ran.
-    CouldNotStart,
-}
 
 /// Why a process did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,28 +72,29 @@ pub fn is_weather(class: ErrorClass) -> bool {
 /// its tests may print any error phrase.
 pub fn classify(
     worker_is_script: bool,
-    exit: ExitKind,
+    exit: &Exit,
     stdout_tail: &str,
     stderr_tail: &str,
 ) -> Option<Failure> {
     let by_exit = |class| Some(Failure::of(class));
-    match exit {
-        ExitKind::CouldNotStart => return by_exit(ErrorClass::Fatal),
-        ExitKind::TimedOut => return by_exit(ErrorClass::RetryableTransient),
-        ExitKind::Code(126 | 127) => return by_exit(ErrorClass::NonRetryable),
-        _ => {}
-    }
-    let found = if worker_is_script || exit == ExitKind::Code(0) {
-        reported(exit, stdout_tail, stderr_tail)
+    let code = match exit {
+        Exit::CouldNotStart(_) => return by_exit(ErrorClass::Fatal),
+        Exit::TimedOut | Exit::Idle | Exit::Probed(_) => return by_exit(ErrorClass::RetryableTransient),
+        Exit::Code(126 | 127) => return by_exit(ErrorClass::NonRetryable),
+        Exit::Code(code) => Some(*code),
+        Exit::Stopped | Exit::Settled => Some(0),
+        _ => None,
+    };
+    let ended_well = code == Some(0);
+    let found = if worker_is_script || ended_well {
+        reported(ended_well, stdout_tail, stderr_tail)
     } else {
         phrase(stdout_tail, stderr_tail)
     };
-    if found.is_some() {
-        return found;
-    }
     match exit {
-        ExitKind::Code(0) => None,
-        ExitKind::Code(137 | 143) | ExitKind::Signal(9 | 15) => by_exit(ErrorClass::RetryableTransient),
+        _ if found.is_some() => found,
+        _ if ended_well => None,
+        Exit::Code(137 | 143) | Exit::Signal(9 | 15) => by_exit(ErrorClass::RetryableTransient),
         _ if worker_is_script => by_exit(ErrorClass::RetryableTransient),
         _ => by_exit(ErrorClass::NonRetryable),
     }
@@ -169,10 +126,10 @@ fn phrase(stdout: &str, stderr: &str) -> Option<Failure> {
 }
 
 /// Searches the very last line for the report of an outage that looks like an answer.
-fn reported(exit: ExitKind, stdout: &str, stderr: &str) -> Option<Failure> {
+fn reported(ended_well: bool, stdout: &str, stderr: &str) -> Option<Failure> {
     let line = last_lines(stdout).next().or_else(|| last_lines(stderr).next())?;
     let trouble = trouble_of(line).filter(|_| REPORTED.is_match(line))?;
-    let is_over = exit == ExitKind::Code(0) && RETRYING.is_match(line);
+    let is_over = ended_well && RETRYING.is_match(line);
     (!is_over).then(|| describe(line, trouble))
 }
 

@@ -174,7 +174,12 @@ fn findings(at: &StepState) -> String {
         feedback.fingerprints.iter().filter(|fingerprint| told.insert(*fingerprint)).cloned().collect();
     list(&mut text, "Fingerprints", &fingerprints, FINGERPRINTS_MAX);
     list(&mut text, "About the answer", &feedback.problems, REASONS_MAX);
-    list(&mut text, "Changed outside of the scope, and put back", &at.drift.put_back, FINGERPRINTS_MAX);
+    list(
+        &mut text,
+        "Changed outside of the scope, and put back",
+        &at.workspace.drift.put_back,
+        FINGERPRINTS_MAX,
+    );
     let shown = check_feedback::of(at);
     if !shown.is_empty() {
         text.push_str(&shown);

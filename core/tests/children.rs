@@ -132,7 +132,8 @@ fn a_child_that_is_out_of_money_ends_its_parent_and_both_go_on_with_more() {
     assert_eq!((allowance(&state, "a"), allowance(&state, "b")), (Some(80), Some(110)));
     let state = end(end(state, "a", RunOutcome::Complete, 45), "b", RunOutcome::Complete, 70);
     assert_eq!((state.outcome(), state.spent().micro_usd()), (Some(RunOutcome::Complete), 115));
-    let child = state.step(&StepId::from("a")).and_then(|(_, at)| at.child.clone()).expect("it was one");
+    let child =
+        state.step(&StepId::from("a")).and_then(|(_, at)| at.calls.child.clone()).expect("it was one");
     assert_eq!((child.run, child.end), (RunId::new("a"), RunOutcome::Complete), "the last one");
 }
 

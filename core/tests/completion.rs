@@ -150,7 +150,7 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
     while let Some(effect) = world.state.pending_effects().into_iter().next() {
         let Some(said) = says.pop_front() else { return };
         let (step, at) = world.state.steps().next().expect("a step");
-        let (step, inquiry) = (step.clone(), at.inquiry);
+        let (step, inquiry) = (step.clone(), at.verdicts.inquiry);
         let prompt = Blob { digest: Digest::of(b""), size: 0 };
         match effect {
             Effect::RunWorker(due) => {
@@ -249,7 +249,7 @@ fn stands(world: &World) -> String {
         Some(StepEnd::AttemptsExhausted(why)) => format!("exhausted: {why}"),
         Some(StepEnd::CheckCouldNotRun(failure)) => format!("could not run: {}", failure.message),
         Some(end) => format!("{end:?}"),
-        None => format!("iteration {} {:?}", at.iteration, at.inquiry),
+        None => format!("iteration {} {:?}", at.iteration, at.verdicts.inquiry),
     };
     format!("{phase} [{last}]")
 }
@@ -515,7 +515,7 @@ fn what_is_asked_before_the_work_spends_no_attempt() {
     assert_eq!(stands(&played(completion.clone(), &failing)), "iteration 3 Check [validator:b]");
     let world = played(completion, &[Found("-")]);
     assert_eq!(stands(&world), "condition failed: first: it is red []");
-    assert_eq!(world.state.steps().next().expect("a step").1.worker_calls, 0);
+    assert_eq!(world.state.steps().next().expect("a step").1.calls.started, 0);
 }
 
 #[test]
@@ -531,7 +531,7 @@ fn a_closer_that_changed_the_workspace_has_the_conditions_asked_again() {
     let completion = with_closer(two());
     let mut world = played(completion, &[Done, Found("++")]);
     let (step, at) = world.state.steps().next().expect("a step");
-    assert_eq!(at.inquiry, Inquiry::Closer);
+    assert_eq!(at.verdicts.inquiry, Inquiry::Closer);
     let (id, iteration) = (step.id.clone(), at.iteration);
     let prompt = Blob { digest: Digest::of(b""), size: 0 };
     let started = CheckStarted {
@@ -572,10 +572,10 @@ fn a_closer_that_changed_the_workspace_has_the_conditions_asked_again() {
 #[test]
 fn what_could_not_run_is_asked_again_after_a_resume_without_new_work() {
     let mut world = played(with_answer(two()), &[Answers(COMPLETE), Found("?+")]);
-    let calls = world.state.steps().next().expect("a step").1.worker_calls;
+    let calls = world.state.steps().next().expect("a step").1.calls.started;
     world.give(Observation::RunResumed(RunResumed::default())).expect("it can be resumed");
     let (_, at) = world.state.steps().next().expect("a step");
-    assert_eq!((at.inquiry, at.worker_calls), (Inquiry::Conditions, calls));
+    assert_eq!((at.verdicts.inquiry, at.calls.started), (Inquiry::Conditions, calls));
     play(&mut world, &mut VecDeque::from([Found("++")]));
     assert_eq!(stands(&world), "Complete []");
 }
@@ -596,7 +596,7 @@ proptest! {
         if kind & 2 == 2 { completion = with_closer(completion); }
         let mut world = World::start(Workflow::of_steps(vec![looped(completion, 12)]), Script::default());
         for (letter, other) in letters {
-            let asks = world.state.steps().next().expect("a step").1.inquiry;
+            let asks = world.state.steps().next().expect("a step").1.verdicts.inquiry;
             let checks = matches!(world.state.pending_effects().first(), Some(Effect::RunCheck(_)));
             let said = match (checks, asks) {
                 (true, Inquiry::Conditions) => Found(["++", "+-", "-+", "--", "?+", "++"][usize::from(letter)]),

@@ -7,6 +7,7 @@ mod ends;
 mod interpolate;
 mod loops;
 mod model;
+mod parts;
 mod properties;
 mod registry_answers;
 mod resume;

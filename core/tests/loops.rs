@@ -264,7 +264,7 @@ fn a_lost_worker_runs_again_and_costs_no_retry() {
     let mut world = World::start(Workflow::of_steps(vec![step("A")]), script);
     world.play();
     let (_, at) = world.state.step(&id).expect("step A");
-    assert_eq!((at.retries, world.worker_calls[&id]), (0, 2));
+    assert_eq!((at.tries.work, world.worker_calls[&id]), (0, 2));
     assert!(matches!(at.phase, StepPhase::Ended(StepEnd::Complete)));
 }
 
@@ -298,7 +298,7 @@ fn what_its_newest_worker_used_is_kept_with_a_step() {
         let mut world = World::start(Workflow::of_steps(vec![step]), script);
         world.play();
         let (_, at) = world.state.step(&id).expect("step A");
-        assert_eq!((at.tokens, at.iteration.0), (tokens, iterations));
+        assert_eq!((at.calls.tokens, at.iteration.0), (tokens, iterations));
     }
 }
 

@@ -87,7 +87,7 @@ fn a_change_that_a_stopped_worker_made_is_a_change() {
     world.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).expect("a run can be interrupted");
     stop(&mut world, "a", Some(true));
     assert_eq!(world.state.outcome(), Some(RunOutcome::Interrupted(2)));
-    assert_eq!(world.state.steps().next().expect("a step").1.changed, Changed::Yes);
+    assert_eq!(world.state.steps().next().expect("a step").1.workspace.changed, Changed::Yes);
 }
 
 #[test]
@@ -198,12 +198,17 @@ fn what_a_lost_attempt_left_is_told_from_what_a_person_changed_before_the_run_we
         assert!(world.state.may_have_changed_workspace(), "another attempt is under way");
         assert_eq!(gaps(&world, "a"), named(expected));
         let at = |world: &World| world.state.step(&StepId::from("a")).expect("a step").1.clone();
-        let work: Vec<_> = at(&world).lost_work.iter().map(|it| (it.before.work, it.after.work)).collect();
+        let work: Vec<_> =
+            at(&world).workspace.lost_work.iter().map(|it| (it.before.work, it.after.work)).collect();
         assert_eq!(work, named(&[(1, 2)]));
-        assert_eq!(at(&world).works_from.map(|it| it.work), Some(snapshot(3).work));
-        assert_eq!(at(&world).changed, Changed::default(), "what it changed is known, and counts later");
+        assert_eq!(at(&world).workspace.works_from.map(|it| it.work), Some(snapshot(3).work));
+        assert_eq!(
+            at(&world).workspace.changed,
+            Changed::default(),
+            "what it changed is known, and counts later"
+        );
         stop(&mut world, "a", Some(true));
-        assert_eq!(at(&world).lost_work, []);
+        assert_eq!(at(&world).workspace.lost_work, []);
     }
 }
 
@@ -216,7 +221,7 @@ fn finish(world: &mut World, id: &str, act: &Act) {
 
 fn gaps(world: &World, id: &str) -> Vec<(Digest, Digest)> {
     let (_, at) = world.state.step(&StepId::from(id)).expect("a step");
-    at.gaps.iter().map(|gap| (gap.left.work, gap.found.work)).collect()
+    at.workspace.gaps.iter().map(|gap| (gap.left.work, gap.found.work)).collect()
 }
 
 fn named(gaps: &[(u8, u8)]) -> Vec<(Digest, Digest)> {

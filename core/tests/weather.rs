@@ -1,7 +1,9 @@
 //! How a finished process is classified.
 
 use serde_json::Value;
-use unstuck_core::outage::{ErrorClass, ExitKind, Failure, classify, is_weather};
+use unstuck_core::event::ErrorClass;
+use unstuck_core::event::Exit;
+use unstuck_core::outage::{Failure, classify, is_weather};
 
 fn class(failure: Option<Failure>) -> &'static str {
     failure.map_or("none", |failure| failure.class.as_str())
@@ -14,14 +16,14 @@ fn the_recorded_cases_are_met() {
         let case: Value = serde_json::from_str(line).expect("a fixture is JSON");
         let code = case["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok()).expect("a code");
         let stdout = case["stdout"].as_str().expect("a text");
-        let found = class(classify(false, ExitKind::Code(code), stdout, ""));
+        let found = class(classify(false, &Exit::Code(code), stdout, ""));
         assert_eq!(found, case["want"].as_str().expect("a class"), "{line}");
     }
 }
 
 #[test]
 fn the_exit_alone_gives_the_class_where_nothing_is_said() {
-    use ExitKind::{Code, CouldNotStart, Signal, TimedOut};
+    use Exit::{Code, CouldNotStart, Signal, TimedOut};
     for (exit, agent, script) in [
         (Code(0), "none", "none"),
         (Code(1), "NON_RETRYABLE", "RETRYABLE_TRANSIENT"),
@@ -35,10 +37,10 @@ fn the_exit_alone_gives_the_class_where_nothing_is_said() {
         (Signal(15), "RETRYABLE_TRANSIENT", "RETRYABLE_TRANSIENT"),
         (Signal(11), "NON_RETRYABLE", "RETRYABLE_TRANSIENT"),
         (TimedOut, "RETRYABLE_TRANSIENT", "RETRYABLE_TRANSIENT"),
-        (CouldNotStart, "FATAL", "FATAL"),
+        (CouldNotStart(String::new()), "FATAL", "FATAL"),
     ] {
-        assert_eq!(class(classify(false, exit, "", "")), agent, "{exit:?}");
-        assert_eq!(class(classify(true, exit, "", "")), script, "{exit:?}");
+        assert_eq!(class(classify(false, &exit, "", "")), agent, "{exit:?}");
+        assert_eq!(class(classify(true, &exit, "", "")), script, "{exit:?}");
     }
 }
 
@@ -106,8 +108,8 @@ fn whole_error_phrases_of_a_failed_agent_give_the_class() {
         ("Failed to authenticate. API Error: 401 scripted bad key", "NON_RETRYABLE"),
         ("Not logged in", "NON_RETRYABLE"),
     ] {
-        assert_eq!(class(classify(false, ExitKind::Code(1), line, "")), expected, "stdout {line}");
-        assert_eq!(class(classify(false, ExitKind::Code(1), "", line)), expected, "stderr {line}");
+        assert_eq!(class(classify(false, &Exit::Code(1), line, "")), expected, "stdout {line}");
+        assert_eq!(class(classify(false, &Exit::Code(1), "", line)), expected, "stderr {line}");
     }
 }
 
@@ -126,7 +128,7 @@ fn what_a_person_has_to_mend_is_told_from_the_weather() {
             Trouble::Auth,
         ),
     ] {
-        let found = classify(false, ExitKind::Code(1), "", line).and_then(|it| it.trouble);
+        let found = classify(false, &Exit::Code(1), "", line).and_then(|it| it.trouble);
         assert_eq!(found, Some(expected), "{line}");
     }
 }
@@ -159,9 +161,9 @@ fn numbers_and_prose_are_no_error_phrases() {
         "the text says that free usage exceeded what was planned",
         "I wrote \u{2018}You have exhausted your capacity on this model\u{2019} into the message",
     ] {
-        assert_eq!(class(classify(false, ExitKind::Code(1), line, "")), "NON_RETRYABLE", "{line}");
-        assert_eq!(class(classify(false, ExitKind::Code(0), line, line)), "none", "{line}");
-        assert_eq!(class(classify(true, ExitKind::Code(1), line, "")), "RETRYABLE_TRANSIENT", "{line}");
+        assert_eq!(class(classify(false, &Exit::Code(1), line, "")), "NON_RETRYABLE", "{line}");
+        assert_eq!(class(classify(false, &Exit::Code(0), line, line)), "none", "{line}");
+        assert_eq!(class(classify(true, &Exit::Code(1), line, "")), "RETRYABLE_TRANSIENT", "{line}");
     }
 }
 
@@ -182,17 +184,17 @@ fn an_outage_that_looks_like_an_answer_is_weather_even_at_exit_0() {
         for script in [false, true] {
             for code in [0, 1] {
                 let text = format!("working\n{line}\n");
-                let found = classify(script, ExitKind::Code(code), &text, "").expect("a failure");
+                let found = classify(script, &Exit::Code(code), &text, "").expect("a failure");
                 assert!(is_weather(found.class), "{line}");
                 assert_eq!(found.phrase.as_deref(), Some(line));
             }
         }
         for before in ["Calling the model...", "=== iteration 3 ===", "12 files", line] {
             let text = format!("{before}\n{line}\n");
-            assert!(classify(false, ExitKind::Code(0), &text, "").is_some(), "{text}");
+            assert!(classify(false, &Exit::Code(0), &text, "").is_some(), "{text}");
         }
         let earlier = format!("{line}\nretried, all done\n");
-        assert_eq!(classify(false, ExitKind::Code(0), &earlier, ""), None, "{line}");
+        assert_eq!(classify(false, &Exit::Code(0), &earlier, ""), None, "{line}");
     }
     for line in [
         "You've hit your limit of patience with this test, fixed",
@@ -204,7 +206,7 @@ fn an_outage_that_looks_like_an_answer_is_weather_even_at_exit_0() {
         "✓ The usage limit has been reached",
         "we hit a rate limit in the API design",
     ] {
-        assert_eq!(classify(false, ExitKind::Code(0), line, ""), None, "{line}");
+        assert_eq!(classify(false, &Exit::Code(0), line, ""), None, "{line}");
     }
 }
 
@@ -216,9 +218,9 @@ fn who_tries_again_has_come_to_no_end() {
         "[API Error: 529 overloaded, attempt 2 of 4]",
         "You've hit your limit, will retry",
     ] {
-        assert_eq!(classify(false, ExitKind::Code(0), "", line), None, "{line}");
-        assert_eq!(classify(false, ExitKind::Code(0), line, ""), None, "{line}");
-        let found = classify(false, ExitKind::Code(1), "", line).expect("a failure");
+        assert_eq!(classify(false, &Exit::Code(0), "", line), None, "{line}");
+        assert_eq!(classify(false, &Exit::Code(0), line, ""), None, "{line}");
+        let found = classify(false, &Exit::Code(1), "", line).expect("a failure");
         assert!(is_weather(found.class), "{line}");
     }
 }
@@ -237,7 +239,7 @@ fn an_error_phrase_counts_in_a_line_that_is_an_error_and_not_in_one_that_tells_o
         "time=09:00:00 level=error msg=\"call failed\" status=429",
         "{\"level\":\"error\",\"msg\":\"call failed\",\"status\":429}",
     ] {
-        let found = class(classify(false, ExitKind::Code(1), line, ""));
+        let found = class(classify(false, &Exit::Code(1), line, ""));
         assert_eq!(found, "RETRYABLE_RATE_LIMIT", "{line}");
     }
     for line in [
@@ -258,7 +260,7 @@ fn an_error_phrase_counts_in_a_line_that_is_an_error_and_not_in_one_that_tells_o
         "We hit a rate limit in the API design: 429 Too Many Requests is now answered with a retry.",
         "{\"type\":\"text\",\"text\":\"The handler answers with HTTP 429\"}",
     ] {
-        assert_eq!(class(classify(false, ExitKind::Code(1), line, "")), "NON_RETRYABLE", "{line}");
+        assert_eq!(class(classify(false, &Exit::Code(1), line, "")), "NON_RETRYABLE", "{line}");
     }
 }
 
@@ -379,7 +381,7 @@ fn when_a_limit_ends_is_read_as_it_is_written() {
             None,
         ),
     ] {
-        let found = classify(false, ExitKind::Code(1), line, "").expect("a failure");
+        let found = classify(false, &Exit::Code(1), line, "").expect("a failure");
         assert_eq!(found.class, ErrorClass::RetryableRateLimit, "{line}");
         assert_eq!(found.resets.as_deref(), resets, "{line}");
         assert_eq!(found.retry_after_ms, after, "{line}");
@@ -389,7 +391,7 @@ fn when_a_limit_ends_is_read_as_it_is_written() {
 #[test]
 fn what_the_tests_of_a_script_print_is_not_the_weather() {
     let stdout = "test client ... FAILED\nError: connect ECONNREFUSED 127.0.0.1:1\n1 failed\n";
-    assert_eq!(class(classify(true, ExitKind::Code(1), stdout, "")), "RETRYABLE_TRANSIENT");
+    assert_eq!(class(classify(true, &Exit::Code(1), stdout, "")), "RETRYABLE_TRANSIENT");
 }
 
 #[test]
@@ -418,6 +420,6 @@ fn a_limit_is_known_by_its_phrase_and_not_by_a_number() {
         ("429", "NON_RETRYABLE"),
         ("529", "NON_RETRYABLE"),
     ] {
-        assert_eq!(class(classify(false, ExitKind::Code(1), line, "")), expected, "{line}");
+        assert_eq!(class(classify(false, &Exit::Code(1), line, "")), expected, "{line}");
     }
 }

@@ -375,7 +375,7 @@ impl Story {
             Observation::CheckFinished(e) => {
                 let failed_before = self.failed_before(&e.step, e.iteration);
                 let is_of_check =
-                    self.state.step(&e.step).is_some_and(|(_, at)| at.inquiry == Inquiry::Check);
+                    self.state.step(&e.step).is_some_and(|(_, at)| at.verdicts.inquiry == Inquiry::Check);
                 self.finished(&e.step, e.iteration, &e.outcome, event);
                 if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
                     let lines = e.outcome.stderr_tail.lines().chain(e.outcome.answer.lines());

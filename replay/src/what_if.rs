@@ -182,7 +182,8 @@ fn looks_up_others(recorded: &RunState, other: &RunState, finished: &CheckFinish
         let (step, at) = state.step(&finished.step)?;
         let check = step.check.as_ref()?;
         let CheckBy::Commands(commands) = &check.by else { return None };
-        let names = gate::to_look_up(commands, &finished.commands, at.baseline.as_deref()?, check.baseline);
+        let names =
+            gate::to_look_up(commands, &finished.commands, at.evidence.baseline.as_deref()?, check.baseline);
         Some(names.concat())
     };
     let then = asked(recorded).unwrap_or_default();
@@ -194,7 +195,7 @@ fn put_back(state: &RunState, step: &StepId, drift: &Drift) -> Vec<String> {
     let Some((step, at)) = state.step(step) else { return Vec::new() };
     let Some(policy) = &step.convergence else { return Vec::new() };
     let files: Vec<String> = drift.files.iter().chain(&drift.put_back).cloned().collect();
-    let mut files = scope::by_worker(&files, &at.by_checks);
+    let mut files = scope::by_worker(&files, &at.workspace.by_checks);
     files.sort();
     scope::to_put_back(policy, at.convergence.stage(), &files)
 }
@@ -206,7 +207,7 @@ fn was_cut(other: &RunState, finished: &CheckFinished) -> bool {
     else {
         return false;
     };
-    let phase = if at.inquiry == Inquiry::Preflight { Phase::Preflight } else { Phase::AfterWork };
+    let phase = if at.verdicts.inquiry == Inquiry::Preflight { Phase::Preflight } else { Phase::AfterWork };
     let ended_it = |last: &ValidatorResult| !last.passed() && last.exit != Exit::Stopped;
     !completion.stops_at_first()
         && finished.validators.last().is_some_and(ended_it)

@@ -51,7 +51,7 @@ pub(crate) fn plan(
     asked: &Asked<'_>,
     folder: &Path,
 ) -> io::Result<Result<Planned, launch::Error>> {
-    let conversation = asked.at.conversation.as_ref().filter(|_| asked.keeps_conversation());
+    let conversation = asked.at.calls.conversation.as_ref().filter(|_| asked.keeps_conversation());
     let continued = conversation.filter(|it| it.client == client.name);
     // Qwen Code takes no other version than those that are older than the 7th.
     let fresh = uuid::Uuid::new_v4().to_string();

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use unstuck_core::event::ErrorClass;
 use unstuck_core::event::{
     AnswerGiven, ChildEnd, Exit, Outcome, Parent, RunOutcome, RunResumed, RunStarted, StepEnd,
 };
 use unstuck_core::id::{Digest, Millis, RunId};
-use unstuck_core::outage::ErrorClass;
 use unstuck_core::workflow::{OnFailure, Step, Subworkflow, Workflow};
 use unstuck_core::{Observation, Rejection, RunState};
 use unstuck_files::error::with_causes;

@@ -146,7 +146,7 @@ fn place(world: &Machine, asked: &Asked<'_>, child: &RunId) -> Place {
         extra_time: state.extra_time(),
         secrets: state.secrets().to_vec(),
         hint: at.feedback.from_person.last().cloned(),
-        last_end: at.child.as_ref().filter(|it| it.run == *child).map(|it| (it.end, it.ended_at)),
+        last_end: at.calls.child.as_ref().filter(|it| it.run == *child).map(|it| (it.end, it.ended_at)),
     }
 }
 
@@ -251,7 +251,7 @@ fn suite(
         let argv = ["bash", "-c", &command.run].iter().map(OsString::from).collect();
         let argv = wrapped(asked.step.check_wrap(), argv);
         let spec = spec_of(world, asked, facts.clone(), argv, world.workspace.clone());
-        let before = asked.at.baseline.as_deref().and_then(|results| results.get(at));
+        let before = asked.at.evidence.baseline.as_deref().and_then(|results| results.get(at));
         let before = before.map(|result| {
             let removed = files_removed(world, asked.at, result);
             Arc::new(BaselineOutput::new(result.clone(), removed))
@@ -265,12 +265,12 @@ fn suite(
 /// Returns the files of tests that could not be loaded before the work began and were removed since. One that was moved is
 /// there under another path, where nothing was before.
 fn files_removed(world: &Machine, at: &StepState, before: &CommandResult) -> Vec<TestName> {
-    let (Some(keeper), Some(began)) = (&world.snapshots, &at.began_with) else { return Vec::new() };
+    let (Some(keeper), Some(began)) = (&world.snapshots, &at.workspace.began_with) else { return Vec::new() };
     let was_there = |file: &str| keeper.read(began, Path::new(file)).is_some();
     let is_there = |file: &str| world.workspace.join(file).exists();
     let was_moved = |file: &str| {
         let name = Path::new(file).file_name();
-        let mut named = at.drift.files.iter().filter(|it| Path::new(it).file_name() == name);
+        let mut named = at.workspace.drift.files.iter().filter(|it| Path::new(it).file_name() == name);
         named.any(|it| is_there(it) && !was_there(it))
     };
     let unloaded = before.unloaded().into_iter();
@@ -345,7 +345,8 @@ fn facts(world: &Machine, asked: &Asked<'_>, folder: &Path) -> io::Result<EnvCon
 fn feedback(step: &Step, at: &StepState) -> serde_json::Value {
     let told = &at.feedback;
     let policy = step.convergence.as_ref();
-    let violation = policy.and_then(|policy| scope::violation(policy, &at.drift, &at.by_checks));
+    let violation =
+        policy.and_then(|policy| scope::violation(policy, &at.workspace.drift, &at.workspace.by_checks));
     let violations: Vec<String> =
         violation.unwrap_or_default().reasons.iter().map(ToString::to_string).collect();
     serde_json::json!({

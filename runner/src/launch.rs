@@ -512,7 +512,7 @@ impl Site {
 
     /// Returns the workspace as the last child runs of a run left it, and theirs, as far as that can be read.
     fn left_by_children(&self, state: &RunState) -> Vec<Snapshot> {
-        let children = state.steps().filter_map(|(_, at)| at.child.as_ref());
+        let children = state.steps().filter_map(|(_, at)| at.calls.child.as_ref());
         let folders = children.filter_map(|child| self.folder(&child.run));
         let states = folders.filter_map(|folder| {
             let mut events = RunLog::open_for_reading(&folder).ok()?.read(Seq(1)).ok()?;
@@ -636,8 +636,8 @@ impl Runner<Machine> {
         };
         let is_open = |at: &StepState| at.phase.end() != Some(&StepEnd::Complete);
         let mut ruled = self.state.steps().filter(|(step, at)| has_rules(step) && is_open(at));
-        ruled.all(|(_, at)| match &at.began_with {
-            Some(of_step) => keeper.base_of(of_step, &at.gaps).is_some(),
+        ruled.all(|(_, at)| match &at.workspace.began_with {
+            Some(of_step) => keeper.base_of(of_step, &at.workspace.gaps).is_some(),
             None => true,
         })
     }

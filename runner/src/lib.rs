@@ -429,7 +429,7 @@ impl Batch {
 fn without_changes_of_others(state: &RunState, command: Observation) -> Observation {
     match command {
         Observation::WorkerFinished(mut event) => {
-            let is_beside = state.step(&event.step).is_some_and(|(_, at)| at.is_beside);
+            let is_beside = state.step(&event.step).is_some_and(|(_, at)| at.workspace.is_beside);
             event.diffstat = event.diffstat.filter(|_| !is_beside);
             Observation::WorkerFinished(event)
         }

@@ -83,7 +83,7 @@ pub struct Question {
 impl Question {
     pub(crate) fn new(world: &Machine, state: &RunState, due: &Due, is_check: bool) -> Self {
         let (step, at) = state.step(&due.step).expect("effects name steps of the workflow");
-        let inquiry = is_check.then_some(at.inquiry);
+        let inquiry = is_check.then_some(at.verdicts.inquiry);
         let check = check_of(step, is_check, !is_check && at.purpose == Purpose::Diagnosis);
         let id = check.as_ref().map(|(_, id)| id);
         let (text, registry) = text(world, state, step, at, inquiry, id);
@@ -102,7 +102,7 @@ pub(crate) fn prepare(
     prompt: Blob,
 ) -> io::Result<(Observation, Prepared)> {
     let (step, at) = state.step(&due.step).expect("effects name steps of the workflow");
-    let inquiry = is_check.then_some(at.inquiry);
+    let inquiry = is_check.then_some(at.verdicts.inquiry);
     let diagnoses = !is_check && at.purpose == Purpose::Diagnosis;
     let id = check.as_ref().map(|(_, id)| id);
     let mut notes = Vec::new();

@@ -9,8 +9,8 @@ use unstuck_core::completion::{AnswerFormat, Completion, Form, Pattern, Template
 use unstuck_core::event::{DecisionFile, DecisionSource, Exit, Inquiry, Outcome, Purpose};
 use unstuck_core::evidence::{AnswerSeen, ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::Iteration;
+use unstuck_core::judge::closer;
 use unstuck_core::judge::declaration::Declaration;
-use unstuck_core::judge::{closer, declaration};
 use unstuck_core::prompt::FromRegistry;
 use unstuck_core::prompt_echo::Echo;
 use unstuck_core::state::StepState;
@@ -19,6 +19,7 @@ use unstuck_core::workflow::Step;
 use unstuck_store::blobs::BlobStore;
 use unstuck_workflow::answer::{self, AnswerSources};
 use unstuck_workflow::prompt_template::{Variables, substitute};
+use unstuck_workflow::registry::contradiction::{Finding, beside_open, contradiction};
 use unstuck_workflow::registry::pattern::{self, PatternTerm};
 use unstuck_workflow::registry::retry_prompt::{
     ClaimVsEvidence, FailedValidator, Request, allowed, retry_prompt,
@@ -34,7 +35,7 @@ pub(crate) fn of(state: &RunState, step: &Step, at: &StepState, blobs: &dyn Blob
     let mut files = Vec::new();
     let mut task = String::new();
     if let Some(prompts) = &completion.prompts {
-        let template = prompts.of(at.iteration, at.repeats);
+        let template = prompts.of(at.iteration, at.verdicts.repeats);
         let input = step.worker(Purpose::Work).map(|worker| worker.instructions.as_str());
         task.push_str(&filled(template, &uv, input));
         files.push(template.file.clone());
@@ -54,12 +55,12 @@ pub(crate) fn of_closer(state: &RunState, step: &Step, at: &StepState) -> FromRe
     };
     let mut uv = variables(state, step, at, completion);
     uv.insert("step_id".to_owned(), step.id.to_string());
-    let declared = at.verified.answer.as_deref().and_then(|it| it.value.as_deref());
+    let declared = at.verdicts.verified.answer.as_deref().and_then(|it| it.value.as_deref());
     let mut task = closer.worker.instructions.clone();
     task.push_str(&filled(&closer.prompt, &uv, declared.or(Some(&at.feedback.said))));
     task.push_str("\n\n## How to answer\n\n");
     task.push_str(&schema_wanted(answer::closer::SCHEMA));
-    if let Some(Err(wrong)) = at.verified.closer.as_deref().map(|it| closer::Report::of(Some(it))) {
+    if let Some(Err(wrong)) = at.verdicts.verified.closer.as_deref().map(|it| closer::Report::of(Some(it))) {
         let wrong: String = wrong.iter().map(|it| format!("- {it}\n")).collect();
         task.push_str(&format!(
             "\nYou were asked before, and nothing could be read in the answer:\n\n{wrong}"
@@ -160,7 +161,7 @@ fn variables(
 fn previous(at: &StepState, completion: &Completion) -> String {
     let told = &at.feedback;
     let Some(decision) = told.decision else { return String::new() };
-    let answer = at.verified.answer.as_deref().and_then(AnswerSeen::parsed);
+    let answer = at.verdicts.verified.answer.as_deref().and_then(AnswerSeen::parsed);
     let failed: Vec<String> = match told.source {
         Some(DecisionSource::Validators) => told.reasons.clone(),
         _ => Vec::new(),
@@ -182,14 +183,25 @@ fn previous(at: &StepState, completion: &Completion) -> String {
 
 /// Returns what was declared beside what was found, where the newest verdict is about that.
 fn contrary(at: &StepState, completion: &Completion) -> Option<String> {
+    let verified = &at.verdicts.verified;
     match at.feedback.source? {
-        DecisionSource::Validators => Some(at.verified.contrary(&at.verified.validators)?.text),
+        DecisionSource::Validators => {
+            let answer = verified.answer.as_deref()?.parsed()?;
+            let ran = verified.validators.iter();
+            let ran = ran.filter(|result| !matches!(result.outcome, ValidatorOutcome::CouldNotRun(_)));
+            let findings = ran.map(|result| Finding {
+                validator: &result.validator,
+                passed: result.passed(),
+                summary: result.summary(),
+            });
+            contradiction(&answer, &findings.collect::<Vec<_>>())
+        }
         DecisionSource::Closer => {
-            let answer = at.verified.answer.as_deref()?.parsed()?;
-            let report = closer::Report::of(at.verified.closer.as_deref()).ok()?;
+            let answer = verified.answer.as_deref()?.parsed()?;
+            let report = closer::Report::of(verified.closer.as_deref()).ok()?;
             let open: Vec<String> =
                 report.open(required(completion)).iter().map(ToString::to_string).collect();
-            declaration::beside_open(&answer, &open)
+            beside_open(&answer, &open)
         }
         _ => None,
     }
@@ -210,14 +222,17 @@ fn findings(
 ) -> String {
     match at.feedback.source {
         Some(DecisionSource::Validators) => {
-            let failed = at.verified.validators.iter().filter(|it| it.outcome == ValidatorOutcome::Fail);
+            let failed =
+                at.verdicts.verified.validators.iter().filter(|it| it.outcome == ValidatorOutcome::Fail);
             let failed: Vec<FailedValidator<'_>> =
                 failed.map(|it| of_validator(at, completion, blobs, it)).collect();
             answering(at, completion, uv, &failed, files)
         }
         Some(DecisionSource::Answer) => of_answer(at, completion, uv, files),
         Some(DecisionSource::Closer) => {
-            let Ok(report) = closer::Report::of(at.verified.closer.as_deref()) else { return String::new() };
+            let Ok(report) = closer::Report::of(at.verdicts.verified.closer.as_deref()) else {
+                return String::new();
+            };
             let open = retry_text(&report, required(completion));
             format!("{open}\n\n{}", answering(at, completion, uv, &[], files))
         }
@@ -233,7 +248,7 @@ fn of_answer(
     files: &mut Vec<String>,
 ) -> String {
     let reasons = &at.feedback.reasons;
-    let Some(seen) = at.verified.answer.as_deref() else { return String::new() };
+    let Some(seen) = at.verdicts.verified.answer.as_deref() else { return String::new() };
     if seen.value.is_some() {
         // To go on is no failure.
         if at.feedback.fingerprints.is_empty() {
@@ -277,7 +292,8 @@ fn answering(
     files: &mut Vec<String>,
 ) -> String {
     let contrary = contrary(at, completion);
-    let declaration = at.verified.answer.as_deref().and_then(|it| it.value.as_deref()).unwrap_or_default();
+    let declaration =
+        at.verdicts.verified.answer.as_deref().and_then(|it| it.value.as_deref()).unwrap_or_default();
     let forms = completion.answer_of(at.iteration).into_iter().chain(&completion.final_answer);
     let allowed = allowed(forms.map(|it| &it.form));
     let written = retry_prompt(&Request {
@@ -330,7 +346,7 @@ fn of_validator<'a>(
 
 /// Returns how often the most stubborn of these failures has come back, this time included.
 fn occurrence(at: &StepState, fingerprints: &[String]) -> u32 {
-    fingerprints.iter().filter_map(|it| at.occurrences.get(it)).max().copied().unwrap_or(1)
+    fingerprints.iter().filter_map(|it| at.verdicts.occurrences.get(it)).max().copied().unwrap_or(1)
 }
 
 /// Says what an answer has to look like, and what one that declares completion has to look like besides.

@@ -34,11 +34,11 @@ pub(crate) struct Removed {
 impl Removed {
     /// Takes what there is; `None` without a baseline, or without a snapshot from before the work.
     pub(crate) fn of(asked: &Asked<'_>, commands: &[CheckCommand]) -> Option<Self> {
-        let began = asked.at.began_with.clone()?;
+        let began = asked.at.workspace.began_with.clone()?;
         Some(Self {
             commands: commands.to_vec(),
             mode: asked.step.check.as_ref()?.baseline,
-            baseline: asked.at.baseline.clone()?,
+            baseline: asked.at.evidence.baseline.clone()?,
             first: asked.state.first_snapshot().unwrap_or(&began).clone(),
             began,
             last: asked.state.last_snapshot().cloned(),

@@ -93,7 +93,7 @@ pub(crate) fn before(
     }
     let is_baseline = is_check && due.iteration == Iteration::BASELINE;
     let base = match &rules {
-        Some(_) if at.drift.base.is_some() => at.drift.base.clone(),
+        Some(_) if at.workspace.drift.base.is_some() => at.workspace.drift.base.clone(),
         Some(rules) if !is_baseline || inquiry == Some(Inquiry::Preflight) => base_before(world, rules)?,
         _ => None,
     };
@@ -114,11 +114,12 @@ pub(crate) fn before(
         earlier.map_or_else(|| before.clone(), |it| Box::new(it.clone()))
     };
     let first = or_now(state.first_snapshot());
-    let from = or_now(at.works_from.as_deref());
-    let mut lost_work = at.lost_work.clone();
+    let from = or_now(at.workspace.works_from.as_deref());
+    let mut lost_work = at.workspace.lost_work.clone();
     lost_work.retain(|it| is_here(&it.before) && is_here(&it.after));
-    let gaps: Vec<Gap> = at.gaps.iter().cloned().chain(at.gap(Arc::new((*before).clone()))).collect();
-    let base_of_step = match (&at.began_with, &world.snapshots) {
+    let gaps: Vec<Gap> =
+        at.workspace.gaps.iter().cloned().chain(at.workspace.gap(Arc::new((*before).clone()))).collect();
+    let base_of_step = match (&at.workspace.began_with, &world.snapshots) {
         (Some(of_step), Some(keeper)) => keeper.base_of(of_step, &gaps),
         _ => Some(((*before).clone(), gaps)),
     };
@@ -132,7 +133,7 @@ pub(crate) fn before(
     let stage = at.convergence.stage();
     let branch = state.workflow().map_or(Branch::Stays, |workflow| Branch::of(workflow, &step.id));
     let undo = undo(state, due);
-    let (by_checks, differed) = (at.by_checks.clone(), at.drift.clone());
+    let (by_checks, differed) = (at.workspace.by_checks.clone(), at.workspace.drift.clone());
     Ok(Some(Seen {
         first,
         of_step,

@@ -90,10 +90,10 @@ impl Looker {
 
 /// Returns the checklists of a step as it found them, as far as a snapshot has them.
 fn checklists(world: &Machine, asked: &Asked<'_>) -> BTreeMap<String, Vec<u8>> {
-    let (Some(keeper), Some(began)) = (&world.snapshots, &asked.at.began_with) else {
+    let (Some(keeper), Some(began)) = (&world.snapshots, &asked.at.workspace.began_with) else {
         return BTreeMap::new();
     };
-    let Some((began, _)) = keeper.base_of(began, &asked.at.gaps) else { return BTreeMap::new() };
+    let Some((began, _)) = keeper.base_of(began, &asked.at.workspace.gaps) else { return BTreeMap::new() };
     let conditions = asked.step.completion.iter().flat_map(|it| &it.conditions);
     let lists = conditions.filter_map(|condition| match &condition.validator.run {
         Run::Checklist(list) => Some(&list.path),
@@ -115,7 +115,7 @@ impl Validation {
         };
         let completion = asked.step.completion.as_ref();
         let looker = Looker::new(world, asked.state);
-        let known = &asked.at.verified;
+        let known = &asked.at.verdicts.verified;
         let same = asked.now.zip(known.workspace.as_deref()).is_some_and(|(now, then)| now.id == then.id)
             && known.stamp.is_some()
             && known.stamp == looker.stamp();

@@ -11,6 +11,7 @@ use std::panic;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::call_report::Progress;
+use unstuck_core::event::ErrorClass;
 use unstuck_core::event::{
     AnswerGiven, Conclusion, Event, Fact, Failure, FallbackTaken, LogRepaired, Lost, Next, Observation,
     RunInterrupted, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, Suspended, WorkerProgressed,
@@ -18,7 +19,6 @@ use unstuck_core::event::{
 use unstuck_core::evidence::{Bytes, Decision, DecisionFile};
 use unstuck_core::id::{Attempt, Digest, Iteration, Millis, Seq, Stage, StepId};
 use unstuck_core::judge::verdict::{self, Evidence};
-use unstuck_core::outage::ErrorClass;
 use unstuck_core::testing::{self, Act, Script, World, script_worker, step};
 use unstuck_core::workflow::{CheckBy, Convergence, OnFailure, Step, WorkerKind, Workflow};
 use unstuck_store::event_store::{EventStore as _, Expected};

@@ -8,7 +8,7 @@ use unstuck_core::call_report::{CallEnd, Progress, Reading, Retrying, Trouble};
 use unstuck_core::event::Exit;
 use unstuck_core::id::Millis;
 use unstuck_core::interactive_prompt::left_asking;
-use unstuck_core::outage::{self, ExitKind, class_of};
+use unstuck_core::outage::{self, class_of};
 use unstuck_core::text::plain::strip_ansi;
 use unstuck_core::truncate::head;
 
@@ -401,7 +401,7 @@ impl CallVerdict<'_> {
         if fold.end.is_none()
             && let Some(plain) = &plain
         {
-            if let Some((trouble, problem)) = by_output(ExitKind::Code(0), &plain.text, "") {
+            if let Some((trouble, problem)) = by_output(&Exit::Code(0), &plain.text, "") {
                 describe(&mut reading, trouble, &problem);
                 // Where it has worked or given a verdict, these words were no outage, and all that it said.
                 return (reading, Some(plain.text.clone()));
@@ -516,12 +516,12 @@ impl CallVerdict<'_> {
     }
 
     fn by_phrase(&self, plain: Option<&TextOutput>) -> Option<(Trouble, Problem)> {
-        let kind = match self.exit {
-            Exit::Code(code) => ExitKind::Code(*code),
-            Exit::Signal(signal) => ExitKind::Signal(*signal),
-            _ => ExitKind::Code(1),
+        // A client that was ended has not timed out for its service.
+        let exit = match self.exit {
+            Exit::Code(_) | Exit::Signal(_) => self.exit,
+            _ => &Exit::Code(1),
         };
-        by_output(kind, plain.map_or("", |it| &it.text), self.stderr)
+        by_output(exit, plain.map_or("", |it| &it.text), self.stderr)
     }
 
     /// Says what is wrong with a client that told that it was done, and then exited with an error: one of its hooks or

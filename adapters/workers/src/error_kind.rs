@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use unstuck_core::call_report::Trouble;
-use unstuck_core::outage::{self, ExitKind};
+use unstuck_core::event::Exit;
+use unstuck_core::outage;
 use unstuck_core::text::pattern::regex;
 
 use crate::description::ErrorPattern;
@@ -64,7 +65,7 @@ pub(super) fn status_of(problem: &Problem) -> Option<u16> {
 }
 
 /// Says what a failed process means that did not speak as its client does.
-pub(super) fn by_output(exit: ExitKind, stdout: &str, stderr: &str) -> Option<(Trouble, Problem)> {
+pub(super) fn by_output(exit: &Exit, stdout: &str, stderr: &str) -> Option<(Trouble, Problem)> {
     let failure = outage::classify(false, exit, stdout, stderr)?;
     let message = failure.phrase?;
     let problem = Problem {

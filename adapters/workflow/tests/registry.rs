@@ -340,7 +340,7 @@ fn all_problems_are_found_in_one_pass() {
             R:123:9: validators.tests-pass.exitCodes: no program ends with 256; expected 0 to 255
             R:127:14: validators.tests-pass.extractParams.y: "expectedPath" is for file validators; choose another extractor
             R:129:25: validators.tests-pass.failurePattern: there is no pattern "rod"; did you mean "red"? there are dirty, note, red
-            R:131:18: validators.tests-pass.timeout: found "10": the number 10 without a unit; expected a duration such as "90s" or "1h30m"
+            R:131:18: validators.tests-pass.timeout: found "10": not whole numbers with the units h, m, s and ms; expected a duration such as "90s" or "1h30m"
         "##]],
     );
 }

@@ -222,9 +222,9 @@ fn run_status(outcome: Option<RunOutcome>) -> &'static str {
 fn step_status(at: &StepState, run: Option<RunOutcome>) -> &'static str {
     match &at.phase {
         StepPhase::Pending if run.is_some() => "SKIPPED",
-        StepPhase::WorkDue if run.is_some() && at.worker_calls == 0 => "SKIPPED",
+        StepPhase::WorkDue if run.is_some() && at.calls.started == 0 => "SKIPPED",
         StepPhase::Pending => "PENDING",
-        StepPhase::WorkDue if at.worker_calls == 0 => "READY",
+        StepPhase::WorkDue if at.calls.started == 0 => "READY",
         StepPhase::Ended(end) => match end {
             StepEnd::Complete => "SUCCEEDED",
             StepEnd::Incomplete => "INCOMPLETE",
@@ -246,7 +246,7 @@ fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
     let worker = worker_of(step);
     let cost = |wall: Millis| {
         json!({"cost": Value::Object(object([
-            ("estimatedTokens", if at.tokens > 0 { json!(at.tokens) } else { Value::Null }),
+            ("estimatedTokens", if at.calls.tokens > 0 { json!(at.calls.tokens) } else { Value::Null }),
             ("instructionBytes", json!(worker.map_or(0, |worker| worker.instructions.len()))),
             ("wallTimeMs", json!(wall)),
         ]))})
@@ -275,13 +275,13 @@ fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
 
 /// Returns how many tries the last iteration has had; a step that nobody has worked on has had none.
 fn attempts(state: &RunState, at: &StepState) -> u32 {
-    if attempts_total(state, at) == 0 { 0 } else { at.retries.saturating_add(1) }
+    if attempts_total(state, at) == 0 { 0 } else { at.tries.work.saturating_add(1) }
 }
 
 /// Returns how often a worker was started, the next one included where it is about to be.
 fn attempts_total(state: &RunState, at: &StepState) -> u32 {
     let is_due = at.phase == StepPhase::WorkDue && state.outcome().is_none();
-    at.worker_calls.saturating_add(is_due.into())
+    at.calls.started.saturating_add(is_due.into())
 }
 
 /// Returns the artifacts of a step with paths from the workspace root: outputs as they are collected, exports of a
@@ -316,7 +316,7 @@ fn worker_of(step: &Step) -> Option<&Worker> {
 /// Returns the child workflow of a step, and its last run that has ended.
 fn subworkflow(state: &RunState, step: &Step, at: &StepState) -> Value {
     let Work::Subworkflow(child) = &step.work else { return Value::Null };
-    let run = at.child.as_ref();
+    let run = at.calls.child.as_ref();
     let kept = context_dir(state);
     Value::Object(object([
         ("path", json!(child.path)),
@@ -401,6 +401,7 @@ mod tests {
     use unstuck_core::event::{DecisionSource, Exit, RunInterrupted, RunResumed};
     use unstuck_core::evidence::Decision;
     use unstuck_core::id::{CheckId, Digest, RunId};
+    use unstuck_core::state::CallState;
     use unstuck_core::state::{Child, Feedback};
     use unstuck_core::testing::{Act, Script, World, finished, started, step};
     use unstuck_core::workflow::{Output, Subworkflow, Workflow};
@@ -579,7 +580,8 @@ mod tests {
             begun_at: Timestamp(1),
             ended_at: Timestamp(5),
         };
-        let told = subworkflow(&world.state, step, &StepState { child: Some(run), ..at.clone() });
+        let calls = CallState { child: Some(run), ..at.calls.clone() };
+        let told = subworkflow(&world.state, step, &StepState { calls, ..at.clone() });
         let field = |name: &str| told[name].clone();
         assert_eq!((field("status"), field("workflowId")), (json!("SUCCEEDED"), json!("r2")));
         assert_eq!((field("startedAt"), field("completedAt")), (json!(1), json!(5)));
@@ -598,7 +600,7 @@ mod tests {
             let ended = StepState {
                 begun_at: Some(Timestamp(1)),
                 ended_at: Some(Timestamp(3)),
-                tokens,
+                calls: CallState { tokens, ..at.calls.clone() },
                 ..at.clone()
             };
             let told = &meta(&world.state, step, &ended)["workerResult"]["cost"];

@@ -269,7 +269,7 @@ fn open_children(story: &Story) -> impl Iterator<Item = &Child> {
     let is_silent =
         |end: Option<&StepEnd>| matches!(end, Some(StepEnd::Blocked(_) | StepEnd::IterationsExhausted));
     let children = story.state().steps().filter(move |(_, at)| is_silent(at.phase.end()));
-    children.filter_map(|(_, at)| at.child.as_ref()).filter(|child| child.end != RunOutcome::Complete)
+    children.filter_map(|(_, at)| at.calls.child.as_ref()).filter(|child| child.end != RunOutcome::Complete)
 }
 
 /// Says where a step stood that had not ended when the run did.
@@ -556,7 +556,7 @@ fn from_files(workflow: &Workflow) -> Vec<(Option<Completion>, Option<&str>)> {
 /// Says whether a run has failed since the time of a child run is over, which grows with its own.
 fn lacks_time_of_child(story: &Story) -> bool {
     let of_step = story.deciding_step.as_ref().and_then(|id| story.state().step(id));
-    let child = of_step.and_then(|(_, at)| at.child.as_ref());
+    let child = of_step.and_then(|(_, at)| at.calls.child.as_ref());
     story.outcome == Some(RunOutcome::WorkerFailed)
         && child.is_some_and(|child| child.end == RunOutcome::TimeLimit)
 }

@@ -32,7 +32,7 @@ impl Batch {
         let id = &event.check_id;
         let (file, doubt) = own_file(before.workflow(), step, &event.decision_file, Some(id));
         let evidence: Vec<Seq> = at.worked.into_iter().chain([cause]).collect();
-        match at.inquiry {
+        match at.verdicts.inquiry {
             Inquiry::Check => {}
             Inquiry::Preflight => return self.preflight_ended(step, event, evidence),
             Inquiry::Conditions => return self.conditions_ended(step, at, check, event, evidence),
@@ -129,11 +129,11 @@ impl Batch {
         }
         let Some(free_at) = self.falls_back(step, Next::Check, then, failure, &event.outcome) else {
             let at = self.at(&step.id);
-            let (what, claim, attempt) = (then.inquiry, at.claim.clone(), at.attempt);
+            let (what, claim, attempt) = (then.verdicts.inquiry, at.verdicts.claim.clone(), at.attempt);
             return self.ask(&step.id, event.iteration, attempt, what, claim);
         };
         let at = self.at(&step.id);
-        let retries = at.check_retries;
+        let retries = at.tries.check;
         let class = failure.class;
         if let Some(wait) = self.weather_wait(step, failure, &event.outcome, free_at) {
             let detail = self.why_waits(step, Next::Check, then, failure);

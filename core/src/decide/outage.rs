@@ -4,10 +4,11 @@ use super::Batch;
 use crate::backoff::Turn;
 use crate::call_report::Trouble;
 use crate::duration::spoken;
+use crate::event::ErrorClass;
 use crate::event::{Conclusion, Failure, FallbackTaken, Next, Outcome};
 use crate::id::{Digest, Millis, Timestamp};
 use crate::judge::claim::{recorded, sentence};
-use crate::outage::{self, ErrorClass};
+use crate::outage;
 use crate::state::StepState;
 use crate::workflow::{OnFailure, Step, Weather, Worker};
 
@@ -22,13 +23,13 @@ impl Batch {
         failure: &outage::Failure,
         outcome: &Outcome,
     ) -> Option<Timestamp> {
-        let tries = self.at(&step.id).weather_tries;
+        let tries = self.at(&step.id).tries.outage;
         let free_at = self.free_at(step, failure, outcome, tries);
         let (now, turn) = (self.at, then.turn(what));
         let first = step.first(turn).filter(|_| outage::is_weather(failure.class));
         let Some(first) = first else { return Some(free_at) };
         let places = u32::try_from(first.chain().count()).unwrap_or(u32::MAX);
-        let limited_until = |place| self.at(&step.id).rests.until(Turn { place, ..turn });
+        let limited_until = |place| self.at(&step.id).calls.rests.until(Turn { place, ..turn });
         // However early a service is free again, all of them together are not asked without a pause.
         let next_round = now.after(self.backoff(step, failure.class, tries));
         let free_at =
@@ -54,7 +55,7 @@ impl Batch {
     ) -> String {
         let at = self.at(&step.id);
         let turn = at.turn(what);
-        if turn == then.turn(what) || at.rests.until(turn) <= self.at {
+        if turn == then.turn(what) || at.calls.rests.until(turn) <= self.at {
             return sentence(failure);
         }
         let who = if what == Next::Work { "worker" } else { "checker" };

@@ -156,9 +156,10 @@ impl Batch {
             }
             let (iteration, attempt) = (at.iteration, at.attempt);
             // A child run is taken up again as the one that it is; the next iteration has another one.
-            let has_open_child = at.child.as_ref().is_some_and(|child| child.end != RunOutcome::Complete);
+            let has_open_child =
+                at.calls.child.as_ref().is_some_and(|child| child.end != RunOutcome::Complete);
             // Who was asked last is asked again; a worker that is its own check has to work again.
-            let claim = at.inquiry == Inquiry::Check
+            let claim = at.verdicts.inquiry == Inquiry::Check
                 && step.check.as_ref().is_none_or(|it| matches!(it.by, CheckBy::Claim | CheckBy::Conditions));
             match end {
                 StepEnd::Complete | StepEnd::Incomplete | StepEnd::Skipped(_) => {}

@@ -37,7 +37,7 @@ impl Batch {
             }
             Decision::Waiting => self.wait_for_job(step, check, wait, evidence),
             Decision::None if parse_failures >= check.max_parse_failures => {
-                let unread = &self.at(&step.id).unread;
+                let unread = &self.at(&step.id).verdicts.unread;
                 let problem = undecidable(parse_failures, unread);
                 let before = unread.iter().map(|it| it.seq).filter(|it| !evidence.contains(it));
                 let evidence = before.chain(evidence.iter().copied()).collect();
@@ -86,7 +86,7 @@ impl Batch {
 
     fn wait_for_job(&mut self, step: &Step, check: &Check, wait: Option<Millis>, evidence: Vec<Seq>) {
         let wait = wait.unwrap_or(JOB_POLL_DEFAULT).max(JOB_POLL_MIN);
-        let since = self.at(&step.id).waiting_since.unwrap_or(self.at);
+        let since = self.at(&step.id).tries.waiting_since.unwrap_or(self.at);
         if self.at.after(wait).since(since) > step.timeout {
             return self.end_step(&step.id, StepEnd::WaitExpired, evidence);
         }

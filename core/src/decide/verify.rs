@@ -3,6 +3,7 @@
 
 use super::{Batch, kind_of};
 use crate::completion::{Completion, OnFailed, Phase};
+use crate::event::ErrorClass;
 use crate::event::{
     CheckFinished, Claimed, DecisionSource, Exit, Failure, Inquiry, StepEnd, VerdictReached, WorkerFinished,
 };
@@ -10,10 +11,10 @@ use crate::evidence::{Decision, ValidatorResult};
 use crate::id::{Attempt, Iteration, Seq};
 use crate::judge::answer::declared;
 use crate::judge::claim::Claim;
-use crate::judge::conditions::{UNSETTLED, could_not_run, failed, reason};
+use crate::judge::conditions::{UNSETTLED, contradicted, could_not_run, failed, reason};
 use crate::judge::reason::{Problem, Reason, is_contrary};
 use crate::judge::{closer, gate};
-use crate::outage::{self, ErrorClass};
+use crate::outage;
 use crate::plural::first;
 use crate::state::StepState;
 use crate::truncate;
@@ -36,18 +37,18 @@ impl Batch {
         let at = self.at(&step.id);
         let conditions = || completion.asks(Phase::AfterWork).then_some(Inquiry::Conditions);
         // Who has agreed in this iteration is not asked again.
-        let agreed = at.verified.closer.is_some();
+        let agreed = at.verdicts.verified.closer.is_some();
         let closer = || (completion.closer.is_some() && !agreed).then_some(Inquiry::Closer);
-        let next = match at.inquiry {
+        let next = match at.verdicts.inquiry {
             Inquiry::Check | Inquiry::Preflight => conditions().or_else(closer),
             Inquiry::Conditions => closer(),
             // A judge that has changed something is to be verified like anybody else.
-            Inquiry::Closer if at.verified.is_outdated => conditions(),
+            Inquiry::Closer if at.verdicts.verified.is_outdated => conditions(),
             Inquiry::Closer => None,
         };
         let Some(what) = next else { return false };
         // Who claimed it first stays the one who did; what was found since is added.
-        let first = at.claim.as_deref();
+        let first = at.verdicts.claim.as_deref();
         let claim = Box::new(Claimed {
             check_id: first.map_or(&verdict.check_id, |it| &it.check_id).clone(),
             source: first.map_or(verdict.source, |it| it.source),
@@ -104,7 +105,7 @@ impl Batch {
         }
         let (skipped, open): (Vec<&ValidatorResult>, Vec<&ValidatorResult>) =
             failed(&event.validators).partition(|result| completion.skips(result));
-        let said = at.claim.as_deref();
+        let said = at.verdicts.claim.as_deref();
         let evidence = at.resting_on(evidence);
         // Only what was asked can hold.
         let unasked = completion.asked(Phase::AfterWork).nth(event.validators.len());
@@ -127,9 +128,8 @@ impl Batch {
             if said.is_some_and(|said| said.source != DecisionSource::None) {
                 claim.claimed = Some(Decision::Complete);
             }
-            if let Some(contrary) = at.verified.contrary(&event.validators) {
-                claim.fingerprints.extend(contrary.fingerprints);
-            }
+            let answer = at.verdicts.verified.answer.as_deref();
+            claim.fingerprints.extend(contradicted(answer, &event.validators));
         } else if !skipped.is_empty() {
             let names: Vec<String> = skipped.iter().map(|result| reason(result).to_string()).collect();
             claim.reasons = vec![Reason::Skipped(names.join("; "))];
@@ -140,7 +140,7 @@ impl Batch {
     /// Says whether what was found holds for the workspace that is there now. Where validators have changed it, the check
     /// before them is asked again; where they do so each time, nobody can know.
     fn is_settled(&mut self, step: &Step, check: &Check, iteration: &Iteration, evidence: &[Seq]) -> bool {
-        let rounds = self.at(&step.id).verified.unsettled;
+        let rounds = self.at(&step.id).verdicts.verified.unsettled;
         if rounds == 0 || matches!(check.by, CheckBy::Conditions | CheckBy::Claim) {
             return true;
         }
@@ -187,14 +187,14 @@ impl Batch {
         let evidence = at.resting_on(evidence);
         let mut claim = Claim::new(Decision::Incomplete, DecisionSource::Closer);
         claim.check_id = Some(event.check_id.clone());
-        claim.claimed = at.claim.is_some().then_some(Decision::Complete);
+        claim.claimed = at.verdicts.claim.is_some().then_some(Decision::Complete);
         let open = report.open(&closer.required);
         claim.fingerprints = open.iter().map(closer::Open::fingerprint).collect();
         claim.problems = report.complaints.into_iter().map(Problem::Said).collect();
         claim.reasons = open.into_iter().map(Reason::Closer).collect();
         if claim.reasons.is_empty() {
             (claim.decision, claim.claimed) = (Decision::Complete, None);
-            let reasons = at.claim.as_deref().into_iter().flat_map(|claim| &claim.reasons);
+            let reasons = at.verdicts.claim.as_deref().into_iter().flat_map(|claim| &claim.reasons);
             claim.reasons = reasons.cloned().map(Reason::Said).collect();
         }
         self.verdict(step, check, claim, evidence);
@@ -204,8 +204,8 @@ impl Batch {
     pub(super) fn given_up(&mut self, step: &Step, evidence: &[Seq]) -> bool {
         let Some(completion) = &step.completion else { return false };
         let at = self.at(&step.id);
-        let lost = (at.inquiry == Inquiry::Conditions)
-            .then(|| failed(&at.verified.validators).find(|result| completion.gives_up_at(result)))
+        let lost = (at.verdicts.inquiry == Inquiry::Conditions)
+            .then(|| failed(&at.verdicts.verified.validators).find(|result| completion.gives_up_at(result)))
             .flatten();
         // An answer of the wrong form, and what a closer finds open, are failures like any other.
         let aborts = completion.on_failure == OnFailed::Abort && !at.feedback.fingerprints.is_empty();
@@ -215,10 +215,10 @@ impl Batch {
             StepEnd::ConditionFailed(at.feedback.reasons.first().cloned().unwrap_or_default())
         } else if let Some(what) = at.came_back(completion.max_attempts) {
             StepEnd::AttemptsExhausted(what)
-        } else if completion.prompts.as_ref().is_some_and(|it| it.is_exhausted(at.repeats)) {
+        } else if completion.prompts.as_ref().is_some_and(|it| it.is_exhausted(at.verdicts.repeats)) {
             StepEnd::AttemptsExhausted(format!(
                 "adaptation chain exhausted: the worker asked for repeat {} of its step",
-                at.repeats
+                at.verdicts.repeats
             ))
         } else {
             return false;
@@ -240,7 +240,8 @@ impl Batch {
 impl StepState {
     /// Says which failures came back so often that it is enough; `None` where none did, or there is no bound.
     fn came_back(&self, max_attempts: u32) -> Option<String> {
-        let enough = self.occurrences.iter().filter(|(_, count)| max_attempts > 0 && **count >= max_attempts);
+        let enough =
+            self.verdicts.occurrences.iter().filter(|(_, count)| max_attempts > 0 && **count >= max_attempts);
         let (claims, failures): (Vec<_>, Vec<_>) =
             enough.partition(|(fingerprint, _)| is_contrary(fingerprint));
         // Such a claim comes back with a failure, which says more.
@@ -256,14 +257,14 @@ impl StepState {
 
     /// Returns a fingerprint, with the name of the failure if a validator found one.
     fn named(&self, fingerprint: &str) -> String {
-        let mut failures = self.verified.validators.iter().flat_map(|it| &it.failures);
+        let mut failures = self.verdicts.verified.validators.iter().flat_map(|it| &it.failures);
         let named = failures.find(|it| it.fingerprint.as_str() == fingerprint).map(gate::name);
         named.map_or_else(|| fingerprint.to_owned(), |name| format!("{name} ({fingerprint})"))
     }
 
     /// Returns the observations that a verdict rests on: those of the claim, and these.
     fn resting_on(&self, more: Vec<Seq>) -> Vec<Seq> {
-        let before = self.claim.as_deref().map(|claim| claim.evidence.clone()).unwrap_or_default();
+        let before = self.verdicts.claim.as_deref().map(|claim| claim.evidence.clone()).unwrap_or_default();
         let more: Vec<Seq> = more.into_iter().filter(|seq| !before.contains(seq)).collect();
         [before, more].concat()
     }

@@ -50,7 +50,7 @@ impl Batch {
         {
             return self.asks(step, &question, vec![cause]);
         }
-        let broke_off = self.at(&step.id).broke_off.is_some();
+        let broke_off = self.at(&step.id).calls.broke_off.is_some();
         let Some(check) = &step.check else {
             return match failure {
                 Some(failure) => self.worker_failed(step, at, event, failure, cause),
@@ -108,7 +108,7 @@ impl Batch {
                 self.verdict(step, check, claim, vec![cause]);
             }
             Some(failure)
-                if resolution.decision == Decision::None && self.at(&step.id).broke_off.is_none() =>
+                if resolution.decision == Decision::None && self.at(&step.id).calls.broke_off.is_none() =>
             {
                 self.worker_failed(step, at, event, failure, cause)
             }
@@ -129,7 +129,7 @@ impl Batch {
     /// Whoever was to say why the loop gets nowhere has left. The step is stuck, whatever was found.
     fn diagnosed(&mut self, step: &Step, at: &StepState, event: &WorkerFinished, cause: Seq) {
         if let Some(failure) = event.outcome.failure(kind_of(step, at))
-            && let free_at = self.free_at(step, &failure, &event.outcome, at.weather_tries)
+            && let free_at = self.free_at(step, &failure, &event.outcome, at.tries.outage)
             && let Some(wait) = self.weather_wait(step, &failure, &event.outcome, free_at)
         {
             let why = WaitReason::Weather(failure.class);
@@ -166,8 +166,8 @@ impl Batch {
             return self.request_work(&step.id, event.iteration, self.at(&step.id).attempt);
         };
         let at = self.at(&step.id);
-        let retries_left = step.on_failure == OnFailure::Retry && at.retries < step.max_retries;
-        let retries = at.retries;
+        let retries_left = step.on_failure == OnFailure::Retry && at.tries.work < step.max_retries;
+        let retries = at.tries.work;
         let class = failure.class;
         if let Some(wait) = self.weather_wait(step, &failure, &event.outcome, free_at) {
             let detail = self.why_waits(step, Next::Work, then, &failure);

@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::end::{Failure, RunOutcome, StallCause, StepEnd};
+use super::end::{ErrorClass, Failure, RunOutcome, StallCause, StepEnd};
 use crate::evidence::{Decision, DecisionSource};
 use crate::id::{Attempt, CheckId, Digest, Iteration, Seq, Stage, StepId, Timestamp};
-use crate::outage::ErrorClass;
 
 /// What the core decided. Recorded although it can be derived: it makes the log readable, and a
 /// replay compares it with what it derives.

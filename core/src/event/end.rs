@@ -1,9 +1,9 @@
 //! How a step and a run end: closed sets.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::id::StepId;
-use crate::outage::ErrorClass;
 
 /// How a step ends: a closed set, so that no reason hides behind another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,4 +109,34 @@ pub enum StallCause {
     Growing,
     /// New findings each time and none fewer, while there is more and more to find them in.
     Diverging,
+}
+
+/// The class of a failure; it decides whether and how long to wait before a retry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+pub enum ErrorClass {
+    /// A script that failed, a process that was killed, the time limit of an attempt.
+    RetryableTransient,
+    /// The connection failed.
+    RetryableNetwork,
+    /// The service answered with a server error.
+    RetryableService,
+    /// A rate or usage limit was reached.
+    RetryableRateLimit,
+    /// A worker CLI failed without a transient cause; not logged in; the command is not there.
+    NonRetryable,
+    /// The lint failed.
+    NonRetryableLint,
+    /// The tests failed.
+    NonRetryableTest,
+    /// The process cannot run at all.
+    Fatal,
+}
+
+impl ErrorClass {
+    /// Returns the name used in events and files.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
 }

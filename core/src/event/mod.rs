@@ -17,7 +17,7 @@ pub use concluded::{
     CheckRequested, Claimed, Conclusion, FallbackTaken, Inquiry, Next, Purpose, RunEnded, RunStopping,
     StageRaised, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested,
 };
-pub use end::{Failure, RunOutcome, StallCause, StepEnd};
+pub use end::{ErrorClass, Failure, RunOutcome, StallCause, StepEnd};
 pub use observed::{
     AnswerGiven, Call, CheckFinished, CheckStarted, LogRepaired, Lost, Observation, Parent, RunInterrupted,
     RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, Suspended, WorkerFinished, WorkerProgressed,

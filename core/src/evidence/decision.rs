@@ -6,7 +6,9 @@ use strum::{IntoStaticStr, VariantArray};
 use super::Bytes;
 
 /// The decision of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
+#[derive(
+    Default, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Decision {
@@ -19,6 +21,7 @@ pub enum Decision {
     /// An external job is still running; ask again later.
     Waiting,
     /// Nothing readable. Counts as incomplete with a parse failure; never fails a step by itself.
+    #[default]
     None,
 }
 
@@ -38,7 +41,7 @@ impl Decision {
 }
 
 /// Where the claim of a verdict was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Default, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum DecisionSource {
@@ -53,6 +56,7 @@ pub enum DecisionSource {
     /// A marker in the answer.
     Marker,
     /// Nowhere.
+    #[default]
     None,
     /// The answer, in the form that the step asks for.
     Answer,
@@ -146,7 +150,7 @@ impl Refusal {
 }
 
 /// How the check id of a verdict relates to the one that was asked for (docs/decisions.md, "The check id").
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Default, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckIdMatch {
     /// The same id, whatever its case, quotes, braces, hyphens or the text around it.
@@ -155,6 +159,7 @@ pub enum CheckIdMatch {
     /// source is known to belong to the check.
     Placeholder,
     /// No id, or a blank one; also when no id was asked for. Accepted.
+    #[default]
     Absent,
     /// The id of another check, or something nearly an id. The source gives no decision.
     Mismatch {

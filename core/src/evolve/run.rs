@@ -54,8 +54,8 @@ impl RunState {
             if !step.can_be_handed_over() {
                 continue;
             }
-            at.worker_at = 0;
-            at.rests.forget();
+            at.calls.worker_at = 0;
+            at.calls.rests.forget();
             if let StepPhase::Waiting { until, why: WaitReason::Weather(_), then: Next::Work, .. } =
                 &mut at.phase
             {
@@ -89,7 +89,7 @@ impl RunState {
         self.phase = Phase::Active;
         for step in &mut self.steps {
             // An external job is not waited for while nobody can ask.
-            step.waiting_since = step.waiting_since.map(|since| since.after(paused));
+            step.tries.waiting_since = step.tries.waiting_since.map(|since| since.after(paused));
             if reopens && matches!(step.phase, StepPhase::Ended(StepEnd::Skipped(_))) {
                 step.phase = StepPhase::Pending;
                 (step.ended, step.ended_at) = (None, None);
@@ -111,14 +111,11 @@ impl RunState {
     /// all of them are tried, and in their order.
     pub(super) fn kicked(&mut self, place: Place) -> Fold {
         for step in &mut self.steps {
-            step.rests.forget();
+            step.calls.rests.forget();
             let StepPhase::Waiting { until, why, then } = &mut step.phase else { continue };
             if matches!(why, WaitReason::Weather(_)) {
                 self.weather_wait = self.weather_wait.minus(until.since(place.at));
-                match then {
-                    Next::Work => step.worker_at = 0,
-                    Next::Check => step.checker_at = 0,
-                }
+                step.calls.falls_back(*then, 0);
             }
             *until = place.at;
         }
@@ -134,7 +131,7 @@ impl RunState {
         let began = place.at.before(length);
         self.clock.running_since = self.clock.running_since.after(length);
         for step in &mut self.steps {
-            step.waiting_since = step.waiting_since.map(|since| since.after(length));
+            step.tries.waiting_since = step.tries.waiting_since.map(|since| since.after(length));
             if let StepPhase::Waiting { until, why: WaitReason::Weather(_), .. } = step.phase {
                 self.weather_wait = self.weather_wait.minus(until.since(began).at_most(length));
             }

@@ -9,12 +9,9 @@ use crate::event::{
     Call, Exit, FallbackTaken, Inquiry, Lost, Next, Outcome, Purpose, StepEnd, WorkRequested, WorkerFinished,
     WorkerProgressed, WorkerStarted,
 };
-use crate::evidence::AnswerSeen;
 use crate::id::{Attempt, CheckId, Iteration};
-use crate::judge::scope::{self};
 use crate::snapshot::Snapshot;
-use crate::state::{Changed, Child, Conversation, Feedback, InFlight, RunState, StepPhase, StepState};
-use crate::text::plain::strip_ansi;
+use crate::state::{Child, Conversation, Feedback, InFlight, RunState, StepPhase, StepState};
 use crate::truncate;
 
 impl RunState {
@@ -28,7 +25,10 @@ impl RunState {
         let is_beside = self.steps.iter().any(is_at_work);
         let fold = self.begin_work(event, seen, place, is_beside);
         if matches!(fold, Fold::Done) && is_beside {
-            self.steps.iter_mut().filter(|step| is_at_work(step)).for_each(|step| step.is_beside = true);
+            self.steps
+                .iter_mut()
+                .filter(|step| is_at_work(step))
+                .for_each(|step| step.workspace.is_beside = true);
         }
         fold
     }
@@ -45,16 +45,9 @@ impl RunState {
                 return Fold::Impossible;
             }
             step.phase = StepPhase::Working(begun(place, event.check_id.as_ref(), event.call.clone()));
-            step.is_beside = is_beside;
-            step.worker_calls = step.worker_calls.saturating_add(1);
+            step.calls.started = step.calls.started.saturating_add(1);
             step.work_attempt = event.attempt;
-            step.goes_on(seen.clone());
-            if step.began_with.is_none() {
-                step.began_with.clone_from(&seen);
-            }
-            if step.works_from.is_none() {
-                step.works_from = seen;
-            }
+            step.workspace.work_began(seen, is_beside);
             step.begun_at.get_or_insert(place.at);
             Fold::Done
         })
@@ -80,10 +73,7 @@ impl RunState {
             if !has_place || step.phase != StepPhase::due(event.what) {
                 return Fold::Impossible;
             }
-            match event.what {
-                Next::Work => step.worker_at = event.to,
-                Next::Check => step.checker_at = event.to,
-            }
+            step.calls.falls_back(event.what, event.to);
             Fold::Done
         })
     }
@@ -101,40 +91,25 @@ impl RunState {
         let tokens = self.ledger.spent_in(of_child).tokens.total().saturating_sub(before);
         self.turn_ended(&event.step);
         self.with_step(&event.step, |step| {
-            step.tokens = tokens;
-            step.child = child(step, &event.outcome, place).or(step.child.take());
+            step.calls.tokens = tokens;
+            step.calls.child = child(step, &event.outcome, place).or(step.calls.child.take());
             let conversation = conversation(step, &event.outcome);
-            step.works_from = None;
-            step.lost_work.clear();
+            step.workspace.work_is_over();
             step.phase = StepPhase::WorkDue;
             step.attempt = step.attempt.next();
             if step.purpose == Purpose::Diagnosis {
                 step.diagnosis = diagnosis(&event.outcome);
                 return Fold::Done;
             }
-            step.rests.note(step.turn(Next::Work), event.outcome.named_limit(place.at));
-            step.changed = step.changed.max(event.changed.into());
-            // Another worker may have made the change.
-            let own = if step.is_beside { event.changed.filter(|changed| !changed) } else { event.changed };
-            step.changed_now = match (step.changed_now, own) {
-                (Some(true), _) | (_, Some(true)) => Some(true),
-                (_, now) => now,
-            };
-            match &event.drift {
-                Some(drift) => {
-                    scope::worked(&mut step.by_checks, drift);
-                    step.drift = (**drift).clone();
-                }
-                None => step.drift.put_back.clear(),
-            }
+            step.calls.rests.note(step.turn(Next::Work), event.outcome.named_limit(place.at));
+            step.workspace.work_ended(event);
             if !event.outcome.exit.is_stopped() {
                 step.worked = Some(place.seq);
-                step.stalled = stalled(&event.outcome);
-                step.broke_off = event.outcome.broke_off(event.changed);
-                step.conversation = conversation;
-                step.feedback.said =
-                    truncate::tail(strip_ansi(&event.outcome.answer).trim(), Feedback::SAID_MAX).to_owned();
-                step.answered(event.answer.clone(), event.wants_repeat);
+                step.calls.stalled = stalled(&event.outcome);
+                step.calls.broke_off = event.outcome.broke_off(event.changed);
+                step.calls.conversation = conversation;
+                step.feedback.worker_said(&event.outcome.answer);
+                step.verdicts.answered(event.answer.clone(), event.wants_repeat);
             }
             Fold::Done
         })
@@ -147,9 +122,8 @@ impl RunState {
         self.count_cost(&event.step, None);
         self.turn_ended(&event.step);
         self.with_step(&event.step, |step| {
-            // Where it is known what was there before, the attempt that takes its place is compared with that.
-            if what == Next::Work && step.works_from.is_none() && step.lost_work.is_empty() {
-                step.changed = step.changed.max(Changed::Unknown);
+            if what == Next::Work {
+                step.workspace.work_lost();
             }
             step.phase = StepPhase::due(what);
             step.attempt = step.attempt.next();
@@ -175,23 +149,18 @@ impl RunState {
                 return Fold::Impossible;
             }
             // What a person answered is worth an iteration.
-            step.extra_iterations = step.extra_iterations.saturating_add(1);
+            step.tries.extra_iterations = step.tries.extra_iterations.saturating_add(1);
         }
         step.begin_again();
         if !again {
             step.iteration = event.iteration;
-            step.retries = 0;
-            step.check_retries = 0;
-            step.weather_tries = 0;
-            step.waiting_since = None;
+            step.tries.iteration_began();
             step.worked = None;
-            step.works_from = None;
-            step.lost_work.clear();
-            step.changed_now = None;
+            step.workspace.iteration_began();
             step.work_attempt = Attempt(0);
-            step.claim = None;
+            step.verdicts.claim = None;
         }
-        step.inquiry = Inquiry::Check;
+        step.verdicts.inquiry = Inquiry::Check;
         step.purpose = event.purpose;
         step.attempt = event.attempt;
         step.phase = StepPhase::WorkDue;
@@ -202,14 +171,6 @@ impl RunState {
 impl StepState {
     pub(super) fn is_at(&self, iteration: Iteration, attempt: Attempt) -> bool {
         self.iteration == iteration && self.attempt == attempt
-    }
-
-    /// Takes note of what the worker answered.
-    pub(super) fn answered(&mut self, answer: Option<Box<AnswerSeen>>, wants_repeat: bool) {
-        self.repeats = if wants_repeat { self.repeats.saturating_add(1) } else { 0 };
-        self.verified.answer = answer;
-        self.verified.closer = None;
-        self.verified.unsettled = 0;
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::event::{Observation, SnapshotMoment, SnapshotTaken};
 use crate::id::StepId;
 use crate::snapshot::Snapshot;
-use crate::state::{Left, LostWork, RunState, StepState};
+use crate::state::RunState;
+use crate::workflow::Convergence;
 
 impl RunState {
     /// Returns what an observation saw of the workspace. Most iterations change something, most pauses nothing: what has
@@ -38,7 +39,7 @@ impl RunState {
         // What a step has left is what is there before anybody else begins. Its own end does not count: a check comes
         // after it, and what a process that outlives the worker changes is the work of the step, too.
         if matches!(observation, Observation::WorkerStarted(_) | Observation::SnapshotTaken(_)) {
-            self.steps.iter_mut().for_each(|step| step.rest(&snapshot));
+            self.steps.iter_mut().for_each(|step| step.workspace.was_seen(&snapshot));
         }
         self.first_snapshot.get_or_insert_with(|| Arc::clone(&snapshot));
         self.last_snapshot = Some(snapshot);
@@ -51,8 +52,7 @@ impl RunState {
         for id in lost {
             self.turn_ended(&id);
             self.with_step(&id, |step| {
-                let work = step.works_from.take().map(|before| LostWork { before, after: Arc::clone(left) });
-                step.lost_work.extend(work);
+                step.workspace.was_abandoned(left);
                 Fold::Done
             });
         }
@@ -60,11 +60,10 @@ impl RunState {
 
     /// The turn of a step is over: what changes from now on may be the work of others.
     pub(super) fn turn_ended(&mut self, id: &StepId) {
-        let Some((step, at)) = self.step(id) else { return };
-        let has_rules = step.convergence.as_ref().is_some_and(crate::workflow::Convergence::has_rules);
-        if has_rules && at.began_with.is_some() && at.left == Left::Nothing {
+        let Some((step, _)) = self.step(id) else { return };
+        if step.convergence.as_ref().is_some_and(Convergence::has_rules) {
             self.with_step(id, |step| {
-                step.left = Left::Unseen;
+                step.workspace.turn_ended();
                 Fold::Done
             });
         }
@@ -78,23 +77,6 @@ impl RunState {
     /// Nobody works any more: what changes from now on is not the work of any step.
     pub(super) fn all_rest(&mut self) {
         let Some(now) = self.workspace_now() else { return };
-        self.steps.iter_mut().for_each(|step| step.rest(&now));
-    }
-}
-
-impl StepState {
-    /// Somebody has looked since its turn, and nobody else had begun by then.
-    pub(super) fn rest(&mut self, now: &Arc<Snapshot>) {
-        if self.left == Left::Unseen {
-            self.left = Left::Seen(Arc::clone(now));
-        }
-    }
-
-    /// Its next turn begins. What others have changed since the last one is not held against it. Who looks for the cause
-    /// of a failure works on a copy, finds nothing and leaves nothing.
-    pub(super) fn goes_on(&mut self, found: Option<Arc<Snapshot>>) {
-        let Some(found) = found else { return };
-        self.gaps.extend(self.gap(found));
-        self.left = Left::Nothing;
+        self.steps.iter_mut().for_each(|step| step.workspace.was_seen(&now));
     }
 }

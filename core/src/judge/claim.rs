@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use crate::call_report::{CallEnd, Reading, Scope, Trouble};
 use crate::concurrent_steps;
 use crate::duration::measured;
+use crate::event::ErrorClass;
 use crate::event::{
     CheckFinished, DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome, WorkerFinished,
 };
@@ -16,13 +17,14 @@ use crate::interactive_prompt::left_asking;
 use crate::judge::gate;
 use crate::judge::reason::{Problem, Reason};
 use crate::judge::verdict::{self, Resolution, VerdictProblem};
-use crate::outage::{self, ErrorClass};
+use crate::outage;
 use crate::state::{Changed, StepState};
 use crate::text::plain::quoted;
 use crate::timestamp;
 use crate::workflow::{Check, CheckCommand, Step, WorkerKind, Workflow};
 
 /// A claim about a step, before evidence is put beside it.
+#[derive(Default)]
 pub(crate) struct Claim {
     pub(crate) check_id: Option<CheckId>,
     /// Whether it carried that id; `None` where it carried none.
@@ -42,19 +44,7 @@ pub(crate) struct Claim {
 impl Claim {
     /// Returns a claim of which nothing more is known.
     pub(crate) fn new(decision: Decision, source: DecisionSource) -> Self {
-        Self {
-            check_id: None,
-            check_id_match: None,
-            source,
-            decision,
-            claimed: None,
-            reasons: Vec::new(),
-            fingerprints: Vec::new(),
-            problems: Vec::new(),
-            needs: None,
-            retry_after: None,
-            until: None,
-        }
+        Self { decision, source, ..Self::default() }
     }
 
     pub(crate) fn from_resolution(resolution: Resolution, check_id: Option<CheckId>) -> Self {
@@ -236,7 +226,7 @@ pub(crate) fn commands_claim(
     event: &CheckFinished,
     at: &StepState,
 ) -> Result<Claim, outage::Failure> {
-    let baseline = at.baseline.as_deref();
+    let baseline = at.evidence.baseline.as_deref();
     let is_broken = |(place, result): (usize, &CommandResult)| {
         let base = baseline.and_then(|baseline| baseline.get(place));
         result.exit.could_not_run() && !is_of_the_work(result, base, at)
@@ -261,7 +251,7 @@ pub(crate) fn commands_claim(
 /// is not executable any more, a script that calls what is not there. That is for whoever changed it.
 fn is_of_the_work(result: &CommandResult, base: Option<&CommandResult>, at: &StepState) -> bool {
     let ran_before = base.is_some_and(|base| !base.exit.could_not_run());
-    matches!(result.exit, Exit::Code(_)) && ran_before && at.changed != Changed::No
+    matches!(result.exit, Exit::Code(_)) && ran_before && at.workspace.changed != Changed::No
 }
 
 /// Why the exit of a script is no verdict.
@@ -370,17 +360,11 @@ impl Outcome {
         {
             return told(reading);
         }
-        let exit = match &self.exit {
-            Exit::Code(code) => outage::ExitKind::Code(*code),
-            Exit::Signal(signal) => outage::ExitKind::Signal(*signal),
-            Exit::TimedOut | Exit::Idle | Exit::Probed(_) => outage::ExitKind::TimedOut,
-            Exit::CouldNotStart(_) => outage::ExitKind::CouldNotStart,
-            Exit::Stopped | Exit::Settled => outage::ExitKind::Code(0),
-            Exit::Asks(_) | Exit::Hopeless | Exit::Flooded => outage::ExitKind::Code(1),
-            Exit::Child(child) => return child_failure(child.end, child.run.as_str()),
-        };
-        let mut failure =
-            outage::classify(kind == WorkerKind::Custom, exit, &self.answer, &self.stderr_tail)?;
+        if let Exit::Child(child) = &self.exit {
+            return child_failure(child.end, child.run.as_str());
+        }
+        let is_script = kind == WorkerKind::Custom;
+        let mut failure = outage::classify(is_script, &self.exit, &self.answer, &self.stderr_tail)?;
         let how = match &self.exit {
             Exit::Code(code) => format!("exit code {code}"),
             Exit::Signal(signal) => format!("ended by signal {signal}"),

@@ -1,12 +1,11 @@
 //! Condition 2: every validator passes. One that could not run neither passes nor is the worker's fault.
 
-use super::declaration::{self, Finding};
+use super::declaration::{self, Declaration};
 use super::reason::Reason;
+use crate::event::ErrorClass;
 use crate::event::{CheckFinished, Failure};
 use crate::evidence::{AnswerSeen, ValidatorOutcome, ValidatorResult};
-use crate::outage::ErrorClass;
 use crate::plural::count;
-use crate::state::Verified;
 
 /// Why nobody can know what holds.
 pub(crate) const UNSETTLED: &str =
@@ -33,18 +32,10 @@ pub(crate) fn reason(result: &ValidatorResult) -> Reason {
     Reason::Validator(result.validator.clone(), result.summary().to_owned())
 }
 
-impl Verified {
-    /// Puts what the worker declared beside what the validators found; `None` where they agree.
-    pub fn contrary(&self, results: &[ValidatorResult]) -> Option<declaration::Contrary> {
-        let answer = self.answer.as_deref().and_then(AnswerSeen::parsed)?;
-        let ran = results.iter().filter(|it| !matches!(it.outcome, ValidatorOutcome::CouldNotRun(_)));
-        let findings: Vec<Finding<'_>> = ran
-            .map(|it| Finding {
-                validator: &it.validator,
-                passed: it.outcome == ValidatorOutcome::Pass,
-                summary: it.summary(),
-            })
-            .collect();
-        declaration::contrary(&answer, &findings)
-    }
+/// Returns the fingerprints of failed validators that a declaration of completion contradicts.
+pub(crate) fn contradicted(answer: Option<&AnswerSeen>, results: &[ValidatorResult]) -> Vec<String> {
+    let answer = answer.and_then(AnswerSeen::parsed);
+    let is_declared = answer.is_some_and(|answer| Declaration::of(&answer) == Declaration::Complete);
+    let failed = failed(results).filter(|_| is_declared);
+    failed.map(|result| format!("{}{}", declaration::CONTRARY, result.validator)).collect()
 }

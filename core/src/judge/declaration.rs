@@ -89,15 +89,6 @@ pub fn word(field: Field, value: &Value) -> Option<bool> {
     }
 }
 
-/// The flags of `validation`, the validators of the same subject, and how the names of its evidence begin.
-const SUBJECTS: &[(&str, &str, &str)] = &[
-    ("git_clean", "git-clean", "git"),
-    ("type_check_passed", "type-check", "type"),
-    ("tests_passed", "tests-pass", "test"),
-    ("lint_passed", "lint-check", "lint"),
-    ("format_check_passed", "format-check", "format"),
-];
-
 /// What one field says.
 enum Said<T> {
     Nothing,
@@ -217,7 +208,7 @@ fn contradiction(answer: &Value, complete: bool) -> String {
 }
 
 /// Shortens a value that is quoted in a sentence.
-fn short(text: &str) -> String {
+pub fn short(text: &str) -> String {
     const CHARS_MAX: usize = 80;
     let mut out: String = text.chars().take(CHARS_MAX).collect();
     if out.len() < text.len() {
@@ -226,110 +217,8 @@ fn short(text: &str) -> String {
     out
 }
 
-/// What a validator found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Finding<'a> {
-    /// The name of the validator.
-    pub validator: &'a str,
-    /// It passed.
-    pub passed: bool,
-    /// What it found, in one sentence: "3 tests failed".
-    pub summary: &'a str,
-}
-
-/// What an answer claims of the subject of one validator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
-    /// The validator of the same subject.
-    pub validator: &'static str,
-    /// The flag of `validation`.
-    pub passed: Option<bool>,
-    /// The text of `evidence`.
-    pub evidence: Option<String>,
-}
-
-/// Reads the flags of `validation` and the texts of `evidence`.
-pub fn claims(answer: &Value) -> Vec<Claim> {
-    let flag = |name| answer.get("validation")?.get(name)?.as_bool();
-    let evidence = |beginning: &str| {
-        let fields = answer.get("evidence")?.as_object()?;
-        let (_, value) = fields.iter().find(|(name, _)| name.to_lowercase().starts_with(beginning))?;
-        Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-    };
-    let claims = SUBJECTS.iter().map(|(name, validator, beginning)| Claim {
-        validator,
-        passed: flag(name),
-        evidence: evidence(beginning),
-    });
-    claims.filter(|claim| claim.passed.is_some() || claim.evidence.is_some()).collect()
-}
-
-/// How the fingerprint of a declaration against the evidence begins.
-pub const CONTRARY: &str = "declared:complete-but:";
-
-/// A declaration against the evidence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Contrary {
-    /// `declared:complete-but:<validator>`, for each that says otherwise; empty if only a flag of `validation` is
-    /// contradicted.
-    pub fingerprints: Vec<String>,
-    /// Declaration and evidence side by side, for the next prompt.
-    pub text: String,
-}
-
-/// Puts what was declared beside what was found. `None` where they agree.
-///
-/// They disagree where completion was declared and a validator failed, and where a flag of `validation` says
-/// that one passed which failed.
-pub fn contrary(answer: &Value, findings: &[Finding<'_>]) -> Option<Contrary> {
-    let declared = Declaration::of(answer) == Declaration::Complete;
-    let claims = claims(answer);
-    let claim = |finding: &Finding<'_>| claims.iter().find(|claim| claim.validator == finding.validator);
-    let claimed = |finding: &Finding<'_>| claim(finding).is_some_and(|claim| claim.passed == Some(true));
-    let against = findings.iter().filter(|finding| !finding.passed && (declared || claimed(finding)));
-    let against: Vec<(&Finding<'_>, Option<&Claim>)> =
-        against.map(|finding| (finding, claim(finding))).collect();
-    if against.is_empty() {
-        return None;
-    }
-    let rows = against.iter().map(|(finding, claim)| row(declared, finding, *claim));
-    let fingerprint = |(finding, _): &(&Finding<'_>, _)| format!("{CONTRARY}{}", finding.validator);
-    let fingerprints = against.iter().filter(|_| declared).map(fingerprint).collect();
-    Some(Contrary { fingerprints, text: table(rows) })
-}
-
-/// Puts what was declared beside what a closer finds open. `None` where it was not that the work is complete.
-pub fn beside_open(answer: &Value, open: &[String]) -> Option<String> {
-    let is_contrary = Declaration::of(answer) == Declaration::Complete && !open.is_empty();
-    let row = |it: &String| ["complete".to_owned(), format!("the closer: {it}")];
-    is_contrary.then(|| table(open.iter().map(row)))
-}
-
-fn table(rows: impl Iterator<Item = [String; 2]>) -> String {
-    let cell = |text: &str| text.replace(['\n', '\r'], " ").replace('|', "\\|");
-    let rows: String =
-        rows.map(|[said, found]| format!("\n| {} | {} |", cell(&said), cell(&found))).collect();
-    format!("| declared | found |\n|---|---|{rows}")
-}
-
-/// Returns what was declared and what was found.
-fn row(declared: bool, finding: &Finding<'_>, claim: Option<&Claim>) -> [String; 2] {
-    let mut said = Vec::new();
-    if declared {
-        said.push("complete".to_owned());
-    }
-    if let Some(passed) = claim.and_then(|claim| claim.passed) {
-        said.push(format!("{}: {}", finding.validator, if passed { "passed" } else { "not passed" }));
-    }
-    if let Some(evidence) = claim.and_then(|claim| claim.evidence.as_deref()) {
-        said.push(format!("\"{}\"", short(evidence)));
-    }
-    let found = match finding.summary {
-        "" | "failed" => format!("{} failed", finding.validator),
-        summary => format!("{} failed: {summary}", finding.validator),
-    };
-    [said.join(", "), found]
-}
+/// How the fingerprint of a declaration begins that a validator contradicts; the name of the validator follows.
+pub(crate) const CONTRARY: &str = "declared:complete-but:";
 
 #[cfg(test)]
 mod tests {
@@ -410,50 +299,5 @@ mod tests {
         assert_eq!(intent(&json!({})), None);
         let jump = json!({"next_action": {"action": "jump", "target": "step.b"}});
         assert_eq!((intent(&jump), jump_target(&jump)), (Some(Intent::Jump), Some("step.b")));
-    }
-
-    #[test]
-    fn a_declaration_stands_beside_what_a_closer_finds_open() {
-        let open = ["item \"docs\" | README is not done".to_owned()];
-        let table = "| declared | found |\n|---|---|\n| complete | the closer: item \"docs\" \\| README is not done |";
-        for (status, open, expected) in [
-            ("completed", &open[..], Some(table)),
-            ("completed", &[], None),
-            ("in_progress", &open[..], None),
-        ] {
-            assert_eq!(beside_open(&json!({"status": status}), open).as_deref(), expected, "{status}");
-        }
-    }
-
-    #[test]
-    fn a_claim_stands_beside_what_was_found() {
-        let answer = json!({
-            "status": "completed",
-            "validation": {"tests_passed": true, "git_clean": false},
-            "evidence": {"test_results": "all | green", "git_status": ""},
-        });
-        let findings = [
-            Finding { validator: "git-clean", passed: true, summary: "" },
-            Finding { validator: "tests-pass", passed: false, summary: "3 tests failed" },
-            Finding { validator: "note", passed: false, summary: "" },
-        ];
-        let contrary = contrary(&answer, &findings).expect("they disagree");
-        assert_eq!(contrary.fingerprints, ["declared:complete-but:tests-pass", "declared:complete-but:note"]);
-        assert_eq!(
-            contrary.text,
-            "| declared | found |\n|---|---|\n\
-             | complete, tests-pass: passed, \"all \\| green\" | tests-pass failed: 3 tests failed |\n\
-             | complete | note failed |"
-        );
-    }
-
-    #[test]
-    fn who_claims_nothing_is_not_contradicted() {
-        let failed = [Finding { validator: "tests-pass", passed: false, summary: "" }];
-        assert_eq!(contrary(&json!({"status": "in_progress"}), &failed), None);
-        assert_eq!(contrary(&json!({"status": "completed"}), &[]), None);
-        let flag_alone =
-            contrary(&json!({"validation": {"tests_passed": true}}), &failed).expect("a flag is a claim");
-        assert!(flag_alone.fingerprints.is_empty());
     }
 }

@@ -35,20 +35,20 @@ pub(super) fn add(claim: &mut Claim, step: &Step, at: &StepState) {
 
 /// Says whether nobody has changed anything: neither a worker nor a check.
 fn is_unchanged(at: &StepState) -> bool {
-    at.changed == Changed::No && at.checks_changed.is_empty()
+    at.workspace.changed == Changed::No && at.workspace.checks_changed.is_empty()
 }
 
 /// Says what checks have changed themselves of what the repository has.
 fn changed_by_checks(at: &StepState) -> Option<Problem> {
-    let files = &at.checks_changed;
+    let files = &at.workspace.checks_changed;
     (!files.is_empty()).then(|| Problem::ChangedByCheck(first(files, NAMED_MAX, 0)))
 }
 
 /// Says what a completion shows where nobody has changed anything since the baseline.
 fn unchanged(at: &StepState) -> Option<Problem> {
     let passes = |results: &Arc<[CommandResult]>| results.iter().all(CommandResult::passed);
-    let before = passes(at.baseline.as_ref().filter(|_| is_unchanged(at))?);
-    match (before, at.results[0].as_ref().is_some_and(passes)) {
+    let before = passes(at.evidence.baseline.as_ref().filter(|_| is_unchanged(at))?);
+    match (before, at.evidence.results[0].as_ref().is_some_and(passes)) {
         (true, true) => Some(Problem::Unchanged),
         (false, false) => Some(Problem::StillFailing),
         (false, true) => Some(Problem::MendedElsewhere),
@@ -58,8 +58,8 @@ fn unchanged(at: &StepState) -> Option<Problem> {
 
 /// Says which commands of the check go by files that differ from before the work: who changes these decides what is checked.
 fn rewritten(at: &StepState) -> Vec<Problem> {
-    let changed = scope::by_worker(&at.drift.files, &at.by_checks);
-    let results = at.results[0].iter().flat_map(|results| results.iter());
+    let changed = scope::by_worker(&at.workspace.drift.files, &at.workspace.by_checks);
+    let results = at.evidence.results[0].iter().flat_map(|results| results.iter());
     let said = results.filter_map(|result| {
         let files = shell_command::files_behind(&result.run, &changed);
         let run = result.run.clone();
@@ -71,8 +71,9 @@ fn rewritten(at: &StepState) -> Vec<Problem> {
 /// Says in which files the work changed tests that failed before it: who does that may have changed what is asked instead of
 /// what was wrong.
 fn edited_tests(at: &StepState) -> Option<Problem> {
-    let changed = scope::by_worker(&at.drift.files, &at.by_checks);
-    let failures = at.baseline.iter().flat_map(|results| results.iter()).flat_map(|result| &result.failures);
+    let changed = scope::by_worker(&at.workspace.drift.files, &at.workspace.by_checks);
+    let failures =
+        at.evidence.baseline.iter().flat_map(|results| results.iter()).flat_map(|result| &result.failures);
     let stand_in: BTreeSet<&str> = failures.filter_map(Failure::test_file).collect();
     // A command may have run in a folder of its own.
     let is_in = |file: &str| {

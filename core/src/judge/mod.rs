@@ -53,7 +53,7 @@ pub(crate) fn judge(step: &Step, at: &StepState, claim: Claim, evidence: Vec<Seq
         fingerprints: claim.fingerprints,
         problems: claim.problems.iter().map(ToString::to_string).collect(),
         parse_failures: match claim.decision {
-            Decision::None => at.parse_failures.saturating_add(1),
+            Decision::None => at.verdicts.parse_failures.saturating_add(1),
             _ => 0,
         },
         evidence,
@@ -63,10 +63,11 @@ pub(crate) fn judge(step: &Step, at: &StepState, claim: Claim, evidence: Vec<Seq
 /// Condition 5, for a completion that was said elsewhere: the answer of the worker must agree.
 fn with_answer(step: &Step, at: &StepState, claim: Claim) -> Claim {
     let by_conditions = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Conditions);
-    let is_asked = at.inquiry == Inquiry::Check && !by_conditions && claim.decision == Decision::Complete;
+    let is_asked =
+        at.verdicts.inquiry == Inquiry::Check && !by_conditions && claim.decision == Decision::Complete;
     let completion = step.completion.as_ref().filter(|_| is_asked);
     let asked = completion.and_then(|completion| completion.answer_of(at.iteration));
-    let said = asked.map(|format| answer::declared(step, format, at.verified.answer.as_deref()));
+    let said = asked.map(|format| answer::declared(step, format, at.verdicts.verified.answer.as_deref()));
     match said.filter(|said| said.decision != Decision::Complete) {
         Some(said) => Claim { check_id: claim.check_id, claimed: Some(Decision::Complete), ..said },
         None => claim,
@@ -75,14 +76,14 @@ fn with_answer(step: &Step, at: &StepState, claim: Claim) -> Claim {
 
 /// A step that requires a change is not complete without one.
 fn needs_a_change(claim: &mut Claim, step: &Step, at: &StepState) {
-    if claim.decision == Decision::Complete && step.require_change && at.changed == Changed::No {
+    if claim.decision == Decision::Complete && step.require_change && at.workspace.changed == Changed::No {
         claim.overrule(Reason::NoChange);
     }
 }
 
 /// A worker that claims completion means the work before a part of it was put back.
 fn needs_what_was_claimed(claim: &mut Claim, step: &Step, at: &StepState) {
-    if claim.decision == Decision::Complete && step.claims() && !at.drift.put_back.is_empty() {
+    if claim.decision == Decision::Complete && step.claims() && !at.workspace.drift.put_back.is_empty() {
         claim.overrule(Reason::PutBack);
     }
 }
@@ -90,12 +91,12 @@ fn needs_what_was_claimed(claim: &mut Claim, step: &Step, at: &StepState) {
 /// A worker that was ended for idleness, or broke off, has perhaps not finished.
 fn names_a_broken_call(claim: &mut Claim, step: &Step, at: &StepState) {
     if claim.decision == Decision::Incomplete
-        && let Some(stalled) = &at.stalled
+        && let Some(stalled) = &at.calls.stalled
     {
         claim.reasons.insert(0, Reason::Said(stalled.clone()));
         claim.fingerprints.push("stall:idle".to_owned());
     }
-    let Some(why) = &at.broke_off else { return };
+    let Some(why) = &at.calls.broke_off else { return };
     match claim.decision {
         Decision::Incomplete => claim.reasons.insert(0, Reason::BrokeOff(why.clone())),
         Decision::None if step.claims() => claim.problems.push(Problem::BrokeOff(why.clone())),
@@ -107,7 +108,7 @@ fn names_a_broken_call(claim: &mut Claim, step: &Step, at: &StepState) {
 fn needs_the_scope(claim: &mut Claim, step: &Step, at: &StepState) {
     let is_judged = matches!(claim.decision, Decision::Complete | Decision::Incomplete);
     let Some(policy) = step.convergence.as_ref().filter(|_| is_judged) else { return };
-    if let Some(violation) = scope::violation(policy, &at.drift, &at.by_checks) {
+    if let Some(violation) = scope::violation(policy, &at.workspace.drift, &at.workspace.by_checks) {
         claim.claimed = claim.claimed.or(Some(claim.decision));
         claim.decision = Decision::Incomplete;
         claim.reasons.splice(0..0, violation.reasons);

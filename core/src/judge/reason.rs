@@ -59,13 +59,13 @@ pub enum Reason {
          let it name them, or write a report", count(*failed, "failed test")
     )]
     Unread { run: String, failed: u64, unread: u64 },
-    /// The exit code is 0, and the output tells of failures. It may be the output of another run.
+    /// The exit code is 0, but the output has failures. It may be the output of another run.
     #[error(
         "`{run}` exits with 0, but {}{}; mend what failed, or let it exit with what it found (a pipe or `;` loses that); if \
          that is the output of another run, keep it out of this one's", itself(*failed, *counted), colon(names)
     )]
     ExitBelied { run: String, failed: u64, counted: bool, names: String },
-    /// What failed each time now fails at times.
+    /// A constant failure is a flaky one now.
     #[error("{0}; mend it so that it passes each time")]
     HalfMended(Flaky),
     /// Fewer tests ran than before the work began.
@@ -74,7 +74,7 @@ pub enum Reason {
         and_not(gone)
     )]
     FewerTests { run: String, now: u64, before: u64, gone: String },
-    /// These tests are not run any more. `looked_up` says that no file names them; `failed` of `gone` had failed.
+    /// These tests no longer run. `looked_up` says that no file names them; `failed` of `gone` had failed.
     #[error(
         "tests_removed: `{run}` does not run {} that {} before the work began: {names}{}{}",
         if *gone == 1 { "a test" } else { "tests" }, ended(*gone, *failed), way_back(*looked_up), and_mend(*gone, *failed)
@@ -87,7 +87,7 @@ pub enum Reason {
         count(*now, "test")
     )]
     MoreSkipped { run: String, now: u64, before: u64, names: String },
-    /// The number of tests is not told any more.
+    /// The number of tests is no longer printed.
     #[error(
         "tests_unseen: `{run}` does not say any more how many tests it ran ({before} before); let it say so (no `-q`, no quiet \
          reporter), have it write a report (`--report`), or begin again with `--baseline off`"
@@ -108,19 +108,19 @@ pub enum Reason {
     /// A condition does not hold: its validator and what that found.
     #[error("{}", of_validator(.0, .1))]
     Validator(String, String),
-    /// Conditions that do not hold and may be skipped, in words.
+    /// Failed conditions that are skipped.
     #[error("{SKIPPED}{0}")]
     Skipped(String),
-    /// The answer declares that the work goes on.
+    /// The answer declares that the work is not complete.
     #[error("the worker says that it is not complete")]
     DeclaredIncomplete,
     /// The answer declares nothing.
     #[error("the answer does not declare that it is complete")]
     NotDeclared,
-    /// Two fields of the answer exclude each other, in words.
+    /// Two fields of the answer contradict each other.
     #[error("{0}")]
     Contradiction(String),
-    /// A field of the answer has an unknown word, in words.
+    /// A field of the answer has an unknown word.
     #[error("{0}")]
     UnknownWord(String),
     /// The closer finds something open.
@@ -149,7 +149,7 @@ pub enum Shortfall {
     More { now: u64, before: u64 },
 }
 
-/// What passes at one time and fails at another.
+/// Flaky tests.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{run}` passes at one time and fails at another (run {}) in what {was} before the work began: {names}",
@@ -160,20 +160,20 @@ pub struct Flaky {
     pub run: String,
     /// How often it was run.
     pub runs: u32,
-    /// What it did before the work began: `was steady`.
+    /// The state in the baseline: `was steady`.
     pub was: &'static str,
     /// What fails.
     pub names: String,
 }
 
-/// What is odd about a verdict, and does not decide.
+/// A problem with a verdict that does not change the decision.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the sentence of a variant shows what its fields are")]
 pub enum Problem {
     /// The words of a closer's answer, or of a claim that was recorded.
     #[error("{0}")]
     Said(String),
-    /// What was noticed while the verdict was read.
+    /// A problem with the text of the verdict.
     #[error("{0}")]
     Verdict(VerdictProblem),
     /// The decision file is of another check.
@@ -191,7 +191,7 @@ pub enum Problem {
     /// A command of tests ran none.
     #[error("no_tests: `{run}` ran no test{}: that it passes says little", and_skipped(*skipped))]
     NoTests { run: String, skipped: u64 },
-    /// What was steady comes and goes.
+    /// Tests that were steady are flaky now.
     #[error("flaky: {0}")]
     Flaky(Flaky),
     /// There was no test in the baseline.
@@ -228,13 +228,13 @@ pub enum Problem {
          lets that through"
     )]
     StillFailing,
-    /// What failed passes without any change.
+    /// Failures are fixed without any change.
     #[error(
         "unchanged: what failed before the work began passes now, and nothing in the workspace was changed, so no diff shows \
          what mended it"
     )]
     MendedElsewhere,
-    /// What passed passes still, without any change.
+    /// Everything passed before, and nothing was changed.
     #[error("unchanged: the checks passed before the work began, and nothing was changed")]
     Unchanged,
     /// The check changes files of the repository.
@@ -275,7 +275,7 @@ impl Reason {
         })
     }
 
-    /// Says whether a recorded reason is that of a completion which skips failed conditions.
+    /// Says whether a recorded reason belongs to a completion with skipped failures.
     pub fn is_skip(recorded: &str) -> bool {
         recorded.starts_with(SKIPPED)
     }
@@ -289,12 +289,12 @@ pub(crate) fn is_of_answer(fingerprint: &str) -> bool {
     fingerprint.starts_with("format:") || [CONTRADICTION, UNKNOWN_WORD].contains(&fingerprint)
 }
 
-/// Says whether a fingerprint is that of a declaration which validators contradict.
+/// Says whether a fingerprint is a declaration that validators contradict.
 pub(crate) fn is_contrary(fingerprint: &str) -> bool {
     fingerprint.starts_with(declaration::CONTRARY)
 }
 
-/// Says whether a fingerprint tells of tests that are gone.
+/// Says whether a fingerprint is about removed tests.
 pub fn is_tests_removed(fingerprint: &str) -> bool {
     fingerprint.starts_with("tests_removed:")
 }

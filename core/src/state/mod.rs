@@ -1,6 +1,12 @@
 //! Where a run stands: the fold of its events.
 
+mod calls;
+mod evidence;
+mod feedback;
 mod step;
+mod tries;
+mod verdicts;
+mod workspace;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +20,13 @@ use crate::id::{Iteration, Millis, RunId, Seq, StepId, Timestamp};
 use crate::snapshot::Snapshot;
 use crate::workflow::{Budget, Step, Workflow};
 
-pub use self::step::{
-    Changed, Child, Conversation, Feedback, Gap, InFlight, Left, LostWork, StepPhase, StepState, Unread,
-    Verified,
-};
+pub use self::calls::{CallState, Child, Conversation};
+pub use self::evidence::EvidenceState;
+pub use self::feedback::Feedback;
+pub use self::step::{InFlight, StepPhase, StepState};
+pub use self::tries::TryState;
+pub use self::verdicts::{Unread, VerdictState, Verified};
+pub use self::workspace::{Changed, Gap, Left, LostWork, WorkspaceState};
 
 /// Where a run stands. Begins as [`RunState::default`], an empty stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,16 +40,16 @@ pub struct RunState {
     pub(crate) weather_wait: Millis,
     pub(crate) ledger: Ledger,
     pub(crate) extra_budget: Budget,
-    /// What the run that this one is a part of lets it spend.
+    /// The budget that the parent run allows.
     pub(crate) allowance: Budget,
     pub(crate) extra_iterations: u32,
     /// In the order of the workflow.
     pub(crate) steps: Vec<StepState>,
     pub(crate) first_snapshot: Option<Arc<Snapshot>>,
     pub(crate) last_snapshot: Option<Arc<Snapshot>>,
-    /// Something has run since, and nobody has looked at what it left.
+    /// A process has run since the last snapshot.
     pub(crate) left_unseen: bool,
-    /// What is in flight was begun by a supervisor that died, and somebody has looked at what it left.
+    /// A supervisor that died began what is in flight, and a snapshot was taken after it.
     pub(crate) is_abandoned: bool,
 }
 
@@ -59,7 +68,7 @@ pub enum Phase {
     /// No event yet.
     #[default]
     Empty,
-    /// Work is going on, or waited for.
+    /// The run works or waits.
     Active,
     /// No new work is begun, since this event; what is in flight is being stopped, or where a person is needed comes to
     /// its end.
@@ -87,9 +96,9 @@ pub(crate) struct Clock {
     /// The last sign of life of a supervisor.
     pub(crate) alive_until: Timestamp,
     pub(crate) used: Millis,
-    /// What a person has added.
+    /// The time that a person has added.
     pub(crate) extra: Millis,
-    /// What was had again for further attempts of the step that the run carries out.
+    /// The time that further attempts of the parent's step have added.
     pub(crate) renewed: Millis,
 }
 
@@ -160,7 +169,7 @@ impl RunState {
         self.started().map(|started| &started.workflow)
     }
 
-    /// Returns how much time a person has added to that of the run.
+    /// Returns the time that a person has added.
     pub fn extra_time(&self) -> Millis {
         self.clock.extra
     }
@@ -205,7 +214,9 @@ impl RunState {
     /// Returns how many iterations a step may run, those that a person added included.
     pub fn max_iterations(&self, step: &Step, state: &StepState) -> Iteration {
         Iteration(
-            step.max_iterations.saturating_add(self.extra_iterations).saturating_add(state.extra_iterations),
+            step.max_iterations
+                .saturating_add(self.extra_iterations)
+                .saturating_add(state.tries.extra_iterations),
         )
     }
 
@@ -263,7 +274,7 @@ impl RunState {
         if before.is_empty() { self.active().map(|step| &step.id).collect() } else { before }
     }
 
-    /// Says whether a step may run beside all of those.
+    /// Says whether a step may run at the same time as all of those.
     pub(crate) fn fits_beside<'a>(step: &Step, mut others: impl Iterator<Item = &'a Step>) -> bool {
         if step.works_alone() { others.next().is_none() } else { !others.any(Step::works_alone) }
     }
@@ -285,7 +296,7 @@ impl RunState {
         Some(self.clock.running_since.after(self.time_allowed()?.minus(self.clock.used)))
     }
 
-    /// Returns how much time the run may use. While a service is waited for nobody works, and that has a bound of its own.
+    /// Returns the time limit of the run. Waits for a service have a separate limit.
     pub(crate) fn time_allowed(&self) -> Option<Millis> {
         let Clock { extra, renewed, .. } = self.clock;
         Some(self.workflow()?.timeout.plus(extra).plus(renewed).plus(self.weather_wait))

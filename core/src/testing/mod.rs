@@ -10,6 +10,8 @@
 //! unstuck-core = { path = "../unstuck/core", features = ["proptest"] }
 //! ```
 //!
+//! [`parts`] has a strategy for each part of the state of a step.
+//!
 //! A policy of your own, whatever its worker and its check do:
 //!
 //! ```
@@ -51,6 +53,8 @@
 //! ```
 
 mod check_output;
+#[cfg(feature = "proptest")]
+pub mod parts;
 #[cfg(feature = "proptest")]
 mod strategies;
 mod world;

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::world::{Act, History, Script, World, finished, script_worker, snapshot, step};
 use crate::call_report::{Progress, Usage};
 use crate::effect::Due;
+use crate::event::ErrorClass;
 use crate::event::{
     AnswerGiven, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Fact,
     Failure, FallbackTaken, Inquiry, LogRepaired, Lost, Next, Observation, Purpose, RunEnded, RunInterrupted,
@@ -17,7 +18,6 @@ use crate::event::{
 };
 use crate::evidence::Decision;
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, Seq, Stage, StepId, Timestamp};
-use crate::outage::ErrorClass;
 use crate::workflow::{
     Baseline, Budget, CheckBy, CheckCommand, Convergence, Gate, OnExhausted, OnFailure, Step, Worker,
     WorkerKind, Workflow,

@@ -198,7 +198,7 @@ impl World {
         let (StepPhase::Working(in_flight) | StepPhase::Checking(in_flight)) = &at.phase else { return };
         let check_id = in_flight.check_id.clone();
         let mut event = finished(due, is_check, act, check_id.as_ref());
-        if let (Observation::CheckFinished(event), Some(baseline)) = (&mut event, &at.baseline) {
+        if let (Observation::CheckFinished(event), Some(baseline)) = (&mut event, &at.evidence.baseline) {
             for (result, base) in event.commands.iter_mut().zip(&**baseline) {
                 compare(result, base);
             }

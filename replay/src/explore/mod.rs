@@ -373,11 +373,11 @@ fn standing(node: &Node) -> String {
     let (now, before) = (node.sets.last().map(Vec::len), node.before().and_then(|set| place(node, set)));
     let common = node.before().zip(node.sets.last()).map(|(a, b)| shared(a, b));
     // A failure that is met so often ends the step.
-    let mut met: Vec<u32> = step.occurrences.values().copied().collect();
+    let mut met: Vec<u32> = step.verdicts.occurrences.values().copied().collect();
     met.sort_unstable();
     format!(
         "{counters:?} {period:?} {is_young} {best} {back:?} {now:?} {before:?} {common:?} {:?} {} {met:?}",
-        step.changed, step.parse_failures
+        step.workspace.changed, step.verdicts.parse_failures
     )
 }
 

@@ -185,7 +185,7 @@ impl Player {
         let is_baseline = iteration == Iteration::BASELINE;
         let validators = self.validators(node, letter);
         let (exit, decision_file, commands) = match self.step.check.as_ref().map(|check| check.by.clone()) {
-            _ if !validators.is_empty() || at(&node.state).inquiry == Inquiry::Preflight => {
+            _ if !validators.is_empty() || at(&node.state).verdicts.inquiry == Inquiry::Preflight => {
                 (Exit::Code(0), DecisionFile::NotConfigured, Vec::new())
             }
             _ if letter == Letter::CheckCannotRun && !is_baseline => {
@@ -227,7 +227,7 @@ impl Player {
 
     /// What the validators find, where they are asked: the first says what the letter says, the others pass.
     fn validators(&mut self, node: &Node, letter: Letter) -> Vec<ValidatorResult> {
-        let phase = match at(&node.state).inquiry {
+        let phase = match at(&node.state).verdicts.inquiry {
             Inquiry::Preflight => Phase::Preflight,
             Inquiry::Conditions => Phase::AfterWork,
             Inquiry::Check | Inquiry::Closer => return Vec::new(),

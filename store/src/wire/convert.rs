@@ -13,7 +13,6 @@ use unstuck_core::evidence;
 use unstuck_core::evidence::Fingerprint;
 use unstuck_core::id::{self, Attempt, CheckId, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use unstuck_core::judge::scope;
-use unstuck_core::outage;
 use unstuck_core::snapshot;
 use unstuck_core::workflow;
 
@@ -247,7 +246,7 @@ choice! {
     Purpose = domain::Purpose { Work, Diagnosis }
     SnapshotMoment = domain::SnapshotMoment { Ended, Resumed, BeforeUndo, Undone(it), Abandoned }
     WaitReason = domain::WaitReason { Retry(it), Weather(it), CheckRetry(it), ExternalJob }
-    ErrorClass = outage::ErrorClass {
+    ErrorClass = domain::ErrorClass {
         RetryableTransient, RetryableNetwork, RetryableService, RetryableRateLimit,
         NonRetryable, NonRetryableLint, NonRetryableTest, Fatal,
     }

@@ -7,6 +7,7 @@ use unstuck_core::call_report::{
 };
 use unstuck_core::cost::{Spent, Sum, Tokens};
 use unstuck_core::diffstat::{ChangedFile, Diffstat};
+use unstuck_core::event::ErrorClass;
 use unstuck_core::event::{
     AnswerGiven, Bytes, Call, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Claimed, Conclusion,
     DecisionFile, DecisionSource, Event, Exit, Fact, Failure, FallbackTaken, Inquiry, LogRepaired, Lost,
@@ -22,7 +23,6 @@ use unstuck_core::evidence::{Decision, Refusal};
 use unstuck_core::evidence::{Report, Severity, ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
 use unstuck_core::judge::scope::Drift;
-use unstuck_core::outage::ErrorClass;
 use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
 use unstuck_core::workflow::{
     BranchRules, Budget, Session, Step, Weather, Work, Worker, WorkerKind, Workflow,

@@ -8,7 +8,7 @@
 //!
 //! Read in this order: [`keys`] is the table of all keys, `read` makes the generations of the format one, `prompt_dir` finds prompts,
 //! `load` looks everything up; [`params`] checks the params of commands, [`pattern`] chooses the pattern of a failure,
-//! [`retry_prompt`] writes the prompt that answers failures, [`builtin`] knows validators without a registry.
+//! [`retry_prompt`] writes the prompt that answers failures, [`contradiction`] its table of claims, [`builtin`] knows validators without a registry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,6 +20,7 @@ use unstuck_core::workflow::{Worker, WorkerKind};
 mod answer_schema_json;
 mod answer_schemas;
 pub mod builtin;
+pub mod contradiction;
 pub mod front_matter;
 pub mod keys;
 mod load;

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 use unstuck_core::completion::Completion;
 use unstuck_core::id::Iteration;
-use unstuck_core::judge::declaration::{self, Finding};
 use unstuck_core::workflow::Workflow;
+use unstuck_workflow::registry::contradiction::{Finding, contradiction};
 use unstuck_workflow::registry::retry_prompt::{
     ClaimVsEvidence, FailedValidator, Request, RetryPrompt, allowed, retry_prompt,
 };
@@ -102,11 +102,9 @@ fn written(
 ) -> RetryPrompt {
     let uv = variables(args, completion);
     let finding = Finding { validator: failed.validator, passed: false, summary: failed.summary };
-    let against =
-        declared.and_then(|(text, answer)| Some((text, declaration::contrary(answer, &[finding])?)));
-    let declared = against
-        .as_ref()
-        .map(|(declaration, contrary)| ClaimVsEvidence { declaration, evidence: &contrary.text });
+    let against = declared.and_then(|(text, answer)| Some((text, contradiction(answer, &[finding])?)));
+    let declared =
+        against.as_ref().map(|(declaration, contrary)| ClaimVsEvidence { declaration, evidence: contrary });
     let forms = completion.answer_of(Iteration(args.attempt)).into_iter().chain(&completion.final_answer);
     retry_prompt(&Request {
         completion,

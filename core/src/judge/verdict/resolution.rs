@@ -5,7 +5,7 @@ use crate::evidence::{CheckIdMatch, Decision, DecisionSource};
 use crate::text::plain::quote;
 
 /// The verdict of a check.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolution {
     /// What was decided.
     pub decision: Decision,
@@ -29,17 +29,7 @@ pub struct Resolution {
 
 /// A resolution without a decision.
 pub(super) fn undecided(problems: Vec<VerdictProblem>) -> Resolution {
-    Resolution {
-        decision: Decision::None,
-        source: DecisionSource::None,
-        check_id: CheckIdMatch::Absent,
-        reasons: Vec::new(),
-        fingerprints: Vec::new(),
-        needs: None,
-        retry_after_ms: None,
-        until: None,
-        problems,
-    }
+    Resolution { problems, ..Resolution::default() }
 }
 
 pub(super) fn in_quotes(text: &str) -> String {

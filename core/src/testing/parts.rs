@@ -1,0 +1,169 @@
+//! A strategy for each part of the state of a step: its state after random events.
+
+use std::sync::Arc;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::world::snapshot;
+use crate::event::{DecisionSource, Exit, Next, Outcome, WaitReason, WorkerFinished};
+use crate::evidence::CommandResult;
+use crate::id::{Attempt, Iteration, Timestamp};
+use crate::judge::scope::Drift;
+use crate::state::{CallState, EvidenceState, Feedback, TryState, VerdictState, WorkspaceState};
+use crate::testing::command_result;
+
+/// An event of a [`WorkspaceState`].
+#[derive(Clone, Debug)]
+pub enum WorkspaceEvent {
+    /// An iteration begins.
+    IterationBegan,
+    /// Work begins with this snapshot; with whether other workers run.
+    WorkBegan(Option<u8>, bool),
+    /// Work ends; `None` if a change is unknown.
+    WorkEnded(Option<bool>),
+    /// A worker is lost.
+    WorkLost,
+    /// The supervisor was lost; with the workspace after it.
+    Abandoned(u8),
+    /// The turn ends; with the workspace after it.
+    TurnEnded(u8),
+}
+
+impl WorkspaceEvent {
+    /// Folds the event.
+    pub fn fold(&self, state: &mut WorkspaceState) {
+        let seen = |content: &u8| Arc::new(snapshot(*content));
+        match self {
+            Self::IterationBegan => state.iteration_began(),
+            Self::WorkBegan(found, is_beside) => state.work_began(found.as_ref().map(seen), *is_beside),
+            Self::WorkEnded(changed) => {
+                state.work_is_over();
+                state.work_ended(&worker_finished(*changed));
+            }
+            Self::WorkLost => state.work_lost(),
+            Self::Abandoned(left) => state.was_abandoned(&seen(left)),
+            Self::TurnEnded(now) => {
+                state.turn_ended();
+                state.was_seen(&seen(now));
+            }
+        }
+    }
+}
+
+fn worker_finished(changed: Option<bool>) -> WorkerFinished {
+    WorkerFinished {
+        step: "s".into(),
+        iteration: Iteration(1),
+        attempt: Attempt(1),
+        outcome: Outcome::of(Exit::Code(0)),
+        decision_file: crate::event::DecisionFile::NotConfigured,
+        changed,
+        snapshot: None,
+        drift: changed.map(|changed| {
+            let files = if changed { vec!["src/a".to_owned()] } else { Vec::new() };
+            Box::new(Drift { files, ..Drift::default() })
+        }),
+        diffstat: None,
+        answer: None,
+        wants_repeat: false,
+    }
+}
+
+/// Random events of a workspace, in any order.
+pub fn workspace_events() -> impl Strategy<Value = Vec<WorkspaceEvent>> {
+    use WorkspaceEvent::{Abandoned, IterationBegan, TurnEnded, WorkBegan, WorkEnded, WorkLost};
+    let event = prop_oneof![
+        Just(IterationBegan),
+        (proptest::option::of(0..4_u8), any::<bool>()).prop_map(|(found, beside)| WorkBegan(found, beside)),
+        any::<Option<bool>>().prop_map(WorkEnded),
+        Just(WorkLost),
+        (0..4_u8).prop_map(Abandoned),
+        (0..4_u8).prop_map(TurnEnded),
+    ];
+    vec(event, 0..24)
+}
+
+/// Workspace states after random events.
+pub fn workspaces() -> impl Strategy<Value = WorkspaceState> {
+    workspace_events().prop_map(|events| {
+        let mut state = WorkspaceState::default();
+        events.iter().for_each(|event| event.fold(&mut state));
+        state
+    })
+}
+
+/// Fingerprints of verdicts, each set with its source.
+pub fn verdict_events() -> impl Strategy<Value = Vec<(Vec<String>, DecisionSource)>> {
+    let known = ["a", "b", "c", "format:#:type", "declared:complete-but:tests-pass"];
+    let fingerprints = vec(proptest::sample::select(known.to_vec()).prop_map(str::to_owned), 0..4);
+    let sources = [DecisionSource::Validators, DecisionSource::Answer, DecisionSource::FileJson];
+    vec((fingerprints, proptest::sample::select(sources.to_vec())), 0..12)
+}
+
+/// Verdict states after random verdicts.
+pub fn verdicts() -> impl Strategy<Value = VerdictState> {
+    verdict_events().prop_map(|events| {
+        let mut state = VerdictState::default();
+        events.iter().for_each(|(fingerprints, source)| state.count(fingerprints, *source));
+        state
+    })
+}
+
+/// Reasons to wait, each with its time.
+pub fn waits() -> impl Strategy<Value = Vec<(WaitReason, Timestamp)>> {
+    use crate::event::ErrorClass::RetryableNetwork as CLASS;
+    let reasons = [
+        WaitReason::Retry(CLASS),
+        WaitReason::CheckRetry(CLASS),
+        WaitReason::Weather(CLASS),
+        WaitReason::ExternalJob,
+    ];
+    vec((proptest::sample::select(reasons.to_vec()), (0..1000_u64).prop_map(Timestamp)), 0..12)
+}
+
+/// Try states after random waits.
+pub fn tries() -> impl Strategy<Value = TryState> {
+    waits().prop_map(|waits| {
+        let mut state = TryState::default();
+        waits.iter().for_each(|(why, now)| state.waits(*why, *now));
+        state
+    })
+}
+
+/// Results of checks of the baseline and of iterations.
+pub fn checks() -> impl Strategy<Value = Vec<(Iteration, Vec<CommandResult>)>> {
+    let result = (0..3_u8)
+        .prop_map(|which| command_result("check", &Exit::Code(1), &format!("not ok 1 - test {which}")));
+    vec(((0..3_u32).prop_map(Iteration), vec(result, 0..3)), 0..6)
+}
+
+/// Evidence states after random checks.
+pub fn evidence() -> impl Strategy<Value = EvidenceState> {
+    checks().prop_map(|checks| {
+        let mut state = EvidenceState::default();
+        checks.iter().for_each(|(iteration, results)| state.checked(*iteration, results));
+        state
+    })
+}
+
+/// Call states after random fallbacks.
+pub fn calls() -> impl Strategy<Value = CallState> {
+    vec((any::<bool>(), 0..4_u32), 0..6).prop_map(|turns| {
+        let mut state = CallState::default();
+        for (is_work, to) in turns {
+            state.falls_back(if is_work { Next::Work } else { Next::Check }, to);
+        }
+        state
+    })
+}
+
+/// Feedback after random messages.
+pub fn feedbacks() -> impl Strategy<Value = Feedback> {
+    (any::<String>(), any::<String>()).prop_map(|(said, printed)| {
+        let mut state = Feedback::default();
+        state.worker_said(&said);
+        state.check_printed(&Outcome { answer: printed, ..Outcome::of(Exit::Code(1)) });
+        state
+    })
+}
