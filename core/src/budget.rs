@@ -10,49 +10,28 @@ use crate::workflow::{Budget, Step, Work, Worker};
 
 /// A bound that is reached, or that cannot be kept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Overspent {
     /// Of money, in millionths of a US dollar.
     #[error("{} of {}", dollars(*spent), dollars(*bound))]
-    Money {
-        /// What was spent, as far as it is known.
-        spent: u64,
-        /// The bound.
-        bound: u64,
-    },
+    Money { spent: u64, bound: u64 },
     /// Of tokens.
     #[error("{spent} of {}", count(*bound, "token"))]
-    Tokens {
-        /// What was used, as far as it is known.
-        spent: u64,
-        /// The bound.
-        bound: u64,
-    },
+    Tokens { spent: u64, bound: u64 },
     /// Nobody can say: a call was done whose client tells no cost, and there is no price for its model.
-    #[error("nobody knows what was spent: {} has no price, and its client tells no money", named(model))]
-    Unknown {
-        /// The model; empty if it has no name.
-        model: String,
-    },
+    #[error("nobody knows what was spent: {} has no price, and its client tells no money",
+        if model.is_empty() { "a model without a name" } else { model })]
+    Unknown { model: String },
     /// Nobody can say: a call was done that told no tokens.
     #[error("nobody knows what was used: {client} told no tokens of a call that was done")]
-    Uncounted {
-        /// The client.
-        client: String,
-    },
+    Uncounted { client: String },
     /// Nobody can say: that many calls worked, broke off, and told nothing of what they cost.
     #[error("nobody knows what was spent: {calls} calls broke off in their work and told no number")]
-    BrokenOff {
-        /// The calls.
-        calls: u64,
-    },
+    BrokenOff { calls: u64 },
 }
 
 /// So many calls may work, break off, and tell nothing of what they cost: with more, no bound is one.
 const BROKEN_OFF_MAX: u64 = 3;
-
-fn named(model: &str) -> &str {
-    if model.is_empty() { "a model without a name" } else { model }
-}
 
 impl RunState {
     /// Returns what the run has spent; of what is in flight, what it has told so far.

@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use jiff::{Span, SpanRelativeTo, Unit};
 use regex::Regex;
 
 use crate::id::Millis;
@@ -81,14 +80,27 @@ pub fn spoken(span: Millis) -> String {
 /// counts seconds. `None` for anything else, also for what is negative or longer than ten years.
 pub(crate) fn span_ms(text: &str) -> Option<u64> {
     const TEN_YEARS_MS: f64 = 10.0 * 366.0 * 86_400_000.0;
-    let text = text.trim();
-    let ms = match text.parse::<f64>() {
-        Ok(seconds) => seconds * 1000.0,
-        Err(_) => {
-            text.parse::<Span>().ok()?.total((Unit::Millisecond, SpanRelativeTo::days_are_24_hours())).ok()?
-        }
-    };
-    (0.0..=TEN_YEARS_MS).contains(&ms).then_some(ms.round() as u64)
+    let lower = text.trim().to_lowercase();
+    let mut rest = lower.strip_prefix("pt").unwrap_or(&lower);
+    let mut total = if rest.is_empty() { f64::INFINITY } else { 0.0 };
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
+        let number: f64 = rest[..digits].parse().ok()?;
+        rest = rest[digits..].trim_start();
+        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let unit = match &rest[..letters] {
+            "ms" | "msec" | "millisecond" | "milliseconds" => 1.0,
+            "" | "s" | "sec" | "secs" | "second" | "seconds" => 1_000.0,
+            "m" | "min" | "mins" | "minute" | "minutes" => 60_000.0,
+            "h" | "hr" | "hrs" | "hour" | "hours" => 3_600_000.0,
+            "d" | "day" | "days" => 86_400_000.0,
+            "w" | "wk" | "wks" | "week" | "weeks" => 7.0 * 86_400_000.0,
+            _ => return None,
+        };
+        total += number * unit;
+        rest = rest[letters..].trim_start_matches([' ', ',']);
+    }
+    (total <= TEN_YEARS_MS).then_some(total.round() as u64)
 }
 
 #[cfg(test)]
@@ -105,6 +117,9 @@ mod tests {
             ("5 minutes", Some(300_000)),
             ("1h30m", Some(5_400_000)),
             ("1h 30m", Some(5_400_000)),
+            ("1.5 Days", Some(129_600_000)),
+            ("5\u{a0}Minutes", Some(300_000)),
+            ("30m 1h", Some(5_400_000)),
             ("250ms", Some(250)),
             ("PT5M", Some(300_000)),
             ("2 days", Some(172_800_000)),

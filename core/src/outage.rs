@@ -1,4 +1,4 @@
-//! Classifies how a process ended: its own fault, or the weather (a network, a service, a limit).
+//! Classifies how a process ended: its own fault, or an outage (of a network or a service, or a rate limit).
 //!
 //! The class comes from the exit and from whole error phrases, in standard error and in the last lines of the output. A phrase
 //! counts at the beginning of a line, behind nothing but times, names and levels. A bare number or a word in a sentence never
@@ -57,8 +57,8 @@ pub fn class_of(trouble: Trouble) -> ErrorClass {
     }
 }
 
-/// Tells whether a failure is the weather: nobody's fault, no attempt and no iteration.
-pub fn is_weather(class: ErrorClass) -> bool {
+/// Says whether a failure is an outage. An outage costs no attempt and no iteration.
+pub fn is_outage(class: ErrorClass) -> bool {
     matches!(
         class,
         ErrorClass::RetryableNetwork | ErrorClass::RetryableService | ErrorClass::RetryableRateLimit
@@ -117,7 +117,7 @@ fn phrase(stdout: &str, stderr: &str) -> Option<Failure> {
     let (line, trouble) = lines.iter().find_map(|line| Some((*line, stated(line)?)))?;
     let mut failure = describe(line, trouble);
     // The time to wait often stands on a line of its own.
-    if is_weather(failure.class) {
+    if is_outage(failure.class) {
         failure.retry_after_ms =
             failure.retry_after_ms.or_else(|| lines.iter().find_map(|line| retry_after_ms(line)));
         failure.resets = failure.resets.or_else(|| lines.iter().find_map(|line| resets(line)));

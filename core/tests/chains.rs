@@ -4,7 +4,7 @@ use unstuck_core::RunState;
 use unstuck_core::event::{Conclusion, Fact, Observation, StepEnd};
 use unstuck_core::id::{Millis, StepId};
 use unstuck_core::testing::{Act, Script, World, script_worker, step};
-use unstuck_core::workflow::{CheckBy, OnFailure, Step, Weather, Work, WorkerKind, Workflow};
+use unstuck_core::workflow::{CheckBy, OnFailure, OutagePolicy, Step, Work, WorkerKind, Workflow};
 
 /// What one of a chain does when it is asked.
 #[derive(Clone, Copy)]
@@ -87,16 +87,16 @@ fn of_a_chain_whoever_is_free_first_is_waited_for() {
 
 #[test]
 fn a_service_that_is_not_waited_for_is_named_as_the_end() {
-    for (weather, budget, says, expected) in [
-        (Weather::Stop, 1000, &[LimitedForSomeTime][..], "not waited for: weather: stop"),
+    for (on_outage, budget, says, expected) in [
+        (OutagePolicy::Stop, 1000, &[LimitedForSomeTime][..], "not waited for: weather: stop"),
         (
-            Weather::Wait,
+            OutagePolicy::Wait,
             1000,
             &[Limited(3600)],
             "not waited for: 1 h is longer than the outage budget of 16 min 40 s",
         ),
         (
-            Weather::Wait,
+            OutagePolicy::Wait,
             1000,
             &[Limited(600), Limited(600)],
             "not waited for: another 10 min does not fit in the outage budget of 16 min 40 s: 10 min of it are used up",
@@ -105,7 +105,7 @@ fn a_service_that_is_not_waited_for_is_named_as_the_end() {
         let outage_budget = Millis::from_secs(budget);
         // Nobody who is not waited for is asked again, however often a failure is tried again.
         let step = Step { on_failure: OnFailure::Retry, max_retries: 3, ..step("a") };
-        let workflow = Workflow { weather, outage_budget, ..Workflow::of_steps(vec![step]) };
+        let workflow = Workflow { on_outage, outage_budget, ..Workflow::of_steps(vec![step]) };
         let more = [Done].iter();
         let work = [(StepId::from("a"), says.iter().chain(more).copied().map(act).collect())].into();
         let mut world = World::start(workflow, Script { work, ..Script::default() });
@@ -123,7 +123,7 @@ fn a_service_that_is_not_waited_for_is_named_as_the_end() {
 fn a_checker_that_is_not_waited_for_is_asked_once() {
     let by = CheckBy::Agent(script_worker(WorkerKind::Command, "check it"));
     let step = Step { on_failure: OnFailure::Retry, max_retries: 3, ..step("a").checked(by, 3) };
-    let workflow = Workflow { weather: Weather::Stop, ..Workflow::of_steps(vec![step]) };
+    let workflow = Workflow { on_outage: OutagePolicy::Stop, ..Workflow::of_steps(vec![step]) };
     let checks = [(StepId::from("a"), vec![act(LimitedForSomeTime), act(Done)])].into();
     let mut world = World::start(workflow, Script { checks, ..Script::default() });
     world.play();

@@ -6,7 +6,7 @@
 use unstuck_core::completion::OnFailed;
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{
-    Baseline, Budget, Check, CheckBy, Convergence, Gate, OnExhausted, OnFailure, Step, Weather, Work,
+    Baseline, Budget, Check, CheckBy, Convergence, Gate, OnExhausted, OnFailure, OutagePolicy, Step, Work,
     WorkerKind, Workflow,
 };
 
@@ -62,7 +62,7 @@ fn base(step: &Step) -> Option<(Option<&String>, Option<&String>)> {
 fn observed(mut workflow: Workflow) -> Workflow {
     workflow.name.clear();
     workflow.description = None;
-    workflow.weather = Weather::default();
+    workflow.on_outage = OutagePolicy::default();
     workflow.outage_budget = Millis(0);
     workflow.budget = Budget::default();
     workflow.prices = None;

@@ -279,7 +279,7 @@ const WRAP_FAILED: i32 = 125;
 /// Says that a client may never have been run, where it said nothing and what it is run by has failed.
 fn blame(wrap: &str, exit: &Exit, reading: &mut Reading) {
     let (Exit::Code(code), Some(trouble)) = (exit, reading.trouble) else { return };
-    let may_pass = outage::is_weather(outage::class_of(trouble));
+    let may_pass = outage::is_outage(outage::class_of(trouble));
     if !may_pass && !matches!(trouble, Trouble::Crashed | Trouble::Config) {
         return;
     }
@@ -294,7 +294,9 @@ fn blame(wrap: &str, exit: &Exit, reading: &mut Reading) {
 
 /// Finds out when the limit ends that a process ran into, if its output names the moment. `now` is the time of recording.
 pub(crate) fn note_reset(kind: WorkerKind, outcome: &mut Outcome, now: Timestamp) {
-    let Some(failure) = outcome.failure(kind) else { return };
+    let Some(failure) = outcome.failure(kind).filter(|failure| outage::is_outage(failure.class)) else {
+        return;
+    };
     let resets = failure.resets.and_then(|resets| reset_time::resets_at(&resets, now, &reset_time::local()));
     outcome.resets_at = resets.max(failure.retry_after_ms.map(|pause| now.after(Millis(pause))));
 }

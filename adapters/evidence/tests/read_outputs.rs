@@ -867,11 +867,26 @@ fn boxes_are_ticked_or_not() {
         ),
         expect![[r#"
             Fail: "5 of 6 items are not done in plan"
-              two <!-- a at 8
+              two at 8
               `<!--` is at 10
               three --> and <!-- no end at 11
               four at 12
               five at 17
+        "#]],
+    );
+    // However deep, in any list, and behind a comment that never ends.
+    check_list(
+        None,
+        Some(
+            "- [x] a\n    - [ ] b\n\t- [ ] c\n> 1. x\n>\t- [ ] d\n<details>\n- [ ] e\n</details>\n<!-- no end\n- [ ] f\n",
+        ),
+        expect![[r#"
+            Fail: "5 of 6 items are not done in plan"
+              b at 2
+              c at 3
+              d at 5
+              e at 7
+              f at 10
         "#]],
     );
     check_list(

@@ -440,7 +440,7 @@ impl CallVerdict<'_> {
         let error = fold.error.take().filter(|_| self.client.stream == OutputFormat::Jsonl);
         let error = error.map(|problem| (trouble_of(&problem, &self.client.troubles), problem));
         let retrying = fold.progress().retrying.map(|it| (it.trouble, only_tried_again(&it)));
-        [error, retrying].into_iter().flatten().find(|(trouble, _)| outage::is_weather(class_of(*trouble)))
+        [error, retrying].into_iter().flatten().find(|(trouble, _)| outage::is_outage(class_of(*trouble)))
     }
 
     /// Says why the call failed: by the client's own word, its exit code, standard error, and what else is there.
@@ -506,7 +506,7 @@ impl CallVerdict<'_> {
             .or_else(too_long)
             .unwrap_or_else(|| (code, saying(self.last_line().unwrap_or_default())));
         let trouble = if matches!(said, Auth | ContextOverflow | Credit) { said } else { code };
-        if outage::is_weather(class_of(trouble)) {
+        if outage::is_outage(class_of(trouble)) {
             let moment = |line: &str| outage::resets(line).filter(|it| outage::is_moment(it));
             problem.resets = problem.resets.or_else(|| lines().find_map(moment));
             let span = || lines().find_map(outage::retry_after_ms).map(Millis);
@@ -525,10 +525,10 @@ impl CallVerdict<'_> {
     }
 
     /// Says what is wrong with a client that told that it was done, and then exited with an error: one of its hooks or
-    /// servers of tools failed. Its service had answered, so whatever they print is not the weather.
+    /// servers of tools failed. Its service had answered, so whatever they print is no outage.
     fn left_badly(&self) -> (Trouble, Problem) {
         let Exit::Code(code) = self.exit else { return (Trouble::Crashed, self.done_but()) };
-        let own = self.client.exits.get(code).filter(|trouble| !outage::is_weather(class_of(**trouble)));
+        let own = self.client.exits.get(code).filter(|trouble| !outage::is_outage(class_of(**trouble)));
         (own.copied().unwrap_or(Trouble::Crashed), self.done_but())
     }
 

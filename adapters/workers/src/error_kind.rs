@@ -1,7 +1,7 @@
 //! What an error means: from the words of the description first, then from what services usually say.
 //!
 //! Only what a client calls an error is looked at here, never what it answers: so the phrases need not tell an error
-//! from prose about one, as those of [`weather`](unstuck_core::outage) have to.
+//! from prose about one, as those of [`outage`](unstuck_core::outage) have to.
 
 use std::sync::LazyLock;
 
@@ -34,7 +34,7 @@ pub(super) fn trouble_of(problem: &Problem, own: &[ErrorPattern]) -> Trouble {
         .or(called)
         .or_else(|| status.and_then(by_status))
         .or_else(|| by_phrase(&AFTER_STATUS))
-        .or_else(|| by_weather(&problem.message))
+        .or_else(|| by_outage(&problem.message))
         // What names the moment at which it ends is a limit. Much else is reset: a sandbox, a branch.
         .or_else(|| {
             let ends = || outage::resets(&problem.message).is_some_and(|it| outage::is_moment(&it));
@@ -104,8 +104,8 @@ fn by_status(status: u16) -> Option<Trouble> {
     })
 }
 
-fn by_weather(message: &str) -> Option<Trouble> {
-    outage::mentioned(message).filter(|trouble| outage::is_weather(outage::class_of(*trouble)))
+fn by_outage(message: &str) -> Option<Trouble> {
+    outage::mentioned(message).filter(|trouble| outage::is_outage(outage::class_of(*trouble)))
 }
 
 fn table(rows: &[(Trouble, &str)]) -> Vec<(Trouble, Regex)> {

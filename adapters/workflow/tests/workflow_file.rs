@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{
-    Baseline, Capability, CheckBy, Convergence, Gate, OnFailure, Step, Weather, Work, Worker, WorkerKind,
-    Workflow,
+    Baseline, Capability, CheckBy, Convergence, Gate, OnFailure, OutagePolicy, Step, Work, Worker,
+    WorkerKind, Workflow,
 };
 use unstuck_document::Rejected;
 use unstuck_workers::{Clients, named};
@@ -551,7 +551,7 @@ mod top_level {
         let workflow = accepted(&step(""));
         assert_eq!(workflow.concurrency, None);
         assert_eq!(workflow.context_dir, "context");
-        assert_eq!(workflow.weather, Weather::Wait);
+        assert_eq!(workflow.on_outage, OutagePolicy::Wait);
         assert_eq!(workflow.outage_budget, Millis::from_secs(26 * 3600));
         assert_eq!(workflow.branch.transition_step, None);
     }

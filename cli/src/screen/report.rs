@@ -12,7 +12,7 @@ use unstuck_core::id::{Iteration, Seq, StepId};
 use unstuck_core::state::{Child, StepPhase};
 use unstuck_core::text::shell::quoted;
 use unstuck_core::workflow::{
-    Budget, CheckBy, CheckCommand, Convergence, Gate, Step, Weather, Work, Worker, Workflow,
+    Budget, CheckBy, CheckCommand, Convergence, Gate, OutagePolicy, Step, Work, Worker, Workflow,
 };
 use unstuck_replay::{CommandStory, StepStory, Story};
 use unstuck_runner::launch;
@@ -149,7 +149,7 @@ fn limits(workflow: &Workflow) -> String {
     let concurrency = workflow.concurrency.map(|n| format!("{} at a time", text::count(n, "step")));
     let Budget { micro_usd, tokens, .. } = workflow.budget;
     let asks_services = !crew::permissions(workflow).is_empty();
-    let waits = asks_services && workflow.weather == Weather::Wait;
+    let waits = asks_services && workflow.on_outage == OutagePolicy::Wait;
     let waits = waits.then(|| format!("{} more for outages", text::span(workflow.outage_budget)));
     let cap = match (micro_usd, tokens) {
         (None, None) if !asks_services => None,

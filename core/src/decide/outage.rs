@@ -10,7 +10,7 @@ use crate::id::{Digest, Millis, Timestamp};
 use crate::judge::claim::{recorded, sentence};
 use crate::outage;
 use crate::state::StepState;
-use crate::workflow::{OnFailure, Step, Weather, Worker};
+use crate::workflow::{OnFailure, OutagePolicy, Step, Worker};
 
 impl Batch {
     /// Hands what is done to the next in its chain that is not limited, where a service is limited or out of order:
@@ -26,7 +26,7 @@ impl Batch {
         let tries = self.at(&step.id).tries.outage;
         let free_at = self.free_at(step, failure, outcome, tries);
         let (now, turn) = (self.at, then.turn(what));
-        let first = step.first(turn).filter(|_| outage::is_weather(failure.class));
+        let first = step.first(turn).filter(|_| outage::is_outage(failure.class));
         let Some(first) = first else { return Some(free_at) };
         let places = u32::try_from(first.chain().count()).unwrap_or(u32::MAX);
         let limited_until = |place| self.at(&step.id).calls.rests.until(Turn { place, ..turn });
@@ -76,7 +76,7 @@ impl Batch {
     }
 
     /// Returns how long to wait for a service that is free again then; `None` where waiting is over or not wanted.
-    pub(super) fn weather_wait(
+    pub(super) fn outage_wait(
         &self,
         step: &Step,
         failure: &outage::Failure,
@@ -84,11 +84,11 @@ impl Batch {
         free_at: Timestamp,
     ) -> Option<Millis> {
         let workflow = self.state.workflow()?;
-        if !is_waited_for(step, failure, outcome) || workflow.weather != Weather::Wait {
+        if !is_waited_for(step, failure, outcome) || workflow.on_outage != OutagePolicy::Wait {
             return None;
         }
         let wait = free_at.since(self.at);
-        (self.state.weather_wait.plus(wait) <= workflow.outage_budget).then_some(wait)
+        (self.state.outage_wait.plus(wait) <= workflow.outage_budget).then_some(wait)
     }
 
     /// Returns a failure as it ends a step: with the reason why a service is not waited for, if it is one that could be.
@@ -103,14 +103,14 @@ impl Batch {
         let Some(workflow) = self.state.workflow().filter(|_| is_waited_for(step, failure, outcome)) else {
             return ended;
         };
-        let (waited, budget) = (self.state.weather_wait, spoken(workflow.outage_budget));
+        let (waited, budget) = (self.state.outage_wait, spoken(workflow.outage_budget));
         let next = spoken(free_at.since(self.at));
-        let why = match workflow.weather {
-            Weather::Stop => "weather: stop".to_owned(),
-            Weather::Wait if waited == Millis(0) => {
+        let why = match workflow.on_outage {
+            OutagePolicy::Stop => "weather: stop".to_owned(),
+            OutagePolicy::Wait if waited == Millis(0) => {
                 format!("{next} is longer than the outage budget of {budget} (outage_budget of a workflow)")
             }
-            Weather::Wait => {
+            OutagePolicy::Wait => {
                 let used = spoken(waited);
                 format!(
                     "another {next} does not fit in the outage budget of {budget}: {used} of it are used up"
@@ -141,12 +141,12 @@ impl Batch {
 /// Returns whether a run waits after a failure: always after a rate limit and an overloaded service; after another outage if
 /// the client reports it, or if the step tries again anyway.
 ///
-/// What is the weather is waited for or ends the step: who does not want to wait does not ask again, either.
+/// An outage is waited for or ends the step. Without waiting there is no retry either.
 pub(super) fn is_waited_for(step: &Step, failure: &outage::Failure, outcome: &Outcome) -> bool {
     let says_so = outcome.reading.is_some() || step.on_failure == OnFailure::Retry;
     failure.trouble == Some(Trouble::Overloaded)
         || failure.class == ErrorClass::RetryableRateLimit
-        || outage::is_weather(failure.class) && says_so
+        || outage::is_outage(failure.class) && says_so
 }
 
 /// Returns what a person has to do before anything can be tried again; `None` if that would not help.

@@ -1,6 +1,7 @@
 //! How a claim of completion is verified: by the form of the answer, the validators of the conditions, and a
 //! closer, in this order. Who costs less is asked first, and nobody is asked once somebody has disagreed.
 
+use super::check::EndedCheck;
 use super::{Batch, kind_of};
 use crate::completion::{Completion, OnFailed, Phase};
 use crate::event::ErrorClass;
@@ -78,7 +79,8 @@ impl Batch {
     }
 
     /// The validators that run before the first work have found something.
-    pub(super) fn preflight_ended(&mut self, step: &Step, event: &CheckFinished, evidence: Vec<Seq>) {
+    pub(super) fn preflight_ended(&mut self, ended: EndedCheck<'_>) {
+        let EndedCheck { step, event, evidence, .. } = ended;
         if let Some(failure) = could_not_run(event) {
             return self.end_step(&step.id, StepEnd::CheckCouldNotRun(failure), evidence);
         }
@@ -91,14 +93,8 @@ impl Batch {
     }
 
     /// The validators have found something about the work of this iteration.
-    pub(super) fn conditions_ended(
-        &mut self,
-        step: &Step,
-        at: &StepState,
-        check: &Check,
-        event: &CheckFinished,
-        evidence: Vec<Seq>,
-    ) {
+    pub(super) fn conditions_ended(&mut self, ended: EndedCheck<'_>) {
+        let EndedCheck { step, check, then: at, event, evidence } = ended;
         let Some(completion) = &step.completion else { return };
         if let Some(failure) = could_not_run(event) {
             return self.end_step(&step.id, StepEnd::CheckCouldNotRun(failure), evidence);
@@ -155,36 +151,24 @@ impl Batch {
     }
 
     /// The closer has left.
-    pub(super) fn closer_ended(
-        &mut self,
-        step: &Step,
-        at: &StepState,
-        check: &Check,
-        event: &CheckFinished,
-        evidence: Vec<Seq>,
-    ) {
+    pub(super) fn closer_ended(&mut self, ended: EndedCheck<'_>) {
+        let EndedCheck { step, check, then: at, event, .. } = ended;
         let Some(closer) = step.completion.as_ref().and_then(|it| it.closer.as_ref()) else { return };
         // Who did not come to a good end may have said something else later.
         if let Some(failure) = event.outcome.failure(kind_of(step, at)) {
             let failure = may_be_asked_again(failure, event);
             let phrase = Some(format!("the closer: {}", failure.phrase.as_deref().unwrap_or("it failed")));
-            return self.check_could_not_run(
-                step,
-                at,
-                event,
-                &outage::Failure { phrase, ..failure },
-                evidence,
-            );
+            return self.check_could_not_run(&outage::Failure { phrase, ..failure }, ended);
         }
         let report = match closer::Report::of(event.answer.as_deref()) {
             Ok(report) => report,
             // That is nothing which the worker could mend.
             Err(wrong) => {
                 let failure = unreadable(&wrong, &event.outcome.answer);
-                return self.check_could_not_run(step, at, event, &failure, evidence);
+                return self.check_could_not_run(&failure, ended);
             }
         };
-        let evidence = at.resting_on(evidence);
+        let evidence = at.resting_on(ended.evidence);
         let mut claim = Claim::new(Decision::Incomplete, DecisionSource::Closer);
         claim.check_id = Some(event.check_id.clone());
         claim.claimed = at.verdicts.claim.is_some().then_some(Decision::Complete);

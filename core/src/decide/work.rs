@@ -1,4 +1,4 @@
-//! What follows when a worker has left.
+//! What follows when a worker has ended.
 
 use super::outage::{is_waited_for, needs_person};
 use super::{Batch, kind_of};
@@ -16,8 +16,19 @@ use crate::prompt::{self, FromRegistry};
 use crate::state::{Phase, RunState, StepPhase, StepState};
 use crate::workflow::{Check, CheckBy, OnFailure, Step};
 
+/// The work of a step that has ended.
+#[derive(Clone, Copy)]
+struct EndedWork<'a> {
+    step: &'a Step,
+    /// The step while the worker was in flight.
+    then: &'a StepState,
+    event: &'a WorkerFinished,
+    /// The event of the end.
+    cause: Seq,
+}
+
 impl Batch {
-    /// The worker has left: its step is complete, or is checked, or has failed.
+    /// A worker has ended: its step is complete, is checked, or has failed.
     pub(super) fn work_ended(&mut self, before: &RunState, event: &WorkerFinished, cause: Seq) {
         let Some((step, at)) = before.step(&event.step) else { return };
         if event.outcome.exit.is_stopped() {
@@ -43,6 +54,7 @@ impl Batch {
             return self.end_step(&step.id, StepEnd::Fatal(why.clone()), vec![cause]);
         }
         let failure = event.failure(kind_of(step, at), step.check.is_some());
+        let ended = EndedWork { step, then: at, event, cause };
         let is_claim = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
         // A verdict says more than how the output ends.
         if let Some(question) = event.outcome.question(event.changed, failure.as_ref())
@@ -53,7 +65,7 @@ impl Batch {
         let broke_off = self.at(&step.id).calls.broke_off.is_some();
         let Some(check) = &step.check else {
             return match failure {
-                Some(failure) => self.worker_failed(step, at, event, failure, cause),
+                Some(failure) => self.worker_failed(&ended, failure),
                 None => self.end_step(&step.id, StepEnd::Complete, vec![cause]),
             };
         };
@@ -63,30 +75,27 @@ impl Batch {
             return self.answered(step, check, event, cause);
         }
         if check.by == CheckBy::Claim {
-            return self.claim_ended(before, step, at, check, event, failure, cause);
+            return self.claim_ended(before, check, &ended, failure);
         }
         match failure {
             // What it did until then is looked at, and that it stalled or broke off is among what is found.
             Some(_) if (event.outcome.is_stalled() || broke_off) && check.by != CheckBy::Conditions => {
                 self.request_check(&step.id, event.iteration, Attempt(1));
             }
-            Some(failure) => self.worker_failed(step, at, event, failure, cause),
+            Some(failure) => self.worker_failed(&ended, failure),
             None => self.request_check(&step.id, event.iteration, Attempt(1)),
         }
     }
 
-    /// The worker that is its own check has left.
-    #[expect(clippy::too_many_arguments, reason = "one call, and each is something else")]
+    /// A worker that is its own check has ended.
     fn claim_ended(
         &mut self,
         before: &RunState,
-        step: &Step,
-        at: &StepState,
         check: &Check,
-        event: &WorkerFinished,
+        ended: &EndedWork<'_>,
         failure: Option<outage::Failure>,
-        cause: Seq,
     ) {
+        let EndedWork { step, then: at, event, cause } = *ended;
         let check_id = match &at.phase {
             StepPhase::Working(in_flight) => in_flight.check_id.clone(),
             _ => None,
@@ -110,7 +119,7 @@ impl Batch {
             Some(failure)
                 if resolution.decision == Decision::None && self.at(&step.id).calls.broke_off.is_none() =>
             {
-                self.worker_failed(step, at, event, failure, cause)
+                self.worker_failed(ended, failure)
             }
             failure => {
                 let failure = failure.or_else(|| cut_short(&event.outcome));
@@ -130,7 +139,7 @@ impl Batch {
     fn diagnosed(&mut self, step: &Step, at: &StepState, event: &WorkerFinished, cause: Seq) {
         if let Some(failure) = event.outcome.failure(kind_of(step, at))
             && let free_at = self.free_at(step, &failure, &event.outcome, at.tries.outage)
-            && let Some(wait) = self.weather_wait(step, &failure, &event.outcome, free_at)
+            && let Some(wait) = self.outage_wait(step, &failure, &event.outcome, free_at)
         {
             let why = WaitReason::Weather(failure.class);
             return self.wait(step, wait, Next::Work, why, sentence(&failure));
@@ -145,15 +154,9 @@ impl Batch {
         self.end_step(&step.id, StepEnd::Stuck(stall), at.raised.into_iter().chain([cause]).collect());
     }
 
-    /// `then` is where the step stood while the worker was at work.
-    pub(super) fn worker_failed(
-        &mut self,
-        step: &Step,
-        then: &StepState,
-        event: &WorkerFinished,
-        failure: outage::Failure,
-        cause: Seq,
-    ) {
+    /// A worker that failed is replaced, repeated, waited for, or ends its step.
+    fn worker_failed(&mut self, ended: &EndedWork<'_>, failure: outage::Failure) {
+        let EndedWork { step, then, event, cause } = *ended;
         if let Some(needs) = needs_person(then.whom(step), &failure) {
             return self.blocked(&step.id, needs, vec![cause]);
         }
@@ -169,7 +172,7 @@ impl Batch {
         let retries_left = step.on_failure == OnFailure::Retry && at.tries.work < step.max_retries;
         let retries = at.tries.work;
         let class = failure.class;
-        if let Some(wait) = self.weather_wait(step, &failure, &event.outcome, free_at) {
+        if let Some(wait) = self.outage_wait(step, &failure, &event.outcome, free_at) {
             let detail = self.why_waits(step, Next::Work, then, &failure);
             self.wait(step, wait, Next::Work, WaitReason::Weather(class), detail);
         } else if retries_left && is_retryable(class) && !is_waited_for(step, &failure, &event.outcome) {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::end::RunOutcome;
-use crate::call_report::Reading;
+use crate::call_report::{CallEnd, Reading};
 use crate::cost::Spent;
 use crate::id::{Blob, Millis, RunId, Timestamp};
 
@@ -62,8 +62,8 @@ impl Outcome {
 
     /// Returns the moment before which the service is limited that this met, as it was recorded at `at`.
     pub(crate) fn named_limit(&self, at: Timestamp) -> Option<Timestamp> {
-        let pause = self.reading.as_ref().and_then(|reading| reading.retry_after);
-        self.resets_at.max(pause.map(|pause| at.after(pause)))
+        let failed = self.reading.as_deref().filter(|reading| reading.end == CallEnd::Failed);
+        self.resets_at.max(failed.and_then(|reading| Some(at.after(reading.retry_after?))))
     }
 }
 

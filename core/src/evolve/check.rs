@@ -82,7 +82,7 @@ impl RunState {
             Fold::Done
         });
         if matches!((&fold, event.why), (Fold::Done, WaitReason::Weather(_))) {
-            self.weather_wait = self.weather_wait.plus(event.until.since(place.at));
+            self.outage_wait = self.outage_wait.plus(event.until.since(place.at));
         }
         fold
     }

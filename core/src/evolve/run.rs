@@ -59,7 +59,7 @@ impl RunState {
             if let StepPhase::Waiting { until, why: WaitReason::Weather(_), then: Next::Work, .. } =
                 &mut at.phase
             {
-                self.weather_wait = self.weather_wait.minus(until.since(place.at));
+                self.outage_wait = self.outage_wait.minus(until.since(place.at));
                 *until = place.at;
             }
         }
@@ -114,7 +114,7 @@ impl RunState {
             step.calls.rests.forget();
             let StepPhase::Waiting { until, why, then } = &mut step.phase else { continue };
             if matches!(why, WaitReason::Weather(_)) {
-                self.weather_wait = self.weather_wait.minus(until.since(place.at));
+                self.outage_wait = self.outage_wait.minus(until.since(place.at));
                 step.calls.falls_back(*then, 0);
             }
             *until = place.at;
@@ -133,7 +133,7 @@ impl RunState {
         for step in &mut self.steps {
             step.tries.waiting_since = step.tries.waiting_since.map(|since| since.after(length));
             if let StepPhase::Waiting { until, why: WaitReason::Weather(_), .. } = step.phase {
-                self.weather_wait = self.weather_wait.minus(until.since(began).at_most(length));
+                self.outage_wait = self.outage_wait.minus(until.since(began).at_most(length));
             }
         }
         Fold::Done

@@ -44,7 +44,7 @@ pub enum Reason {
     #[error("`{0}` was not run")]
     NotRun(String),
     /// A command shows failures that its gate does not let through.
-    #[error("`{run}` {how}{}{}", colon(names), details(exit, *old))]
+    #[error("`{run}` {how}{}{}", prefixed(": ", names), details(exit, *old))]
     Failed { run: String, how: Shortfall, names: String, exit: Exit, old: usize },
     /// More failures than a result keeps: `unknown` of the `now` may be new.
     #[error(
@@ -62,7 +62,7 @@ pub enum Reason {
     /// The exit code is 0, but the output has failures. It may be the output of another run.
     #[error(
         "`{run}` exits with 0, but {}{}; mend what failed, or let it exit with what it found (a pipe or `;` loses that); if \
-         that is the output of another run, keep it out of this one's", itself(*failed, *counted), colon(names)
+         that is the output of another run, keep it out of this one's", itself(*failed, *counted), prefixed(": ", names)
     )]
     ExitBelied { run: String, failed: u64, counted: bool, names: String },
     /// A constant failure is a flaky one now.
@@ -71,7 +71,7 @@ pub enum Reason {
     /// Fewer tests ran than before the work began.
     #[error(
         "tests_removed: `{run}` ran {now} of the {before} tests that ran before the work began{}; put the others back",
-        and_not(gone)
+        prefixed(", and not ", gone)
     )]
     FewerTests { run: String, now: u64, before: u64, gone: String },
     /// These tests no longer run. `looked_up` says that no file names them; `failed` of `gone` had failed.
@@ -299,12 +299,8 @@ pub fn is_tests_removed(fingerprint: &str) -> bool {
     fingerprint.starts_with("tests_removed:")
 }
 
-fn colon(names: &str) -> String {
-    if names.is_empty() { String::new() } else { format!(": {names}") }
-}
-
-fn and_not(names: &str) -> String {
-    if names.is_empty() { String::new() } else { format!(", and not {names}") }
+fn prefixed(prefix: &str, names: &str) -> String {
+    if names.is_empty() { String::new() } else { format!("{prefix}{names}") }
 }
 
 fn and_skipped(skipped: u64) -> String {
@@ -336,10 +332,9 @@ fn ended(gone: usize, failed: usize) -> &'static str {
 }
 
 fn way_back(looked_up: bool) -> &'static str {
-    if looked_up {
-        ", and no file has such a name any more; put back what was removed or renamed"
-    } else {
-        "; put back what was removed, renamed or skipped"
+    match looked_up {
+        true => ", and no file has such a name any more; put back what was removed or renamed",
+        false => "; put back what was removed, renamed or skipped",
     }
 }
 

@@ -37,7 +37,7 @@ pub struct RunState {
     pub(crate) plan: Option<Arc<Plan>>,
     pub(crate) phase: Phase,
     pub(crate) clock: Clock,
-    pub(crate) weather_wait: Millis,
+    pub(crate) outage_wait: Millis,
     pub(crate) ledger: Ledger,
     pub(crate) extra_budget: Budget,
     /// The budget that the parent run allows.
@@ -299,7 +299,7 @@ impl RunState {
     /// Returns the time limit of the run. Waits for a service have a separate limit.
     pub(crate) fn time_allowed(&self) -> Option<Millis> {
         let Clock { extra, renewed, .. } = self.clock;
-        Some(self.workflow()?.timeout.plus(extra).plus(renewed).plus(self.weather_wait))
+        Some(self.workflow()?.timeout.plus(extra).plus(renewed).plus(self.outage_wait))
     }
 
     /// Says whether any step waits for a moment.

@@ -265,12 +265,12 @@ fn any_conclusion() -> impl Strategy<Value = Conclusion> {
                 claim: None,
             })
         }),
-        1 => (due(), 0_u64..10_000, any::<bool>()).prop_map(|(due, until, is_weather)| {
+        1 => (due(), 0_u64..10_000, any::<bool>()).prop_map(|(due, until, is_outage)| {
             Conclusion::WaitRequested(WaitRequested {
                 step: due.step,
                 until: Timestamp(until),
                 then: Next::Check,
-                why: if is_weather { WaitReason::Weather(CLASS) } else { WaitReason::ExternalJob },
+                why: if is_outage { WaitReason::Weather(CLASS) } else { WaitReason::ExternalJob },
                 detail: String::new(),
             })
         }),

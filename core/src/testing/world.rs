@@ -15,8 +15,8 @@ use crate::id::{Blob, CheckId, Digest, Millis, RunId, StepId, Timestamp};
 use crate::snapshot::Snapshot;
 use crate::state::{Phase, RunState, StepPhase};
 use crate::workflow::{
-    Baseline, BranchRules, Budget, Capability, Check, CheckBy, OnExhausted, OnFailure, Session, Step,
-    Weather, Work, Worker, WorkerKind, Workflow,
+    Baseline, BranchRules, Budget, Capability, Check, CheckBy, OnExhausted, OnFailure, OutagePolicy, Session,
+    Step, Work, Worker, WorkerKind, Workflow,
 };
 
 /// What a process of the scripted world does.
@@ -447,7 +447,7 @@ impl Workflow {
             timeout: Self::DEFAULT_TIMEOUT,
             concurrency: None,
             context_dir: "context".to_owned(),
-            weather: Weather::Wait,
+            on_outage: OutagePolicy::Wait,
             outage_budget: Self::DEFAULT_OUTAGE_BUDGET,
             budget: Budget::default(),
             prices: None,

@@ -1,9 +1,7 @@
 //! The check boxes of a Markdown text: `- [x] done`, `- [ ] open`, also with `*`, `+` and numbers, in quotes and in lists
-//! of lists. What is code or a comment (`<!-- ... -->`) has none.
+//! of lists. A box in a fenced block is an example, and one in a comment (`<!-- ... -->`) is none.
 
-use pulldown_cmark::{Event, Parser, Tag};
-
-use crate::text::lines::{line_of, lines};
+use crate::text::lines::{Line, lines};
 
 /// An item that is not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,15 +14,55 @@ pub struct Item {
 
 /// Returns the boxes of a text, and whether nothing is to be done any more for each: it is ticked, or cancelled.
 pub fn boxes(text: &str) -> Vec<(Item, bool)> {
-    let lines = lines(text);
-    let items = Parser::new(text).into_offset_iter().filter(|(event, _)| *event == Event::Start(Tag::Item));
-    let boxes = items.filter_map(|(_, range)| {
-        let line = line_of(&lines, range.start);
-        let end = lines[line].start + lines[line].text.len();
-        let (text, done) = tick(&text[range.start..end.max(range.start)])?;
-        Some((Item { text: text.to_owned(), place: (line + 1).to_string() }, done))
-    });
-    boxes.collect()
+    let mut fence: Option<&str> = None;
+    // A comment without an end is none.
+    let (mut in_comment, last_end) = (false, text.rfind("-->").unwrap_or(0));
+    let mut items = Vec::new();
+    for (at, Line { start, text: line }) in lines(text).into_iter().enumerate() {
+        let bare = line.trim_start_matches([' ', '\t', '>']);
+        match (fence, fence_of(bare).filter(|_| !in_comment)) {
+            (None, Some(run)) => fence = Some(run),
+            (Some(open), Some(run)) if run.starts_with(open) && bare[run.len()..].trim().is_empty() => {
+                fence = None;
+            }
+            (None, None) => {
+                let line = without_comments(line, last_end.saturating_sub(start), &mut in_comment);
+                let ticked = tick(line.trim_start_matches([' ', '\t', '>']));
+                let place = (at + 1).to_string();
+                items.extend(ticked.map(|(text, done)| (Item { text: text.to_owned(), place }, done)));
+            }
+            _ => {}
+        }
+    }
+    items
+}
+
+/// Returns what of a line is no comment. One that is written as code, or begins behind the last end, is none.
+fn without_comments(line: &str, last_end: usize, in_comment: &mut bool) -> String {
+    let mut kept = String::new();
+    let mut rest = line;
+    loop {
+        let at = line.len() - rest.len();
+        if *in_comment {
+            let Some((_, after)) = rest.split_once("-->") else { return kept };
+            (rest, *in_comment) = (after, false);
+        } else {
+            let begin = rest.match_indices("<!--").map(|(begin, _)| begin).find(|begin| {
+                let is_code = line[..at + begin].matches('`').count() % 2 == 1;
+                !is_code && last_end > at + begin
+            });
+            kept.push_str(&rest[..begin.unwrap_or(rest.len())]);
+            let Some(begin) = begin else { return kept };
+            (rest, *in_comment) = (&rest[begin + "<!--".len()..], true);
+        }
+    }
+}
+
+/// Returns the run of backticks or tildes that a fence begins with.
+fn fence_of(line: &str) -> Option<&str> {
+    let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let run = &line[..line.len() - line.trim_start_matches(mark).len()];
+    (run.len() >= 3).then_some(run)
 }
 
 /// Takes a list item with a box apart.

@@ -35,7 +35,8 @@ pub struct Workflow {
     pub context_dir: String,
     /// What to do when a worker's service is limited or out of order.
     #[serde(default)]
-    pub weather: Weather,
+    #[serde(rename = "weather", alias = "on_outage")]
+    pub on_outage: OutagePolicy,
     /// How long the run may wait for such services in all.
     pub outage_budget: Millis,
     /// What the run may spend.
@@ -144,7 +145,7 @@ impl Budget {
 /// What to do when a worker's service is limited or out of order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Weather {
+pub enum OutagePolicy {
     /// Wait and try again; costs no iteration.
     #[default]
     Wait,

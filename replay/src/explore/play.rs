@@ -16,7 +16,7 @@ use unstuck_core::id::{Blob, CheckId, Digest, Iteration, Millis, RunId, Timestam
 use unstuck_core::judge::declaration::wants_repeat;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
-use unstuck_core::workflow::{CheckBy, CheckCommand, Step, Weather, Work, Workflow};
+use unstuck_core::workflow::{CheckBy, CheckCommand, OutagePolicy, Step, Work, Workflow};
 use unstuck_core::{Due, Effect, Observation, RunState};
 
 use super::letter::{Letter, strays};
@@ -73,7 +73,7 @@ impl Player {
             timeout: Millis(u64::MAX / 4),
             concurrency: None,
             context_dir: "context".to_owned(),
-            weather: Weather::Wait,
+            on_outage: OutagePolicy::Wait,
             outage_budget: Workflow::DEFAULT_OUTAGE_BUDGET,
             budget: unstuck_core::workflow::Budget::default(),
             prices: None,

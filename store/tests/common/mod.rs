@@ -25,7 +25,7 @@ use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Tim
 use unstuck_core::judge::scope::Drift;
 use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
 use unstuck_core::workflow::{
-    BranchRules, Budget, Session, Step, Weather, Work, Worker, WorkerKind, Workflow,
+    BranchRules, Budget, OutagePolicy, Session, Step, Work, Worker, WorkerKind, Workflow,
 };
 
 /// A moment in November 2026.
@@ -79,7 +79,7 @@ pub fn workflow() -> Workflow {
         timeout: Workflow::DEFAULT_TIMEOUT,
         concurrency: Some(2),
         context_dir: ".unstuck".to_owned(),
-        weather: Weather::Wait,
+        on_outage: OutagePolicy::Wait,
         outage_budget: Workflow::DEFAULT_OUTAGE_BUDGET,
         budget: Budget::default(),
         prices: None,

@@ -295,7 +295,7 @@ fn a_client_of_ones_own_is_called_by_its_program_and_its_standard_error_is_no_an
 #[test]
 fn who_takes_over_is_asked_at_once_and_the_bound_holds_for_all_of_them() {
     let limited =
-        json!([{"cost": 0.6}, {"say": "I begin."}, {"rate_limit": {"resets": crate::weather::limit()}}]);
+        json!([{"cost": 0.6}, {"say": "I begin."}, {"rate_limit": {"resets": crate::outage::limit()}}]);
     let looks = json!([{"cost": 0.6}, {"say": "I have only looked."}]);
     let plan = json!({"claude": [limited], "opencode": [looks]});
     let stage = Stage::repository().with_clients(&["claude", "opencode"], &plan);

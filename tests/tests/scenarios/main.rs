@@ -13,6 +13,7 @@ mod limits;
 #[path = "../../src/model_stub/mod.rs"]
 mod model_stub;
 mod money;
+mod outage;
 mod processes;
 mod real_clients;
 mod real_workers;
@@ -24,7 +25,6 @@ mod state;
 mod undo;
 mod verification;
 mod visibility;
-mod weather;
 
 /// The page and the tests name the same scenarios.
 #[test]

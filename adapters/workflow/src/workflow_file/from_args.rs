@@ -4,7 +4,7 @@ use unstuck_core::completion::{Closer, Completion, Template};
 use unstuck_core::id::{Millis, StepId};
 use unstuck_core::workflow::{
     Baseline, BranchRules, Budget, Check, CheckBy, CheckCommand, Convergence, Gate, OnExhausted, OnFailure,
-    Session, Step, Weather, Work, Worker, Workflow,
+    OutagePolicy, Session, Step, Work, Worker, Workflow,
 };
 
 /// Options of a command line besides goal, worker and checks.
@@ -74,7 +74,7 @@ pub fn quick(worker: &Worker, checks: &[String], options: &QuickOptions) -> Work
         timeout,
         concurrency: None,
         context_dir: "context".to_owned(),
-        weather: Weather::default(),
+        on_outage: OutagePolicy::default(),
         outage_budget: Workflow::DEFAULT_OUTAGE_BUDGET,
         budget: Budget::default(),
         prices: None,

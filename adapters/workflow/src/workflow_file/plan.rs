@@ -7,7 +7,9 @@ use serde::Serialize;
 use unstuck_core::completion::{Completion, Condition, Form, Phase, Run, Validator};
 use unstuck_core::id::{Millis, StepId};
 use unstuck_core::plural::count;
-use unstuck_core::workflow::{Check, CheckBy, OnFailure, Step, Subworkflow, Weather, Work, Worker, Workflow};
+use unstuck_core::workflow::{
+    Check, CheckBy, OnFailure, OutagePolicy, Step, Subworkflow, Work, Worker, Workflow,
+};
 
 use unstuck_core::duration::spoken;
 
@@ -101,9 +103,9 @@ pub fn plan(workflow: &Workflow) -> Plan {
         name: workflow.name.clone(),
         timeout_ms: workflow.timeout,
         concurrency: workflow.concurrency,
-        outage_budget_ms: match workflow.weather {
-            Weather::Wait => workflow.outage_budget,
-            Weather::Stop => Millis(0),
+        outage_budget_ms: match workflow.on_outage {
+            OutagePolicy::Wait => workflow.outage_budget,
+            OutagePolicy::Stop => Millis(0),
         },
         polls: workflow.steps.iter().filter_map(|step| step.check.as_ref()).any(may_wait)
             || steps.iter().any(|step| step.workflow.as_ref().is_some_and(|plan| plan.polls)),

@@ -689,7 +689,7 @@ fn nothing() -> Workflow {
         timeout: Workflow::DEFAULT_TIMEOUT,
         concurrency: None,
         context_dir: "context".to_owned(),
-        weather: unstuck_core::workflow::Weather::Wait,
+        on_outage: unstuck_core::workflow::OutagePolicy::Wait,
         outage_budget: Workflow::DEFAULT_OUTAGE_BUDGET,
         budget: Budget::default(),
         prices: None,

@@ -2,7 +2,7 @@
 
 use unstuck_core::cost;
 use unstuck_core::id::StepId;
-use unstuck_core::workflow::{BranchRules, Budget, Step, Weather, Workflow};
+use unstuck_core::workflow::{BranchRules, Budget, OutagePolicy, Step, Workflow};
 use unstuck_document::diagnostic::{KeyPath, OnceNote, quoted};
 use unstuck_document::map_view::MapView;
 use unstuck_document::node::Node;
@@ -39,9 +39,9 @@ impl Loader<'_> {
             timeout,
             concurrency,
             context_dir: top.owned("context_dir").unwrap_or_else(|| "context".to_owned()),
-            weather: match top.text("weather") {
-                Some("stop") => Weather::Stop,
-                _ => Weather::Wait,
+            on_outage: match top.text("weather") {
+                Some("stop") => OutagePolicy::Stop,
+                _ => OutagePolicy::Wait,
             },
             outage_budget: top.parsed("outage_budget").unwrap_or(Workflow::DEFAULT_OUTAGE_BUDGET),
             budget: Budget {

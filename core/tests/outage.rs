@@ -3,7 +3,7 @@
 use serde_json::Value;
 use unstuck_core::event::ErrorClass;
 use unstuck_core::event::Exit;
-use unstuck_core::outage::{Failure, classify, is_weather};
+use unstuck_core::outage::{Failure, classify, is_outage};
 
 fn class(failure: Option<Failure>) -> &'static str {
     failure.map_or("none", |failure| failure.class.as_str())
@@ -114,7 +114,7 @@ fn whole_error_phrases_of_a_failed_agent_give_the_class() {
 }
 
 #[test]
-fn what_a_person_has_to_mend_is_told_from_the_weather() {
+fn failures_for_a_person_are_no_outages() {
     use unstuck_core::call_report::Trouble;
     for (line, expected) in [
         ("Error: insufficient_quota", Trouble::Credit),
@@ -168,7 +168,7 @@ fn numbers_and_prose_are_no_error_phrases() {
 }
 
 #[test]
-fn an_outage_that_looks_like_an_answer_is_weather_even_at_exit_0() {
+fn an_outage_that_looks_like_an_answer_is_one_even_at_exit_0() {
     for line in [
         "API Error: 529 overloaded",
         "API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
@@ -185,7 +185,7 @@ fn an_outage_that_looks_like_an_answer_is_weather_even_at_exit_0() {
             for code in [0, 1] {
                 let text = format!("working\n{line}\n");
                 let found = classify(script, &Exit::Code(code), &text, "").expect("a failure");
-                assert!(is_weather(found.class), "{line}");
+                assert!(is_outage(found.class), "{line}");
                 assert_eq!(found.phrase.as_deref(), Some(line));
             }
         }
@@ -221,7 +221,7 @@ fn who_tries_again_has_come_to_no_end() {
         assert_eq!(classify(false, &Exit::Code(0), "", line), None, "{line}");
         assert_eq!(classify(false, &Exit::Code(0), line, ""), None, "{line}");
         let found = classify(false, &Exit::Code(1), "", line).expect("a failure");
-        assert!(is_weather(found.class), "{line}");
+        assert!(is_outage(found.class), "{line}");
     }
 }
 
@@ -389,7 +389,7 @@ fn when_a_limit_ends_is_read_as_it_is_written() {
 }
 
 #[test]
-fn what_the_tests_of_a_script_print_is_not_the_weather() {
+fn output_of_the_tests_of_a_script_is_no_outage() {
     let stdout = "test client ... FAILED\nError: connect ECONNREFUSED 127.0.0.1:1\n1 failed\n";
     assert_eq!(class(classify(true, &Exit::Code(1), stdout, "")), "RETRYABLE_TRANSIENT");
 }
