@@ -114,7 +114,7 @@ fn whole_error_phrases_of_a_failed_agent_give_the_class() {
 }
 
 #[test]
-fn failures_for_a_person_are_no_outages() {
+fn failures_that_need_a_person_are_not_outages() {
     use unstuck_core::call_report::Trouble;
     for (line, expected) in [
         ("Error: insufficient_quota", Trouble::Credit),
@@ -389,7 +389,7 @@ fn when_a_limit_ends_is_read_as_it_is_written() {
 }
 
 #[test]
-fn output_of_the_tests_of_a_script_is_no_outage() {
+fn test_output_of_a_script_is_not_an_outage() {
     let stdout = "test client ... FAILED\nError: connect ECONNREFUSED 127.0.0.1:1\n1 failed\n";
     assert_eq!(class(classify(true, &Exit::Code(1), stdout, "")), "RETRYABLE_TRANSIENT");
 }

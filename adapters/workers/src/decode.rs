@@ -525,7 +525,7 @@ impl CallVerdict<'_> {
     }
 
     /// Says what is wrong with a client that told that it was done, and then exited with an error: one of its hooks or
-    /// servers of tools failed. Its service had answered, so whatever they print is no outage.
+    /// servers of tools failed. Its service had answered, so their output is not an outage.
     fn left_badly(&self) -> (Trouble, Problem) {
         let Exit::Code(code) = self.exit else { return (Trouble::Crashed, self.done_but()) };
         let own = self.client.exits.get(code).filter(|trouble| !outage::is_outage(class_of(**trouble)));

@@ -1,4 +1,4 @@
-//! What follows when a check has ended.
+//! Decisions after a check.
 
 use super::outage::{is_waited_for, needs_person};
 use super::{Batch, kind_of};

@@ -1,4 +1,4 @@
-//! What follows when a worker has ended.
+//! Decisions after work.
 
 use super::outage::{is_waited_for, needs_person};
 use super::{Batch, kind_of};

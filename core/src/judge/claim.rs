@@ -82,7 +82,7 @@ impl Claim {
         self.reasons = vec![reason];
     }
 
-    /// Makes a claim of completion incomplete. What it was known by stays, since the reason may have no name of its own.
+    /// Makes a claim of completion incomplete. Its fingerprints stay, because some reasons have none.
     pub(crate) fn overrule(&mut self, reason: Reason) {
         (self.claimed, self.decision) = (Some(Decision::Complete), Decision::Incomplete);
         self.fingerprints.extend(reason.fingerprint());

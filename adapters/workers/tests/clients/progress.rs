@@ -166,7 +166,7 @@ fn a_client_that_was_idle_after_its_last_try_waited_for_its_service() {
         ("codex", vec![waits_only], Some(Trouble::Network)),
         ("claude", vec![claude(500)], Some(Trouble::Server)),
         ("claude", vec![claude(529)], Some(Trouble::Overloaded)),
-        // It worked since, or it is no outage.
+        // It has worked since, or it is not an outage.
         ("codex", vec![codex(1, lost), words.clone()], None),
         ("codex", vec![error.clone(), words.clone()], None),
         ("claude", vec![claude(400)], None),
@@ -208,7 +208,7 @@ fn words_before_the_last_tool_and_words_of_the_program_are_no_answer() {
 }
 
 #[test]
-fn output_after_the_end_of_a_client_is_no_outage() {
+fn output_after_the_end_of_a_client_is_ignored() {
     let claude = r#"{"type":"result","subtype":"success","is_error":false,"result":"All done."}"#;
     let opencode = r#"{"type":"step_finish","sessionID":"s","part":{"reason":"stop"}}"#;
     let gemini = r#"{"type":"result","status":"success"}"#;
@@ -240,7 +240,7 @@ fn output_after_the_end_of_a_client_is_no_outage() {
             Trouble::Crashed,
             said("exited with 1: Session not found"),
         ),
-        // An exit code that is its own word counts, where it is no outage.
+        // An exit code that is its own word counts, unless it is an outage.
         ("gemini", gemini, Exit::Code(53), "", Trouble::TurnLimit, said("exited with 53")),
         ("gemini", gemini, Exit::Code(248), "", Trouble::Crashed, said("exited with 248")),
     ] {
@@ -532,7 +532,7 @@ fn a_line_that_only_points_to_the_help_is_not_what_went_wrong() {
 }
 
 #[test]
-fn standard_error_of_tools_is_no_outage() {
+fn standard_error_of_tools_is_not_an_outage() {
     let tool = br#"{"type":"item.started","item":{"id":"item_1","type":"command_execution","command":"x","aggregated_output":"","exit_code":null,"status":"in_progress"}}"#;
     let stderr = "ERROR codex_core::exec: exec error: HTTP 503 Service Unavailable\n";
     for (has_worked, trouble) in [(false, Trouble::Server), (true, Trouble::Crashed)] {
