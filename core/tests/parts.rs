@@ -30,6 +30,14 @@ proptest! {
     }
 
     #[test]
+    fn a_file_that_only_checks_write_stays_theirs(mut state in workspaces(), changed in any::<Option<bool>>()) {
+        WorkspaceEvent::WorkEnded(Some(false)).fold(&mut state);
+        WorkspaceEvent::CheckEnded(true).fold(&mut state);
+        WorkspaceEvent::WorkEnded(changed).fold(&mut state);
+        prop_assert!(state.by_checks.contains("report.xml") && state.checks_changed.contains("report.xml"));
+    }
+
+    #[test]
     fn only_what_others_changed_between_turns_is_a_gap(mut state in workspaces(), left in 0..4_u8, found in 0..4_u8) {
         WorkspaceEvent::WorkBegan(Some(left), false).fold(&mut state);
         let before = state.gaps.len();

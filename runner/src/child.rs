@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use unstuck_core::event::ErrorClass;
 use unstuck_core::event::{
-    AnswerGiven, ChildEnd, Exit, Outcome, Parent, RunOutcome, RunResumed, RunStarted, StepEnd,
+    AnswerGiven, ChildEnd, ErrorClass, Exit, Outcome, Parent, RunOutcome, RunResumed, RunStarted, StepEnd,
 };
 use unstuck_core::id::{Digest, Millis, RunId};
 use unstuck_core::workflow::{OnFailure, Step, Subworkflow, Workflow};

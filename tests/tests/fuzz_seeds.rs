@@ -11,10 +11,10 @@ use std::panic;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::call_report::Progress;
-use unstuck_core::event::ErrorClass;
 use unstuck_core::event::{
-    AnswerGiven, Conclusion, Event, Fact, Failure, FallbackTaken, LogRepaired, Lost, Next, Observation,
-    RunInterrupted, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, Suspended, WorkerProgressed,
+    AnswerGiven, Conclusion, ErrorClass, Event, Fact, Failure, FallbackTaken, LogRepaired, Lost, Next,
+    Observation, RunInterrupted, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, Suspended,
+    WorkerProgressed,
 };
 use unstuck_core::evidence::{Bytes, Decision, DecisionFile};
 use unstuck_core::id::{Attempt, Digest, Iteration, Millis, Seq, Stage, StepId};

@@ -615,7 +615,7 @@ fn lost_errors(files: &[File]) -> Vec<Finding> {
 /// What a crate may have at most: lines without tests, files in its largest circle, lines of its longest file. A value may
 /// only fall, but for code that moves here from another crate.
 const BOUNDS: &[(&str, usize, usize, usize)] = &[
-    ("core", 13_990, 0, 500),
+    ("core", 13_986, 0, 500),
     ("store", 9_150, 2, 860),
     ("store/files", 2_330, 3, 520),
     ("adapters/failures", 17_910, 3, 660),
@@ -635,7 +635,7 @@ const WORDING: &[(&str, usize)] = &[
     ("", 93),
     ("adapters/", 1_251),
     ("cli/", 335),
-    ("core/", 503),
+    ("core/", 478),
     ("docs/", 335),
     ("fuzz/", 7),
     ("replay/", 125),

@@ -1,7 +1,7 @@
 //! What an error means: from the words of the description first, then from what services usually say.
 //!
 //! Only what a client calls an error is looked at here, never what it answers: so the phrases need not tell an error
-//! from prose about one, as those of [`outage`](unstuck_core::outage) have to.
+//! from prose about one, as [`outage`](unstuck_core::outage) has to.
 
 use std::sync::LazyLock;
 

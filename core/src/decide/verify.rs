@@ -4,9 +4,9 @@
 use super::check::EndedCheck;
 use super::{Batch, kind_of};
 use crate::completion::{Completion, OnFailed, Phase};
-use crate::event::ErrorClass;
 use crate::event::{
-    CheckFinished, Claimed, DecisionSource, Exit, Failure, Inquiry, StepEnd, VerdictReached, WorkerFinished,
+    CheckFinished, Claimed, DecisionSource, ErrorClass, Exit, Failure, Inquiry, StepEnd, VerdictReached,
+    WorkerFinished,
 };
 use crate::evidence::{Decision, ValidatorResult};
 use crate::id::{Attempt, Iteration, Seq};

@@ -124,7 +124,7 @@ pub enum ErrorClass {
     RetryableService,
     /// A rate or usage limit was reached.
     RetryableRateLimit,
-    /// A worker CLI failed without a transient cause; not logged in; the command is not there.
+    /// A worker CLI failed without a transient cause, is not logged in, or was not found.
     NonRetryable,
     /// The lint failed.
     NonRetryableLint,

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use crate::call_report::{CallEnd, Reading, Scope, Trouble};
 use crate::concurrent_steps;
 use crate::duration::measured;
-use crate::event::ErrorClass;
 use crate::event::{
-    CheckFinished, DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome, WorkerFinished,
+    CheckFinished, DecisionFile, DecisionSource, ErrorClass, Exit, Failure, Outcome, RunOutcome,
+    WorkerFinished,
 };
 use crate::evidence::{CheckIdMatch, CommandResult, Decision, Refusal, TIMEOUT, UNPARSED, timeout};
 use crate::id::{CheckId, Millis, Timestamp};

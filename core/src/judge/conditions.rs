@@ -2,8 +2,7 @@
 
 use super::declaration::{self, Declaration};
 use super::reason::Reason;
-use crate::event::ErrorClass;
-use crate::event::{CheckFinished, Failure};
+use crate::event::{CheckFinished, ErrorClass, Failure};
 use crate::evidence::{AnswerSeen, ValidatorOutcome, ValidatorResult};
 use crate::plural::count;
 

@@ -53,8 +53,7 @@ pub struct RunState {
     pub(crate) is_abandoned: bool,
 }
 
-/// What the first event said. Nothing of it changes but who works, where a person has named somebody else since, and what is
-/// secret, where a person has named more.
+/// The first event of the run. A later resume can only replace its workers and add names of secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) started: RunStarted,
@@ -70,15 +69,14 @@ pub enum Phase {
     Empty,
     /// The run works or waits.
     Active,
-    /// No new work is begun, since this event; what is in flight is being stopped, or where a person is needed comes to
-    /// its end.
+    /// No new work begins since this event. What is in flight is stopped, or finishes if the run waits for a person.
     Stopping(RunOutcome, Seq),
     /// It has ended so, at this event.
     Ended(RunOutcome, Seq),
 }
 
 impl Phase {
-    /// Says whether what is in flight may come to its end: also while a person is needed, since what it costs is paid.
+    /// Says whether what is in flight may finish. It also may while the run waits for a person, because it is paid for.
     pub fn lets_run_on(&self) -> bool {
         matches!(self, Self::Active | Self::Stopping(RunOutcome::Blocked, _))
     }

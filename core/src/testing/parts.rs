@@ -5,8 +5,10 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::world::snapshot;
-use crate::event::{DecisionSource, Exit, Next, Outcome, WaitReason, WorkerFinished};
+use super::world::{Act, finished, snapshot};
+use crate::Observation;
+use crate::effect::Due;
+use crate::event::{CheckFinished, DecisionSource, Exit, Next, Outcome, WaitReason, WorkerFinished};
 use crate::evidence::CommandResult;
 use crate::id::{Attempt, Iteration, Timestamp};
 use crate::judge::scope::Drift;
@@ -28,6 +30,8 @@ pub enum WorkspaceEvent {
     Abandoned(u8),
     /// The turn ends; with the workspace after it.
     TurnEnded(u8),
+    /// A check ends; with whether it has written `report.xml`.
+    CheckEnded(bool),
 }
 
 impl WorkspaceEvent {
@@ -47,32 +51,38 @@ impl WorkspaceEvent {
                 state.turn_ended();
                 state.was_seen(&seen(now));
             }
+            Self::CheckEnded(writes) => state.check_ended(&check_finished(*writes)),
         }
     }
 }
 
+/// Returns the end of a process of a step.
+fn end_of(is_check: bool) -> Observation {
+    let due = Due { step: "s".into(), iteration: Iteration(1), attempt: Attempt(1) };
+    finished(&due, is_check, &Act::Exits(0, String::new()), None)
+}
+
+fn check_finished(writes: bool) -> CheckFinished {
+    let ended = end_of(true);
+    let Observation::CheckFinished(ended) = ended else { panic!("{ended:?} is no end of a check") };
+    let files = if writes { vec!["report.xml".to_owned()] } else { Vec::new() };
+    let drift = Drift { files: files.clone(), by_check: files.clone(), ..Drift::default() };
+    CheckFinished { changed: files, drift: Some(Box::new(drift)), ..ended }
+}
+
 fn worker_finished(changed: Option<bool>) -> WorkerFinished {
-    WorkerFinished {
-        step: "s".into(),
-        iteration: Iteration(1),
-        attempt: Attempt(1),
-        outcome: Outcome::of(Exit::Code(0)),
-        decision_file: crate::event::DecisionFile::NotConfigured,
-        changed,
-        snapshot: None,
-        drift: changed.map(|changed| {
-            let files = if changed { vec!["src/a".to_owned()] } else { Vec::new() };
-            Box::new(Drift { files, ..Drift::default() })
-        }),
-        diffstat: None,
-        answer: None,
-        wants_repeat: false,
-    }
+    let ended = end_of(false);
+    let Observation::WorkerFinished(ended) = ended else { panic!("{ended:?} is no end of a worker") };
+    let drift = changed.map(|changed| {
+        let files = if changed { vec!["src/a".to_owned()] } else { Vec::new() };
+        Box::new(Drift { files, ..Drift::default() })
+    });
+    WorkerFinished { changed, drift, ..ended }
 }
 
 /// Random events of a workspace, in any order.
 pub fn workspace_events() -> impl Strategy<Value = Vec<WorkspaceEvent>> {
-    use WorkspaceEvent::{Abandoned, IterationBegan, TurnEnded, WorkBegan, WorkEnded, WorkLost};
+    use WorkspaceEvent::{Abandoned, CheckEnded, IterationBegan, TurnEnded, WorkBegan, WorkEnded, WorkLost};
     let event = prop_oneof![
         Just(IterationBegan),
         (proptest::option::of(0..4_u8), any::<bool>()).prop_map(|(found, beside)| WorkBegan(found, beside)),
@@ -80,6 +90,7 @@ pub fn workspace_events() -> impl Strategy<Value = Vec<WorkspaceEvent>> {
         Just(WorkLost),
         (0..4_u8).prop_map(Abandoned),
         (0..4_u8).prop_map(TurnEnded),
+        any::<bool>().prop_map(CheckEnded),
     ];
     vec(event, 0..24)
 }

@@ -8,13 +8,12 @@ use proptest::prelude::*;
 use super::world::{Act, History, Script, World, finished, script_worker, snapshot, step};
 use crate::call_report::{Progress, Usage};
 use crate::effect::Due;
-use crate::event::ErrorClass;
 use crate::event::{
-    AnswerGiven, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Fact,
-    Failure, FallbackTaken, Inquiry, LogRepaired, Lost, Next, Observation, Purpose, RunEnded, RunInterrupted,
-    RunOutcome, RunResumed, RunStopping, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, StepEnd,
-    StepEnded, Suspended, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished,
-    WorkerProgressed, WorkerStarted,
+    AnswerGiven, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource, ErrorClass, Event,
+    Fact, Failure, FallbackTaken, Inquiry, LogRepaired, Lost, Next, Observation, Purpose, RunEnded,
+    RunInterrupted, RunOutcome, RunResumed, RunStopping, SnapshotMoment, SnapshotTaken, StageRaised,
+    StallCause, StepEnd, StepEnded, Suspended, VerdictReached, WaitReason, WaitRequested, WorkRequested,
+    WorkerFinished, WorkerProgressed, WorkerStarted,
 };
 use crate::evidence::Decision;
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, Seq, Stage, StepId, Timestamp};

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::worker::Worker;
 use crate::id::Millis;
 
-/// What is asked after the work.
+/// The check after the work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// Who answers, and how the answer is read.
+    /// The source of the verdict, and its form.
     pub by: CheckBy,
     /// Bound of one check.
     pub timeout: Millis,
@@ -20,7 +20,7 @@ pub struct Check {
     /// How often a failing command of [`CheckBy::Commands`] is run before its failures count; at least 1.
     #[serde(default = "once")]
     pub observations: u32,
-    /// What is asked of the same commands before the first iteration.
+    /// The rule for the baseline, a run of the same commands before the first iteration.
     #[serde(default)]
     pub baseline: Baseline,
 }
@@ -36,7 +36,7 @@ fn once() -> u32 {
     1
 }
 
-/// Who answers a check, and how the answer is read.
+/// The source of a verdict, and its form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckBy {
@@ -48,7 +48,7 @@ pub enum CheckBy {
     Claim,
     /// Commands that are run one after the other, all of them; each has to get through its gate.
     Commands(Vec<CheckCommand>),
-    /// Nobody but the conditions of the step, and the answer where it has a form.
+    /// Only the conditions of the step, and the form of the answer if one is configured.
     Conditions,
 }
 
@@ -57,7 +57,7 @@ pub enum CheckBy {
 pub struct CheckCommand {
     /// The command line, run by `bash -c` in the root of the workspace.
     pub run: String,
-    /// What is asked of it.
+    /// The condition for its result.
     #[serde(default)]
     pub gate: Gate,
     /// Patterns of the machine reports that it writes, from the root of the workspace.
@@ -65,7 +65,7 @@ pub struct CheckCommand {
     pub reports: Vec<String>,
 }
 
-/// What is asked of a command of a check.
+/// The condition for the result of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {

@@ -38,10 +38,10 @@ pub struct Convergence {
     /// How many lines may be added and removed, together.
     #[serde(default)]
     pub max_changed_lines: Option<u32>,
-    /// From stage 2 on, what was changed outside of the scope is put back after the work.
+    /// Whether changes outside the scope are reverted after the work, from stage 2 on.
     #[serde(default)]
     pub revert_out_of_scope: bool,
-    /// Who looks once for the cause, without changing anything, before the step ends as stuck.
+    /// A worker that looks for the cause once, without changes, before the step ends as stuck.
     #[serde(default)]
     pub diagnose_with: Option<Worker>,
 }
@@ -62,7 +62,7 @@ impl Convergence {
 }
 
 impl Default for Convergence {
-    /// What holds where a file says nothing but `enabled: true`.
+    /// Returns the policy of a file with `enabled: true` only.
     fn default() -> Self {
         Self {
             stall_threshold: 2,

@@ -7,14 +7,13 @@ use unstuck_core::call_report::{
 };
 use unstuck_core::cost::{Spent, Sum, Tokens};
 use unstuck_core::diffstat::{ChangedFile, Diffstat};
-use unstuck_core::event::ErrorClass;
 use unstuck_core::event::{
     AnswerGiven, Bytes, Call, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Claimed, Conclusion,
-    DecisionFile, DecisionSource, Event, Exit, Fact, Failure, FallbackTaken, Inquiry, LogRepaired, Lost,
-    Next, Observation, Outcome, Parent, Purpose, RunEnded, RunInterrupted, RunOutcome, RunResumed,
-    RunStarted, RunStopping, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded,
-    Suspended, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerProgressed,
-    WorkerStarted,
+    DecisionFile, DecisionSource, ErrorClass, Event, Exit, Fact, Failure, FallbackTaken, Inquiry,
+    LogRepaired, Lost, Next, Observation, Outcome, Parent, Purpose, RunEnded, RunInterrupted, RunOutcome,
+    RunResumed, RunStarted, RunStopping, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, StepEnd,
+    StepEnded, Suspended, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished,
+    WorkerProgressed, WorkerStarted,
 };
 use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::{AnswerSeen, Origin, Refused, Violation};
