@@ -19,7 +19,7 @@ use unstuck_files::private_dir::PrivateDir;
 use unstuck_process::ProcessSpec;
 use unstuck_process::redact::Redactor;
 use unstuck_replay::Story;
-use unstuck_runner::launch::{self, Ended, Site};
+use unstuck_runner::open::{self, Ended, Site};
 use unstuck_runner::workspace::make_again;
 use unstuck_runner::{Interrupt, Watcher};
 use unstuck_store::run_folder::RunFolder;
@@ -129,7 +129,7 @@ pub fn drive<F>(
     go: impl FnOnce(Site) -> F,
 ) -> Result
 where
-    F: Future<Output = std::result::Result<Ended, launch::Error>>,
+    F: Future<Output = std::result::Result<Ended, open::Error>>,
 {
     let Shown { run, short, header, before } = shown;
     driving.summary_can_be_written()?;

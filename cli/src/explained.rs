@@ -2,7 +2,7 @@
 
 use unstuck_files::error::with_causes;
 use unstuck_files::hint;
-use unstuck_runner::launch;
+use unstuck_runner::open;
 use unstuck_runner::workspace::remake;
 use unstuck_store::lease::{Holder, Lease};
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
@@ -12,13 +12,13 @@ use crate::error::Error;
 use crate::{project, screen};
 
 /// Says what stopped the supervisor, and how to go on.
-pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Error {
+pub fn explained(error: &open::Error, short: &str, runs: Option<&Runs>) -> Error {
     use unstuck_core::Rejection;
     use unstuck_store::lease::AcquireError;
     use unstuck_store::opening::OpenError;
     let message = with_causes(error);
     match error {
-        launch::Error::Run(unstuck_runner::Error::Rejected(rejection)) => {
+        open::Error::Run(unstuck_runner::Error::Rejected(rejection)) => {
             let hint = match rejection {
                 Rejection::NeedsIterations => format!("unstuck resume {short} --add-iterations 5"),
                 Rejection::NeedsTime => format!("unstuck resume {short} --add-time 1h"),
@@ -30,39 +30,39 @@ pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Err
             };
             Error::usage(message).hint(hint)
         }
-        launch::Error::Run(unstuck_runner::Error::Store(append)) => {
+        open::Error::Run(unstuck_runner::Error::Store(append)) => {
             Error::store(error).hint_if(append.hint().map(|hint| hint.replace("@last", short)))
         }
-        launch::Error::Open(open) => {
+        open::Error::Open(open) => {
             let hint = open.hint();
             match open {
                 OpenError::Locked { .. } | OpenError::NotFound { .. } => Error::usage(message).hint_if(hint),
                 _ => Error::store(error).hint_if(hint),
             }
         }
-        launch::Error::Workspace { source: AcquireError::Io { source, .. }, .. } => {
+        open::Error::Workspace { source: AcquireError::Io { source, .. }, .. } => {
             Error::store(error).hint(format!("{}, then try again", hint::for_io(source)))
         }
-        launch::Error::Drift { .. } => Error::usage(message).hint(format!(
+        open::Error::Drift { .. } => Error::usage(message).hint(format!(
             "look: unstuck diff {short} @last @now    keep what was changed: unstuck resume {short} --accept-drift    put it back: unstuck undo {short}@last --all"
         )),
-        launch::Error::ChangedMeanwhile { .. } => Error::usage(message).hint(format!("unstuck undo {short}")),
-        launch::Error::Declined => Error::usage(message),
-        launch::Error::BaseGone => Error::store(error).hint(format!(
+        open::Error::ChangedMeanwhile { .. } => Error::usage(message).hint(format!("unstuck undo {short}")),
+        open::Error::Declined => Error::usage(message),
+        open::Error::BaseGone => Error::store(error).hint(format!(
             "look at what the run has changed yourself (git diff, unstuck show {short}); to go on, and compare with what is there now: unstuck resume {short} --accept-drift"
         )),
-        launch::Error::Imported { .. } => Error::usage(message).hint(format!(
+        open::Error::Imported { .. } => Error::usage(message).hint(format!(
             "look at the commands and the folder: unstuck show {short}; then: unstuck resume {short} --accept-drift"
         )),
-        launch::Error::LeadsElsewhere { workspace, .. } => {
+        open::Error::LeadsElsewhere { workspace, .. } => {
             let back = match workspace.is_symlink() {
                 true => remake(workspace, &format!("unstuck undo {short}@last --git")),
                 false => format!("unstuck checkout {short}@last --to FOLDER"),
             };
             Error::usage(message).hint(format!("put the folder back; where there is none any more: {back}"))
         }
-        launch::Error::Snapshots(snapshots) => of_snapshots(snapshots),
-        launch::Error::WorkspaceBusy { holder, .. } => {
+        open::Error::Snapshots(snapshots) => of_snapshots(snapshots),
+        open::Error::WorkspaceBusy { holder, .. } => {
             let other = holder.as_ref().and_then(|holder| driven_by(runs?, holder));
             let look = other.map_or_else(
                 || "see what runs: unstuck runs".to_owned(),
@@ -71,10 +71,10 @@ pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Err
             Error::usage(message)
                 .hint(format!("{look}    or give this one a checkout of its own: unstuck run --worktree ..."))
         }
-        launch::Error::Run(unstuck_runner::Error::Exhausted { .. }) => {
+        open::Error::Run(unstuck_runner::Error::Exhausted { .. }) => {
             Error::store(error).hint(format!("make room on the disk (df -h) or raise the limit (ulimit -a), then: unstuck resume {short}"))
         }
-        launch::Error::Run(unstuck_runner::Error::Prepare { source, .. }) => {
+        open::Error::Run(unstuck_runner::Error::Prepare { source, .. }) => {
             Error::store(error).hint(format!("{}, then: unstuck resume {short}", hint::for_io(source)))
         }
         _ => Error::store(error).hint(format!("unstuck resume {short}")),

@@ -381,7 +381,7 @@ fn damaged() -> io::Error {
 }
 
 fn program() -> String {
-    unstuck_runner::launch::program()
+    unstuck_runner::open::program()
 }
 
 /// Returns the run that a row begins with.

@@ -146,7 +146,7 @@ impl RunState {
     /// Says whether the next thing that is done, or is being done, costs anything although nothing is left. What
     /// costs nothing goes on: the check of work that is paid for may find it complete.
     pub(crate) fn is_broke(&self) -> bool {
-        self.steps().any(|(step, at)| at.phase.turn().is_some() && at.is_paid(step))
+        self.steps().any(|(step, at)| at.phase.next().is_some() && at.is_paid(step))
             && self.overspent().is_some()
     }
 
@@ -198,7 +198,7 @@ impl StepState {
     fn is_paid(&self, step: &Step) -> bool {
         match (self.whom(step), &step.work) {
             (Some(worker), _) => worker.is_paid(),
-            (None, Work::Subworkflow(child)) if self.phase.turn() == Some(Next::Work) => {
+            (None, Work::Subworkflow(child)) if self.phase.next() == Some(Next::Work) => {
                 child.workflow.everybody().into_iter().any(|(_, worker)| worker.is_paid())
             }
             (None, _) => false,

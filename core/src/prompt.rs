@@ -1,4 +1,4 @@
-//! What workers and checkers are asked: text derived from the state alone.
+//! The prompts of workers and checkers, derived from the state alone.
 //!
 //! Because it is derived, a decision can compare an answer with the prompt that was sent, and a
 //! replay sees the same prompt as the live run.
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::check_feedback;
-use crate::event::{Purpose, StallCause};
+use crate::event::{Purpose, RegistryText, StallCause};
 use crate::evidence::Decision;
 use crate::id::{CheckId, Stage};
 use crate::interpolate;
@@ -23,17 +23,6 @@ const FINGERPRINTS_MAX: usize = 20;
 /// Most reasons that a prompt lists.
 const REASONS_MAX: usize = 12;
 
-/// What the prompts of a steps registry say, put together by whoever knows their language.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FromRegistry {
-    /// The prompt of the step; empty where there is none.
-    pub task: String,
-    /// What answers the failures of the last verdict, in place of our own words; empty where there is none.
-    pub findings: String,
-    /// The files that it was made from, from the folder of the prompts.
-    pub files: Vec<String>,
-}
-
 /// Returns what the worker of a step is asked in its current iteration.
 ///
 /// A script is not changed by anything, so for `CUSTOM` this is only what the last check found; it
@@ -43,7 +32,7 @@ pub fn work(
     step: &Step,
     at: &StepState,
     check_id: Option<&CheckId>,
-    registry: &FromRegistry,
+    registry: &RegistryText,
 ) -> String {
     if at.purpose == Purpose::Diagnosis {
         return diagnosis(state, step, at);
@@ -63,7 +52,7 @@ pub fn work(
     })
 }
 
-/// Returns what is asked of whoever is to say why a loop gets nowhere.
+/// Returns the prompt for a diagnosis of a stuck loop.
 fn diagnosis(state: &RunState, step: &Step, at: &StepState) -> String {
     let mut prompt = String::new();
     let run = state.run().map_or("", |run| run.as_str());
@@ -82,7 +71,7 @@ fn diagnosis(state: &RunState, step: &Step, at: &StepState) -> String {
     if let Work::Worker(worker) = &step.work {
         section(&mut prompt, &format!("## What was to be done\n\n{}", fenced(worker.instructions.trim())));
     }
-    section(&mut prompt, &overlay(state, step, at, &FromRegistry::default()));
+    section(&mut prompt, &overlay(state, step, at, &RegistryText::default()));
     prompt
 }
 
@@ -111,17 +100,17 @@ pub fn decision_file(check: &Check, id: &CheckId) -> Option<String> {
 
 /// Returns what the last check found, what a person said and what the stage demands; empty in a
 /// first iteration.
-pub fn overlay(state: &RunState, step: &Step, at: &StepState, registry: &FromRegistry) -> String {
+pub fn overlay(state: &RunState, step: &Step, at: &StepState, registry: &RegistryText) -> String {
     prompt_layout::render(prompt_layout::DEFAULT, |name| told(name, state, step, at, registry))
 }
 
 /// Returns what a placeholder stands for that is about what happened so far; any other has nothing to say.
-fn told(name: &str, state: &RunState, step: &Step, at: &StepState, registry: &FromRegistry) -> String {
+fn told(name: &str, state: &RunState, step: &Step, at: &StepState, registry: &RegistryText) -> String {
     let feedback = &at.feedback;
     let judged = feedback.decision.is_some();
     match name {
         "position" if judged => position(state, step, at),
-        // What a registry says holds it already.
+        // The text of the registry contains it.
         "said" if judged && !feedback.said.is_empty() && registry.findings.is_empty() => {
             format!(
                 "## What you said at the end of iteration {}\n\n{}",
@@ -140,7 +129,7 @@ fn told(name: &str, state: &RunState, step: &Step, at: &StepState, registry: &Fr
     }
 }
 
-/// Returns what a person answered, to whoever asked.
+/// Returns the answer of a person.
 fn from_person(feedback: &Feedback) -> String {
     match &feedback.from_person[..] {
         [] => String::new(),

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use unstuck_core::cost::{Spent, Sum};
 use unstuck_core::decide::Rejection;
+use unstuck_core::effect::Turn;
 use unstuck_core::event::{
     AnswerGiven, ChildEnd, DecisionFile, Exit, Outcome, RunOutcome, RunResumed, RunStarted, WorkerFinished,
 };
@@ -44,7 +45,7 @@ fn give(state: RunState, command: Observation) -> Result<RunState, Rejection> {
 
 /// Begins what is due.
 fn begin(mut state: RunState) -> RunState {
-    while let Some(Effect::RunWorker(due)) = state.pending_effects().into_iter().next() {
+    while let Some(Effect::Perform(_, due)) = state.pending_effects().into_iter().next() {
         let begun = started(&state, &due, false, CheckId::new("none"), Digest::of(b""));
         state = give(state, begun).expect("it is due");
     }
@@ -92,7 +93,10 @@ fn a_child_that_needs_a_person_or_iterations_ends_its_parent_so_and_is_taken_up_
         assert_eq!(!needs.is_empty(), ended == RunOutcome::Blocked, "{needs:?}");
         let state = give(state, on).expect("it goes on");
         let due: Vec<Effect> = state.pending_effects();
-        assert!(matches!(&due[..], [Effect::RunWorker(due)] if due.iteration == Iteration(1)), "{due:?}");
+        assert!(
+            matches!(&due[..], [Effect::Perform(Turn::Work, due)] if due.iteration == Iteration(1)),
+            "{due:?}"
+        );
         let state = end(begin(state), "a", RunOutcome::Complete, 50);
         assert_eq!(state.outcome(), Some(RunOutcome::Complete));
     }

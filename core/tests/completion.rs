@@ -153,7 +153,7 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
         let (step, inquiry) = (step.clone(), at.verdicts.inquiry);
         let prompt = Blob { digest: Digest::of(b""), size: 0 };
         match effect {
-            Effect::RunWorker(due) => {
+            Effect::Perform(turn, due) if !turn.is_check() => {
                 let started = WorkerStarted {
                     step: due.step.clone(),
                     iteration: due.iteration,
@@ -164,6 +164,7 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
                     moved_aside: None,
                     templates: Vec::new(),
                     call: None,
+                    registry: None,
                     snapshot: None,
                 };
                 world.give(Observation::WorkerStarted(started)).expect("work is due");
@@ -183,7 +184,7 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
                 };
                 world.give(Observation::WorkerFinished(finished)).expect("a worker is in flight");
             }
-            Effect::RunCheck(due) => {
+            Effect::Perform(_, due) => {
                 let started = CheckStarted {
                     step: due.step.clone(),
                     iteration: due.iteration,
@@ -597,7 +598,7 @@ proptest! {
         let mut world = World::start(Workflow::of_steps(vec![looped(completion, 12)]), Script::default());
         for (letter, other) in letters {
             let asks = world.state.steps().next().expect("a step").1.verdicts.inquiry;
-            let checks = matches!(world.state.pending_effects().first(), Some(Effect::RunCheck(_)));
+            let checks = matches!(world.state.pending_effects().first(), Some(Effect::Perform(turn, _)) if turn.is_check());
             let said = match (checks, asks) {
                 (true, Inquiry::Conditions) => Found(["++", "+-", "-+", "--", "?+", "++"][usize::from(letter)]),
                 (true, _) => [Answers(ALL_DONE), Answers(ONE_OPEN), Babbles][usize::from(letter % 3)].clone(),

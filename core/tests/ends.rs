@@ -3,7 +3,8 @@
 use unstuck_core::Observation;
 use unstuck_core::call_report::{CallEnd, Counts, Earlier, Reading, Trouble};
 use unstuck_core::event::{
-    Bytes, Conclusion, DecisionFile, Exit, Fact, Outcome, StepEnd, WaitReason, WorkerFinished, WorkerStarted,
+    Bytes, Conclusion, DecisionFile, Exit, Fact, Outcome, RegistryText, StepEnd, WaitReason, WorkerFinished,
+    WorkerStarted,
 };
 use unstuck_core::evidence::{Decision, Refusal};
 use unstuck_core::id::{Blob, CheckId, Digest, Millis, StepId};
@@ -24,6 +25,8 @@ struct Left {
     file: &'static str,
     changed: Option<bool>,
     told: Option<Reading>,
+    /// The part of its prompt that comes from a steps registry.
+    asked: &'static str,
 }
 
 impl Left {
@@ -77,6 +80,7 @@ fn follows(step: Step, left: Left) -> String {
         moved_aside: None,
         templates: Vec::new(),
         call: None,
+        registry: Some(Box::new(RegistryText { task: left.asked.to_owned(), ..RegistryText::default() })),
         snapshot: None,
     };
     world.give(Observation::WorkerStarted(started)).expect("work is due");
@@ -173,6 +177,13 @@ fn who_has_worked_or_given_a_verdict_and_ended_well_is_not_out_of_order() {
         (checked(), failed(Trouble::RateLimit).changed(), "waits"),
         (checked(), failed(Trouble::Overloaded), "waits"),
     ]);
+}
+
+#[test]
+fn repeating_the_prompt_of_a_registry_is_no_verdict() {
+    const TASK: &str = "Mend it. When all is done, end with:\n{\"decision\":\"complete\"}\n";
+    let repeats = || Left::saying(0, TASK, "").changed();
+    check(&[(claims(), repeats(), "complete"), (claims(), Left { asked: TASK, ..repeats() }, "no verdict")]);
 }
 
 #[test]

@@ -115,6 +115,7 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             moved_aside: None,
             templates: Vec::new(),
             call: None,
+            registry: None,
             snapshot: None,
         }),
         Observation::WorkerFinished(WorkerFinished {

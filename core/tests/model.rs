@@ -175,11 +175,8 @@ impl Real {
 
     fn begin(&mut self) -> (Due, bool) {
         let effect = self.0.state.pending_effects().remove(0);
-        let (due, is_check) = match effect {
-            Effect::RunWorker(due) => (due, false),
-            Effect::RunCheck(due) => (due, true),
-            Effect::Stop(step) => panic!("nothing is to be stopped at {step}"),
-        };
+        let Effect::Perform(turn, due) = effect else { panic!("nobody asked to stop: {effect:?}") };
+        let is_check = turn.is_check();
         self.give(started(&self.0.state, &due, is_check, id(), Digest::of(b"")));
         (due, is_check)
     }

@@ -49,6 +49,7 @@ fn begin_with(world: &mut World, id: &str, content: Option<u8>) {
         moved_aside: None,
         templates: Vec::new(),
         call: None,
+        registry: None,
         snapshot: content.map(|content| Box::new(snapshot(content))),
     };
     world.give(Observation::WorkerStarted(started)).expect("work is due");

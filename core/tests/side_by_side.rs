@@ -142,7 +142,7 @@ fn blocked_beside_work(tokens: Option<u64>) -> World {
     let budget = Budget { tokens, accepts_unknown: true, ..Budget::default() };
     let mut world = World::start(Workflow { budget, ..Workflow::of_steps(steps) }, script(&all));
     for effect in world.state.pending_effects() {
-        let Effect::RunWorker(due) = effect else { continue };
+        let Effect::Perform(_, due) = effect else { continue };
         let mut begun = started(&world.state, &due, false, CheckId::new(ID), Digest::of(b""));
         if let Observation::WorkerStarted(begun) = &mut begun {
             let (client, argv) = ("claude".to_owned(), Vec::new());

@@ -695,7 +695,7 @@ mod tests {
             };
             world.play_until(is_due);
             let effects = world.state.pending_effects();
-            let [Effect::RunWorker(due)] = &effects[..] else { panic!("{name}: {effects:?}") };
+            let [Effect::Perform(_, due)] = &effects[..] else { panic!("{name}: {effects:?}") };
             let id = CheckId::new("0190a000-0000-7000-8000-00000000000a");
             let begun = started(&world.state, due, false, id, Digest::of(b""));
             world.give(begun).expect("it is due");

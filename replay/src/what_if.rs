@@ -13,7 +13,7 @@ use unstuck_core::evidence::ValidatorResult;
 use unstuck_core::id::{Iteration, Seq, StepId};
 use unstuck_core::judge::gate;
 use unstuck_core::judge::scope::{self, Drift};
-use unstuck_core::prompt::{self, FromRegistry};
+use unstuck_core::prompt;
 use unstuck_core::workflow::{Baseline, CheckBy};
 use unstuck_core::{Event, Observation, Rejection, RunState};
 
@@ -230,7 +230,13 @@ fn asks_otherwise(recorded: &RunState, other: &RunState, command: &Observation) 
     let Observation::WorkerStarted(started) = command else { return false };
     let asked = |state: &RunState| {
         let (step, at) = state.step(&started.step)?;
-        Some(prompt::work(state, step, at, started.check_id.as_ref(), &FromRegistry::default()))
+        Some(prompt::work(
+            state,
+            step,
+            at,
+            started.check_id.as_ref(),
+            &started.registry.as_deref().cloned().unwrap_or_default(),
+        ))
     };
     asked(recorded) != asked(other)
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::evidence::CommandResult;
-use unstuck_core::id::{Blob, Digest};
-use unstuck_core::workflow::Step;
+use unstuck_core::id::{Blob, Digest, StepId};
+use unstuck_core::judge::baseline::CleanCheckout;
 use unstuck_evidence::checks::{self, SideEffectCheck, Suite};
 use unstuck_failures::check_command::leaves_tests_out;
 use unstuck_files::error::with_causes;
@@ -21,13 +21,13 @@ use unstuck_workspace::branch;
 use unstuck_workspace::worktree::{self, Part};
 
 use crate::baselines;
-use crate::machine::Machine;
+use crate::host::Host;
 use crate::scratch::Scratch;
 
 /// Runs the commands of a check before the first iteration, or takes over what an earlier run found, where that is wanted.
 pub(crate) async fn take(
-    world: &Arc<Machine>,
-    step: &Step,
+    world: &Arc<Host>,
+    step: &StepId,
     suite: Suite,
     stop: StopSignal,
 ) -> (Outcome, Vec<CommandResult>) {
@@ -35,7 +35,7 @@ pub(crate) async fn take(
     let before = named(world, &suite).await;
     let earlier = {
         let world = Arc::clone(world);
-        blocking(move || world.baselines.as_ref()?.take_over(before?, &world)).await
+        blocking(move || world.baselines.as_ref()?.take_over(before?, &*world.blobs, &world.redactor)).await
     };
     if let Some(taken) = earlier {
         return taken;
@@ -43,45 +43,42 @@ pub(crate) async fn take(
     let taken = run(world, step, suite.clone(), stop).await;
     // What was changed meanwhile was seen by some of the commands only.
     let after = named(world, &suite).await;
-    before.filter(|before| after == Some(*before)).iter().for_each(|of| baselines.taken(&step.id, *of));
+    before.filter(|before| after == Some(*before)).iter().for_each(|of| baselines.taken(step, *of));
     taken
 }
 
-async fn named(world: &Arc<Machine>, suite: &Suite) -> Option<Digest> {
+async fn named(world: &Arc<Host>, suite: &Suite) -> Option<Digest> {
     let (world, suite) = (Arc::clone(world), suite.clone());
-    blocking(move || baselines::of(&world, &suite)).await
+    blocking(move || baselines::of(world.snapshots.as_deref()?, &world.workspace, &suite)).await
 }
 
 async fn run(
-    world: &Arc<Machine>,
-    step: &Step,
+    world: &Arc<Host>,
+    step: &StepId,
     suite: Suite,
     stop: StopSignal,
 ) -> (Outcome, Vec<CommandResult>) {
     let clean = match in_checkout(world, step, suite.clone(), stop.clone()).await {
-        Ok(clean) if clean.is_enough() => return clean.taken,
+        Ok(Clean { taken, shown }) if shown.is_enough() => return taken,
         clean => clean,
     };
     // What the commands need may be in no commit; so what fails there, or is left out, is looked at here, too.
-    let show = |line: &str| world.watcher.line(&step.id, line);
+    let show = |line: &str| world.watcher.line(step, line);
     let (mut outcome, results) = checks::run(suite, &world.blobs, &world.redactor, stop, show).await;
-    let note = clean.map_or_else(Some, |clean| clean.differs_from(&results));
+    let note = clean.map_or_else(Some, |clean| clean.shown.differs_from(&results));
     outcome.notes.extend(note.map(|why| format!("the baseline was taken in the workspace: {why}")));
     (outcome, results)
 }
 
-/// What the commands show on a clean checkout.
+/// A baseline that was taken on a clean checkout.
 struct Clean {
     taken: (Outcome, Vec<CommandResult>),
-    /// The folders that hold something in the workspace only.
-    unfilled: Vec<String>,
-    /// Tests were skipped, or none was run: what they ask for may be in no commit.
-    leaves_tests_out: bool,
+    shown: CleanCheckout,
 }
 
 async fn in_checkout(
-    world: &Arc<Machine>,
-    step: &Step,
+    world: &Arc<Host>,
+    step: &StepId,
     mut suite: Suite,
     stop: StopSignal,
 ) -> Result<Clean, String> {
@@ -91,7 +88,7 @@ async fn in_checkout(
     };
     suite.commands.iter_mut().for_each(|command| command.spec.cwd.clone_from(&there));
     suite.witness = Some(witness(&there));
-    let show = |line: &str| world.watcher.line(&step.id, line);
+    let show = |line: &str| world.watcher.line(step, line);
     let taken = checks::run(suite, &world.blobs, &world.redactor, stop.clone(), show).await;
     let world = Arc::clone(world);
     let look = move || {
@@ -101,40 +98,16 @@ async fn in_checkout(
         let kept = |blob: &Blob, max| world.blobs.end(blob, max);
         let leaves_tests_out =
             taken.1.iter().any(|result| leaves_tests_out(result, &there.to_string_lossy(), &kept));
-        Ok(Clean { taken, unfilled, leaves_tests_out })
+        let is_stopped = taken.0.exit == Exit::Stopped;
+        let shown = CleanCheckout { results: taken.1.clone(), is_stopped, unfilled, leaves_tests_out };
+        Ok(Clean { taken, shown })
     };
     let looked = within(checks::READING_MAX, &stop, look).await;
     looked.unwrap_or_else(|_| Err("the output of a clean checkout was not read in time".to_owned()))
 }
 
-impl Clean {
-    /// Says whether the workspace can show nothing else.
-    fn is_enough(&self) -> bool {
-        let (outcome, results) = &self.taken;
-        let passes = || results.iter().all(CommandResult::passed);
-        outcome.exit == Exit::Stopped || (passes() && self.unfilled.is_empty() && !self.leaves_tests_out)
-    }
-
-    /// Says how the workspace shows something else.
-    fn differs_from(&self, here: &[CommandResult]) -> Option<String> {
-        let (_, there) = &self.taken;
-        let is_same = |same: fn(&CommandResult, &CommandResult) -> bool| {
-            there.len() == here.len() && there.iter().zip(here).all(|(there, here)| same(there, here))
-        };
-        let fails_alike = is_same(|a, b| a.set() == b.set() && a.exit == b.exit);
-        if fails_alike && is_same(|a, b| a.tests == b.tests) {
-            return None;
-        }
-        if let Some(folder) = self.unfilled.first() {
-            return Some(format!("in a clean checkout {folder} is empty"));
-        }
-        let what = if fails_alike { "runs other tests" } else { "shows other failures" };
-        Some(format!("a clean checkout {what}"))
-    }
-}
-
 /// Makes a clean checkout of what the workspace is, or says why there is none. Returns where in it that is.
-fn checkout(world: &Machine) -> Result<(Scratch, PathBuf), String> {
+fn checkout(world: &Host) -> Result<(Scratch, PathBuf), String> {
     let root = Scratch::new(world.artifacts.join("baseline"));
     match worktree::uncommitted(&world.workspace, Part::Whole) {
         Ok(0) => match worktree::borrow(&world.workspace, root.path()) {

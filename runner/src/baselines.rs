@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use unstuck_core::Event;
@@ -21,7 +21,7 @@ use unstuck_store::blobs::BlobStore;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::Project;
 
-use crate::machine::Machine;
+use crate::snapshots::Keeper;
 
 /// The baselines of a project that runs share which are asked to.
 pub struct Baselines {
@@ -43,7 +43,12 @@ impl Baselines {
     }
 
     /// Returns the result of an earlier run, if one is known of this.
-    pub(crate) fn take_over(&self, of: Digest, world: &Machine) -> Option<(Outcome, Vec<CommandResult>)> {
+    pub(crate) fn take_over(
+        &self,
+        of: Digest,
+        to: &dyn BlobStore,
+        redactor: &Redactor,
+    ) -> Option<(Outcome, Vec<CommandResult>)> {
         let (run, event): Place = serde_json::from_slice(&safe_open::read(&self.file(of)).ok()?).ok()?;
         let log = RunLog::open_for_reading(&self.project.run(&run)).ok()?;
         let found = log.read(event).ok()?.next()?.ok()?;
@@ -51,8 +56,8 @@ impl Baselines {
         let of_commands =
             commands.iter().flat_map(|it| it.stdout.iter().chain(&it.stderr).chain(&it.reports));
         let blobs = outcome.stdout.iter().chain(&outcome.stderr).chain(of_commands);
-        let (from, to) = (log.blobs(), &*world.blobs);
-        blobs.into_iter().try_for_each(|blob| copy(blob, &*from, to, &world.redactor))?;
+        let from = log.blobs();
+        blobs.into_iter().try_for_each(|blob| copy(blob, &*from, to, redactor))?;
         (outcome.duration, outcome.processes_ended, outcome.redactions) = (Millis(0), 0, 0);
         outcome.notes.push(format!(
             "the baseline was taken over from event {event} of run {run}: the same commands on the same files"
@@ -118,15 +123,14 @@ fn folder(project: &Project) -> PathBuf {
 }
 
 /// Returns a name for the commands of a check and the files that they are run on now; `None` where nobody knows all of those.
-pub(crate) fn of(world: &Machine, suite: &Suite) -> Option<Digest> {
-    let now = world.snapshots.as_ref()?.take(None, None).ok()?;
+pub(crate) fn of(keeper: &Keeper, workspace: &Path, suite: &Suite) -> Option<Digest> {
+    let now = keeper.take(None, None).ok()?;
     if now.lacks().is_some() {
         return None;
     }
     let commands: Vec<_> = suite.commands.iter().map(|it| (&it.run, &it.reports)).collect();
     let commit = now.repository.as_ref().map(|it| &it.commit);
-    let of =
-        (unstuck_core::evidence::VERSION, &world.workspace, now.work, commit, commands, suite.observations);
+    let of = (unstuck_core::evidence::VERSION, workspace, now.work, commit, commands, suite.observations);
     Some(Digest::of(&serde_json::to_vec(&of).ok()?))
 }
 

@@ -10,7 +10,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 use unstuck_core::call_report::{CallEnd, Progress, Reading, Trouble};
 use unstuck_core::completion::Form;
-use unstuck_core::event::{Call, Exit, Inquiry, Outcome, WorkerProgressed};
+use unstuck_core::effect::Turn;
+use unstuck_core::event::{Call, Exit, Outcome, WorkerProgressed};
 use unstuck_core::id::{Millis, StepId, Timestamp};
 use unstuck_core::outage;
 use unstuck_core::truncate;
@@ -24,7 +25,8 @@ use unstuck_workers::reset_time;
 use unstuck_workflow::schema::strict;
 
 use crate::Watcher;
-use crate::job::{Asked, write};
+use crate::beginning::Beginning;
+use crate::written::write;
 
 /// Takes what is to be recorded while something runs.
 pub type Tell = UnboundedSender<Observation>;
@@ -48,10 +50,10 @@ pub(crate) struct Planned {
 pub(crate) fn plan(
     worker: &Worker,
     client: Arc<Description>,
-    asked: &Asked<'_>,
+    begin: &Beginning<'_>,
     folder: &Path,
 ) -> io::Result<Result<Planned, launch::Error>> {
-    let conversation = asked.at.calls.conversation.as_ref().filter(|_| asked.keeps_conversation());
+    let conversation = begin.at.calls.conversation.as_ref().filter(|_| begin.keeps_conversation());
     let continued = conversation.filter(|it| it.client == client.name);
     // Qwen Code takes no other version than those that are older than the 7th.
     let fresh = uuid::Uuid::new_v4().to_string();
@@ -61,16 +63,16 @@ pub(crate) fn plan(
     };
     // Where a service would refuse it, it is not handed over: what is answered is checked all the same.
     let schema =
-        schema(asked).and_then(|it| if client.launch.strict_schema { strict(&it) } else { Some(it) });
+        schema(begin).and_then(|it| if client.launch.strict_schema { strict(&it) } else { Some(it) });
     let schema = schema.map(|it| it.to_string());
     let request = CallRequest {
-        prompt: asked.prompt,
+        prompt: &begin.question.text,
         folder: &folder.to_string_lossy(),
         model: worker.model.as_deref(),
         variant: worker.variant.as_deref(),
         capabilities: &worker.capabilities,
         turns: worker.max_steps,
-        micro_usd: money_left(asked),
+        micro_usd: money_left(begin),
         session,
         schema: schema.as_deref(),
         extra: &worker.default_args,
@@ -81,7 +83,7 @@ pub(crate) fn plan(
         Err(why) => return Ok(Err(why)),
     };
     // Of who has no conversations none is known, so it was not asked to go on with one.
-    if asked.keeps_conversation() && continued.is_none() && client.launch.resume.is_empty() {
+    if begin.keeps_conversation() && continued.is_none() && client.launch.resume.is_empty() {
         plan.unmet.push(ClientFeature::Resume);
     }
     for (file, text) in &plan.files {
@@ -97,18 +99,18 @@ pub(crate) fn plan(
 }
 
 /// Returns what a client may spend by itself: not much more than what is left.
-fn money_left(asked: &Asked<'_>) -> Option<u64> {
-    let bound = asked.state.budget().micro_usd?;
-    Some(bound.saturating_sub(asked.state.spent().micro_usd()).max(1))
+fn money_left(begin: &Beginning<'_>) -> Option<u64> {
+    let bound = begin.state.budget().micro_usd?;
+    Some(bound.saturating_sub(begin.state.spent().micro_usd()).max(1))
 }
 
 /// Returns the schema that the answer has to meet.
-fn schema(asked: &Asked<'_>) -> Option<Value> {
-    let completion = asked.step.completion.as_ref()?;
-    let form = match asked.inquiry {
-        None => &completion.answer_of(asked.due.iteration)?.form,
-        Some(Inquiry::Closer) => return Some(unstuck_workflow::answer::closer::schema()),
-        Some(_) => return None,
+fn schema(begin: &Beginning<'_>) -> Option<Value> {
+    let completion = begin.step.completion.as_ref()?;
+    let form = match begin.turn {
+        Turn::Work | Turn::Claim => &completion.answer_of(begin.due.iteration)?.form,
+        Turn::Closer => return Some(unstuck_workflow::answer::closer::schema()),
+        _ => return None,
     };
     match form {
         // One that names no property would keep a strict service from saying anything.

@@ -10,7 +10,7 @@ use unstuck_core::workflow::Step;
 use unstuck_evidence::decision_file;
 use unstuck_files::safe_open;
 
-use crate::machine::Machine;
+use crate::host::Host;
 
 /// The decision file as the worker of a step has left it. A script that checks may read it, and may write one itself: it finds
 /// what it found the first time, however often it is asked, also if it died meanwhile or its supervisor did.
@@ -21,7 +21,7 @@ pub(crate) struct LeftByWorker<'a> {
 }
 
 impl<'a> LeftByWorker<'a> {
-    pub(crate) fn of(world: &'a Machine, step: &Step) -> Self {
+    pub(crate) fn of(world: &'a Host, step: &Step) -> Self {
         let kept = world.artifacts.join(step.id.as_str()).join("decision-left-by-worker");
         Self { workspace: &world.workspace, kept }
     }

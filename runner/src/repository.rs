@@ -10,7 +10,8 @@ use unstuck_core::text::shell::quoted;
 use unstuck_core::workflow::Workflow;
 use unstuck_workspace::snapshot::{InnerBranch, MovedBranch};
 
-use crate::snapshots::named;
+/// How many files are named.
+const FILES_MAX: usize = 5;
 
 /// How many branches are named.
 const BRANCHES_MAX: usize = 5;
@@ -201,4 +202,10 @@ pub fn commits(
              {undo} --git"
         )
     })
+}
+
+/// Returns the first few of some files, for a sentence.
+pub(crate) fn named(files: &[String]) -> String {
+    let more = if files.len() > FILES_MAX { ", ..." } else { "" };
+    format!("{}{more}", files[..files.len().min(FILES_MAX)].join(", "))
 }

@@ -24,7 +24,7 @@ use unstuck_workspace::snapshot::{
 use unstuck_workspace::unstuck_paths::own_paths;
 use unstuck_workspace::worktree::{self, Part};
 
-use crate::repository::{self, Branch};
+use crate::repository::{self, Branch, named};
 use crate::scratch::Scratch;
 
 /// Takes snapshots for one run.
@@ -97,9 +97,6 @@ impl Compared {
 
 /// In so many files changed lines are counted.
 const COUNTED_MAX: usize = 1000;
-
-/// How many files are named.
-const NAMED_MAX: usize = 5;
 
 /// Returns the folder that holds the snapshots of a project.
 pub fn folder(project: &Project) -> PathBuf {
@@ -777,10 +774,4 @@ fn described(lost: &ChangedExcluded) -> String {
 /// Returns a path as it is recorded and shown.
 pub(crate) fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-/// Returns the first few of some files, for a sentence.
-pub(crate) fn named(files: &[String]) -> String {
-    let more = if files.len() > NAMED_MAX { ", ..." } else { "" };
-    format!("{}{more}", files[..files.len().min(NAMED_MAX)].join(", "))
 }

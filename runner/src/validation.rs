@@ -4,29 +4,41 @@
 //! as both are the same, down to HEAD and index, what held is not asked again.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use unstuck_core::RunState;
 use unstuck_core::completion::{Completion, Condition, Phase, Run};
-use unstuck_core::event::{Exit, Inquiry, Outcome};
+use unstuck_core::effect::Turn;
+use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::evidence::ValidatorResult;
-use unstuck_core::id::{Digest, Millis};
+use unstuck_core::id::{Digest, Millis, StepId};
+use unstuck_core::judge::conditions::Round;
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::workflow::Step;
 use unstuck_evidence::validators::{self, OUTPUT_MAX, ValidatorContext};
 use unstuck_process::blocking_task::blocking;
 use unstuck_process::{StopRequest, StopSignal};
+use unstuck_workspace::environment;
 use unstuck_workspace::tree_stamp::stamp;
 
-use crate::job::{Asked, Done};
-use crate::machine::Machine;
-use crate::seen::look;
+use crate::beginning::Beginning;
+use crate::drift::look;
+use crate::host::Host;
+use crate::worker_process;
 
-/// So often validators are run until none of them changes the workspace any more.
-const ROUNDS_MAX: u32 = 3;
+/// What validators found.
+#[derive(Default)]
+pub(crate) struct Validated {
+    pub(crate) results: Vec<ValidatorResult>,
+    /// The workspace that they looked at.
+    pub(crate) snapshot: Option<Box<Snapshot>>,
+    /// A name for all files of it.
+    pub(crate) stamp: Option<Digest>,
+    /// In so many rounds, all that there are, validators have changed the workspace each time.
+    pub(crate) unsettled_after: Option<u32>,
+}
 
 /// What is to be validated.
 pub(crate) struct Validation {
@@ -50,7 +62,7 @@ pub(crate) struct Looker {
 }
 
 impl Looker {
-    pub(crate) fn new(world: &Machine, state: &RunState) -> Self {
+    pub(crate) fn new(world: &Host, state: &RunState) -> Self {
         let mut without = world.own_paths(state);
         without.push(world.workspace.join(".git"));
         Self {
@@ -66,7 +78,7 @@ impl Looker {
     }
 
     /// Takes a snapshot; `None` with a note where that cannot be done.
-    async fn look(&mut self, world: &Arc<Machine>, notes: &mut Vec<String>) -> Option<Snapshot> {
+    async fn look(&mut self, world: &Arc<Host>, notes: &mut Vec<String>) -> Option<Snapshot> {
         let (world, first, last) = (Arc::clone(world), self.first.clone(), self.last.clone());
         match blocking(move || look(&world, first.as_ref(), last.as_ref())).await {
             Ok(now) => {
@@ -80,21 +92,24 @@ impl Looker {
         }
     }
 
-    /// Says what the workspace is in the end.
-    pub(crate) async fn end(mut self, world: &Arc<Machine>, notes: &mut Vec<String>) -> Done {
+    /// Returns a snapshot of the workspace in the end, and a name for all files of it.
+    pub(crate) async fn end(
+        mut self,
+        world: &Arc<Host>,
+        notes: &mut Vec<String>,
+    ) -> (Option<Box<Snapshot>>, Option<Digest>) {
         let snapshot = self.look(world, notes).await.map(Box::new);
-        let stamp = blocking(move || self.stamp()).await;
-        Done { snapshot, stamp, ..Done::default() }
+        (snapshot, blocking(move || self.stamp()).await)
     }
 }
 
 /// Returns the checklists of a step as it found them, as far as a snapshot has them.
-fn checklists(world: &Machine, asked: &Asked<'_>) -> BTreeMap<String, Vec<u8>> {
-    let (Some(keeper), Some(began)) = (&world.snapshots, &asked.at.workspace.began_with) else {
+fn checklists(begin: &Beginning<'_>) -> BTreeMap<String, Vec<u8>> {
+    let (Some(keeper), Some(began)) = (&begin.world.snapshots, &begin.at.workspace.began_with) else {
         return BTreeMap::new();
     };
-    let Some((began, _)) = keeper.base_of(began, &asked.at.workspace.gaps) else { return BTreeMap::new() };
-    let conditions = asked.step.completion.iter().flat_map(|it| &it.conditions);
+    let Some((began, _)) = keeper.base_of(began, &begin.at.workspace.gaps) else { return BTreeMap::new() };
+    let conditions = begin.step.completion.iter().flat_map(|it| &it.conditions);
     let lists = conditions.filter_map(|condition| match &condition.validator.run {
         Run::Checklist(list) => Some(&list.path),
         _ => None,
@@ -104,19 +119,14 @@ fn checklists(world: &Machine, asked: &Asked<'_>) -> BTreeMap<String, Vec<u8>> {
 }
 
 impl Validation {
-    pub(crate) fn new(
-        world: &Machine,
-        asked: &Asked<'_>,
-        environment: Vec<(OsString, Option<OsString>)>,
-    ) -> Self {
-        let phase = match asked.inquiry {
-            Some(Inquiry::Preflight) => Phase::Preflight,
-            _ => Phase::AfterWork,
-        };
-        let completion = asked.step.completion.as_ref();
-        let looker = Looker::new(world, asked.state);
-        let known = &asked.at.verdicts.verified;
-        let same = asked.now.zip(known.workspace.as_deref()).is_some_and(|(now, then)| now.id == then.id)
+    pub(crate) fn new(begin: &Beginning<'_>, now: Option<&Snapshot>) -> io::Result<Self> {
+        let Beginning { world, state, step, at, turn, .. } = *begin;
+        let environment = environment::changes(&worker_process::environment(begin)?);
+        let phase = if turn == Turn::Preflight { Phase::Preflight } else { Phase::AfterWork };
+        let completion = step.completion.as_ref();
+        let looker = Looker::new(world, state);
+        let known = &at.verdicts.verified;
+        let same = now.zip(known.workspace.as_deref()).is_some_and(|(now, then)| now.id == then.id)
             && known.stamp.is_some()
             && known.stamp == looker.stamp();
         let conditions: Vec<Condition> = completion.iter().flat_map(|it| it.asked(phase)).cloned().collect();
@@ -130,43 +140,48 @@ impl Validation {
         let kept = kept.map(|(it, asked)| keeps(it, &asked.validator.run).then(|| it.as_cached())).collect();
         let is_doubted = |it: &&Condition| {
             phase == Phase::Preflight
-                && asked.step.check_wrap().is_none()
+                && step.check_wrap().is_none()
                 && completion.is_some_and(|all| all.doubted.contains(&it.validator.name))
         };
         let doubted = completion.into_iter().flat_map(|it| &it.conditions).filter(is_doubted);
-        Self {
+        Ok(Self {
             absent: doubted.filter_map(|it| validators::absent(&it.validator, &environment)).collect(),
             conditions,
             place: ValidatorContext {
                 workspace: world.workspace.clone(),
                 environment,
-                wrap: asked.step.check_wrap().map(str::to_owned),
-                limit: Duration::from_millis(asked.limit.0),
+                wrap: step.check_wrap().map(str::to_owned),
+                limit: Duration::from_millis(begin.limit().0),
                 output_max: OUTPUT_MAX,
                 grace: world.grace,
-                mark: format!("{}/{}", world.mark(), asked.due.step),
-                hidden: world.own_paths(asked.state),
+                mark: format!("{}/{}", world.mark(), begin.due.step),
+                hidden: world.own_paths(state),
                 scratch: world.artifacts.clone(),
-                checklists: checklists(world, asked),
+                checklists: checklists(begin),
                 base: world.branch.as_ref().and_then(|branch| branch.base.clone()),
                 stop_at_first: completion.is_some_and(Completion::stops_at_first),
             },
             kept,
             looker,
-            now: asked.now.cloned(),
-        }
+            now: now.cloned(),
+        })
     }
 
     /// Runs the validators. One that changes the workspace has others, and itself, asked again: what holds has to
     /// hold for what is there in the end.
-    pub(crate) async fn run(self, world: &Arc<Machine>, step: &Step, stop: StopSignal) -> (Outcome, Done) {
+    pub(crate) async fn run(
+        self,
+        world: &Arc<Host>,
+        step: &StepId,
+        stop: StopSignal,
+    ) -> (Outcome, Validated) {
         let begun = std::time::Instant::now();
-        let show = |line: &str| world.watcher.line(&step.id, line);
+        let show = |line: &str| world.watcher.line(step, line);
         let Self { conditions, place, absent, mut kept, mut looker, mut now } = self;
         let mut notes = Vec::new();
         let mut results = Vec::new();
         let mut unsettled_after = None;
-        for round in 1..=ROUNDS_MAX {
+        for number in 1.. {
             results = validators::run(
                 &conditions,
                 &place,
@@ -179,16 +194,20 @@ impl Validation {
             .await;
             let before = now;
             now = looker.look(world, &mut notes).await;
-            let unchanged = before.as_ref().zip(now.as_ref()).is_none_or(|(a, b)| a.same_work(b));
-            if unchanged || *stop.borrow() != StopRequest::Run {
+            if *stop.borrow() != StopRequest::Run {
                 break;
             }
-            if round == ROUNDS_MAX {
-                unsettled_after = Some(round);
-            } else {
-                let note = "the validators changed the workspace and were asked again";
-                if !notes.iter().any(|it| it == note) {
-                    notes.push(note.to_owned());
+            match Round::after(number, before.as_ref(), now.as_ref()) {
+                Round::Settled => break,
+                Round::Again => {
+                    let note = "the validators changed the workspace and were asked again";
+                    if !notes.iter().any(|said| said == note) {
+                        notes.push(note.to_owned());
+                    }
+                }
+                Round::Unsettled => {
+                    unsettled_after = Some(number);
+                    break;
                 }
             }
         }
@@ -199,6 +218,6 @@ impl Validation {
         // What was found while the workspace still changed is not to be kept for it.
         let stamp = blocking(move || looker.stamp()).await.filter(|_| unsettled_after.is_none());
         let snapshot = now.map(Box::new);
-        (outcome, Done { validators: results, snapshot, stamp, unsettled_after, ..Done::default() })
+        (outcome, Validated { results, snapshot, stamp, unsettled_after })
     }
 }

@@ -1,99 +1,10 @@
-//! The right to work in a workspace: one run at a time, whose folders do not overlap with another's; and in the folder
-//! that it was, not where a link leads.
+//! A workspace that is not where it was, but where a link leads, and how it comes back.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use unstuck_core::id::RunId;
-use unstuck_core::plural::count;
 use unstuck_core::text::shell::quoted;
-use unstuck_files::error::with_causes;
 use unstuck_files::safe_dir;
-use unstuck_process as process;
-use unstuck_store::lease::{AcquireError, Holder, Lease, Liveness};
-use unstuck_store::state_dir::{Project, RunEntry};
-
-use crate::launch::{Error, Site};
-use crate::machine::mark_of;
-
-/// Runs whose processes are looked for when a supervisor has died in a workspace.
-const DEAD_RUNS_MAX: usize = 5;
-
-impl Site {
-    /// Takes the right to work in a workspace; a child run works under its parent's. The lease is in the
-    /// state folder of the workspace wherever the run itself is kept, so that all who work there meet.
-    pub(crate) fn take_workspace(&self, workspace: &Path, run: &RunId) -> Result<Option<Lease>, Error> {
-        if self.parent.is_some() {
-            return Ok(None);
-        }
-        let Ok(place) = Project::locate(workspace) else { return Ok(None) };
-        let taken = place
-            .create()
-            .map_err(|source| AcquireError::Io { path: place.path().to_owned(), source })
-            .and_then(|()| Lease::acquire(&place.workspace_lease()));
-        match taken {
-            Ok((lease, died)) => {
-                // Only now: of two that begin at the same time, one at least sees the other.
-                let others = self.others(run)?;
-                if let Some((workspace, holder)) = overlapping(workspace, &others) {
-                    return Err(Error::WorkspaceBusy { workspace, holder: Some(holder) });
-                }
-                if died.is_some() {
-                    end_what_was_left(workspace, &others);
-                }
-                Ok(Some(lease))
-            }
-            Err(AcquireError::Held { holder }) => {
-                Err(Error::WorkspaceBusy { workspace: workspace.to_owned(), holder })
-            }
-            // A run that is kept elsewhere does not need the state folder for anything but this.
-            Err(error) if self.project.as_ref() != Some(&place) => {
-                tracing::warn!(
-                    error = with_causes(&error),
-                    "nobody keeps a second run out of this workspace"
-                );
-                Ok(None)
-            }
-            Err(source) => Err(Error::Workspace { run: run.clone(), source }),
-        }
-    }
-
-    /// Returns the runs of the project but one.
-    fn others(&self, run: &RunId) -> Result<Vec<RunEntry>, Error> {
-        let Some(project) = &self.project else { return Ok(Vec::new()) };
-        let unlisted = |source| {
-            let source = AcquireError::Io { path: project.path().to_owned(), source };
-            Error::Workspace { run: run.clone(), source }
-        };
-        let mut runs = project.runs().map_err(unlisted)?;
-        runs.retain(|entry| entry.run != *run);
-        Ok(runs)
-    }
-}
-
-/// Returns another workspace that holds this one, or is a part of it, and who works there.
-fn overlapping(workspace: &Path, runs: &[RunEntry]) -> Option<(PathBuf, Holder)> {
-    let known: BTreeSet<&Path> = runs.iter().map(|entry| Path::new(&entry.workspace)).collect();
-    let is_below = |it: &&Path| *it != workspace && within_repository(it).any(|above| above == workspace);
-    within_repository(workspace).skip(1).chain(known.into_iter().filter(is_below)).find_map(|other| {
-        let lease = Project::locate(other).ok()?.workspace_lease();
-        let holder = Lease::holder(&lease).filter(|it| it.liveness() != Liveness::Gone)?;
-        Some((other.to_owned(), holder))
-    })
-}
-
-/// Ends what other runs, whose supervisor died in this workspace, have left: two must not write to it.
-fn end_what_was_left(workspace: &Path, runs: &[RunEntry]) {
-    let here = runs.iter().filter(|entry| Path::new(&entry.workspace) == workspace);
-    for entry in here.take(DEAD_RUNS_MAX) {
-        let ended = process::end_leftovers(&mark_of(&entry.run));
-        if ended > 0 {
-            let ended = count(ended, "process");
-            tracing::warn!("ended {ended} that run {} had left in this workspace", entry.run);
-        }
-    }
-}
 
 /// Returns where a workspace leads, if a link was put in its place, or in that of a folder above it: a worker that moves the
 /// folder away and leaves a link would have all that follows done elsewhere. `state` is the folder of the project's state.
@@ -141,10 +52,4 @@ pub fn make_again(workspace: &Path) -> String {
     let root = quoted(&workspace.to_string_lossy());
     let remove = if workspace.is_symlink() { format!("rm {root}; ") } else { String::new() };
     format!("{remove}mkdir -p {root}")
-}
-
-/// Returns a folder and those above it in the same repository: who works in one of them works in that folder, too.
-fn within_repository(folder: &Path) -> impl Iterator<Item = &Path> {
-    let root = folder.ancestors().find(|it| it.join(".git").exists()).unwrap_or(folder);
-    folder.ancestors().take_while(move |it| it.starts_with(root))
 }

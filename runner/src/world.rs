@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use unstuck_core::effect::Turn;
 use unstuck_core::id::Blob;
 use unstuck_core::{Due, Event, Observation, RunState};
 use unstuck_process::StopSignal;
@@ -18,7 +19,7 @@ pub trait World: Send + Sync + 'static {
     type Prepared: Send + 'static;
 
     /// Says what is to be asked, by the state, which the log may not have yet, and by what it names.
-    fn ask(&self, state: &RunState, due: &Due, is_check: bool) -> Self::Asked;
+    fn ask(&self, state: &RunState, turn: Turn, due: &Due) -> Self::Asked;
 
     /// Keeps what is asked, which an event is going to name, while something else is done, if there is anything to do.
     fn keep_beside<T>(
@@ -35,8 +36,7 @@ pub trait World: Send + Sync + 'static {
     fn prepare(
         &self,
         state: &RunState,
-        due: &Due,
-        is_check: bool,
+        what: (Turn, &Due),
         asked: Self::Asked,
         kept: Blob,
     ) -> io::Result<(Observation, Self::Prepared)>;

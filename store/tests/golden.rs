@@ -201,7 +201,7 @@ fn the_order_of_fields_and_variants_is_pinned() {
     let second = shapes! { v2:
         WorkerStarted WorkerFinished CheckFinished ValidatorResult CommandResult Failed SnapshotTaken Snapshot NumberLine Number
     };
-    let third = shapes! { v3: WorkerFinished };
+    let third = shapes! { v3: WorkerStarted RegistryText WorkerFinished };
     for (version, shapes) in [(1, first), (2, second), (3, third)] {
         let text: String = shapes.iter().fold(String::new(), |text, (_, shape)| text + shape + "\n");
         check_file(version, "order.txt", &text);

@@ -26,7 +26,7 @@ use unstuck_core::id::{Digest, Seq};
 use unstuck_core::testing::run_started;
 use unstuck_core::{Event, Observation, Rejection};
 use unstuck_runner::clock::Clock;
-use unstuck_runner::launch::fold;
+use unstuck_runner::open::fold;
 use unstuck_runner::{Error, Interrupt, Runner};
 use unstuck_store::blobs::MemoryBlobs;
 use unstuck_store::event_store::EventStore as _;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Notify, watch};
 use tokio::time;
+use unstuck_core::effect::Turn;
 use unstuck_core::id::{Blob, CheckId, Digest, StepId};
 use unstuck_core::testing::{Act, finished, started};
 use unstuck_core::{Due, Event, Observation, RunState};
@@ -79,7 +80,7 @@ impl World for Simulated {
     type Asked = ();
     type Prepared = Prepared;
 
-    fn ask(&self, _state: &RunState, _due: &Due, _is_check: bool) {}
+    fn ask(&self, _state: &RunState, _turn: Turn, _due: &Due) {}
 
     fn keep_beside<T>(
         &self,
@@ -97,11 +98,11 @@ impl World for Simulated {
     fn prepare(
         &self,
         state: &RunState,
-        due: &Due,
-        is_check: bool,
+        (turn, due): (Turn, &Due),
         (): (),
         _kept: Blob,
     ) -> io::Result<(Observation, Prepared)> {
+        let is_check = turn.is_check();
         let number = self.stage.prepared.fetch_add(1, Ordering::Relaxed);
         let check_id = CheckId::new(format!("0190a000-0000-7000-8000-{number:012x}"));
         let event = started(state, due, is_check, check_id.clone(), mark(number));

@@ -58,7 +58,7 @@ pub fn play(bytes: &[u8]) -> World {
             continue;
         };
         let diagnoses = world.state.steps().any(|(_, at)| at.purpose == Purpose::Diagnosis);
-        if matches!(effect, Effect::RunWorker(_)) && !diagnoses {
+        if matches!(effect, Effect::Perform(turn, _) if !turn.is_check()) && !diagnoses {
             now = iterations.next().unwrap_or(now);
         }
         perform(&mut world, effect, now);
@@ -95,11 +95,8 @@ fn looped(settings: &[u8]) -> Step {
 }
 
 fn perform(world: &mut World, effect: Effect, now: Iteration) {
-    let (due, is_check) = match effect {
-        Effect::RunWorker(due) => (due, false),
-        Effect::RunCheck(due) => (due, true),
-        Effect::Stop(step) => panic!("nobody asked to stop {step}"),
-    };
+    let Effect::Perform(turn, due) = effect else { panic!("nobody asked to stop: {effect:?}") };
+    let is_check = turn.is_check();
     let id = CheckId::new(format!("0190a000-0000-7000-8000-{:012x}", world.state.version().0));
     let begun = started(&world.state, &due, is_check, id.clone(), Digest::of(b""));
     world.give(begun).expect("what is due may begin");

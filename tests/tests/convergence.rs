@@ -98,11 +98,8 @@ fn play(policy: Convergence, mut iterations: Vec<Iteration>) -> World {
     let mut world = World::start(Workflow::of_steps(vec![looped]), Script::default());
     let mut before = iterations[0].workspace;
     while let Some(effect) = world.state.pending_effects().into_iter().next() {
-        let (due, is_check) = match effect {
-            Effect::RunWorker(due) => (due, false),
-            Effect::RunCheck(due) => (due, true),
-            Effect::Stop(step) => panic!("nobody asked to stop {step}"),
-        };
+        let Effect::Perform(turn, due) = effect else { panic!("nobody asked to stop: {effect:?}") };
+        let is_check = turn.is_check();
         let id = CheckId::new(format!("0190a000-0000-7000-8000-{:012x}", world.state.version().0));
         world.give(started(&world.state, &due, is_check, id.clone(), Digest::of(b""))).unwrap();
         let now = &mut iterations[usize::try_from(due.iteration.0).unwrap()];

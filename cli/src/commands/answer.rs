@@ -5,7 +5,7 @@ use unstuck_core::Event;
 use unstuck_core::event::AnswerGiven;
 use unstuck_core::id::StepId;
 use unstuck_replay::Story;
-use unstuck_runner::launch::TakeUp;
+use unstuck_runner::open::TakeUp;
 
 use crate::args::{self, Global};
 use crate::commands::resume;

@@ -14,7 +14,7 @@ use unstuck_files::hint;
 use unstuck_process as process;
 use unstuck_process::inherited;
 use unstuck_replay::Story;
-use unstuck_runner::machine::mark_of;
+use unstuck_runner::host::mark_of;
 use unstuck_store::exchange;
 use unstuck_store::lease::{Lease, Liveness};
 use unstuck_store::opening::OpenError;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use unstuck_core::id::RunId;
 use unstuck_process::reaper::{self, Reaper};
-use unstuck_runner::{abandoned, machine};
+use unstuck_runner::{host, orphan_note};
 use unstuck_store::state_dir::Project as Runs;
 
 use crate::error::Result;
@@ -29,10 +29,10 @@ pub fn guard(args: &Args) -> Result {
     let project = args.project.clone().map(Runs::at);
     let folder = project.as_ref().map(|project| project.run(&run));
     let is_taken_over =
-        || folder.as_ref().is_some_and(|folder| abandoned::is_taken_over(folder, args.supervisor));
-    let gone = reaper::serve(&machine::mark_of(&run), is_taken_over);
+        || folder.as_ref().is_some_and(|folder| orphan_note::is_taken_over(folder, args.supervisor));
+    let gone = reaper::serve(&host::mark_of(&run), is_taken_over);
     if let Some((gone_at, project)) = gone.zip(project.as_ref()) {
-        abandoned::note(project, &run, args.supervisor, gone_at);
+        orphan_note::note(project, &run, args.supervisor, gone_at);
     }
     Ok(exit::OK)
 }

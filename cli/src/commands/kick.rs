@@ -3,7 +3,7 @@
 use unstuck_core::RunState;
 use unstuck_core::event::RunResumed;
 use unstuck_runner::kick;
-use unstuck_runner::launch::{self, TakeUp};
+use unstuck_runner::open::{self, TakeUp};
 
 use crate::args::Global;
 use crate::commands::resume;
@@ -41,7 +41,7 @@ pub fn kick(global: &Global, args: &Args) -> Result {
         println!("run {} tries now what it waits for", found.short());
         return Ok(exit::OK);
     }
-    let order = RunResumed { program: launch::program(), ..RunResumed::default() };
+    let order = RunResumed { program: open::program(), ..RunResumed::default() };
     resume::take_up(&project, &found, log, &events, &args.driving, TakeUp::Resume(order), false)
         .inspect_err(|_| kick::take_back(&artifacts))
 }

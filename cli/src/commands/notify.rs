@@ -7,8 +7,8 @@ use unstuck_core::event::{Exit, RunOutcome};
 use unstuck_process::notify::{self, Notice};
 use unstuck_process::redact::Redactor;
 use unstuck_replay::Story;
-use unstuck_runner::launch::Ended;
-use unstuck_runner::machine::mark_of;
+use unstuck_runner::host::mark_of;
+use unstuck_runner::open::Ended;
 
 use crate::{exit, screen, text};
 

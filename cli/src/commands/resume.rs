@@ -10,7 +10,7 @@ use unstuck_core::text::shell::quoted;
 use unstuck_core::workflow::{Step, Worker};
 use unstuck_core::{Event, Fact, Observation};
 use unstuck_replay::Story;
-use unstuck_runner::launch::{self, TakeUp};
+use unstuck_runner::open::{self, TakeUp};
 use unstuck_runner::workspace::make_again;
 use unstuck_store::exchange;
 use unstuck_store::run_log::RunLog;
@@ -106,7 +106,7 @@ pub fn resume(global: &Global, args: Args) -> Result {
         hint,
         worker,
         workflow_digest: driving::digest_now(started.workflow_file.as_deref()),
-        program: launch::program(),
+        program: open::program(),
         secrets: driving.secrets.clone(),
     };
     take_up(&project, &found, log, &events, &driving, TakeUp::Resume(order), accept_drift)

@@ -11,7 +11,7 @@ use unstuck_document::Rejected;
 use unstuck_files::output_file::{self, Existing};
 use unstuck_process::redact::{self, NOT_SECRET};
 use unstuck_replay::Story;
-use unstuck_runner::launch;
+use unstuck_runner::open;
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
 use unstuck_workers::prices;
 use unstuck_workflow::workflow_file::{self, Loaded, Options};
@@ -506,13 +506,13 @@ fn save(workflow: &Workflow, workspace: &Path, file: &Path) -> Result<()> {
 
 fn of_workflow(workspace: &Path, workflow: Workflow) -> RunStarted {
     RunStarted {
-        run: launch::new_run_id(),
+        run: open::new_run_id(),
         workflow,
         workflow_digest: None,
         workflow_file: None,
         workspace: workspace.to_string_lossy().into_owned(),
         parent: None,
-        program: launch::program(),
+        program: open::program(),
         warnings: Vec::new(),
         secrets: Vec::new(),
     }

@@ -11,8 +11,8 @@ use unstuck_core::id::Seq;
 use unstuck_core::snapshot::on_one_line;
 use unstuck_core::text::shell::quoted;
 use unstuck_replay::gaps;
-use unstuck_runner::launch::Asked;
-use unstuck_runner::undoing::{Order, Planned};
+use unstuck_runner::open::Asked;
+use unstuck_runner::open::{Order, Planned};
 use unstuck_runner::workspace::make_again;
 use unstuck_workspace::snapshot::{ChangedExcluded, ExcludedChange, Git, LeftOut, Plan, Restored, Snapshot};
 

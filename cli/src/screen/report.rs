@@ -15,7 +15,7 @@ use unstuck_core::workflow::{
     Budget, CheckBy, CheckCommand, Convergence, Gate, OutagePolicy, Step, Work, Worker, Workflow,
 };
 use unstuck_replay::{CommandStory, StepStory, Story};
-use unstuck_runner::launch;
+use unstuck_runner::open;
 use unstuck_workflow::workflow_file::{self, Options};
 use unstuck_workspace::environment::BranchFacts;
 
@@ -525,7 +525,7 @@ pub fn changed_file(started: &RunStarted) -> Option<(&str, &'static str)> {
         return Some((file, "the workflow file has changed"));
     }
     // Another version may read the same files in another way.
-    let changed = started.program == launch::program() && refers_to_changed(started, Path::new(file));
+    let changed = started.program == open::program() && refers_to_changed(started, Path::new(file));
     changed.then_some((
         file,
         "what the workflow takes from other files (registry, prompts, schemas) has changed",

@@ -2,7 +2,8 @@
 
 use super::outage::{is_waited_for, needs_person};
 use super::{Batch, kind_of};
-use crate::event::{CheckFinished, Exit, Inquiry, Next, StepEnd, WaitReason};
+use crate::effect::Turn;
+use crate::event::{CheckFinished, Exit, Next, StepEnd, WaitReason};
 use crate::evidence::Decision;
 use crate::id::{Attempt, Iteration, Seq};
 use crate::judge::claim::{
@@ -13,7 +14,7 @@ use crate::judge::gate;
 use crate::outage;
 use crate::prompt;
 use crate::state::{RunState, StepState};
-use crate::workflow::{Check, CheckBy, CheckCommand, Step};
+use crate::workflow::{Check, CheckBy, Step};
 
 /// A check that has ended.
 pub(super) struct EndedCheck<'a> {
@@ -42,14 +43,14 @@ impl Batch {
         }
         let evidence = then.worked.into_iter().chain([cause]).collect();
         let ended = EndedCheck { step, check, then, event, evidence };
-        match (then.verdicts.inquiry, &check.by) {
-            (Inquiry::Preflight, _) => self.preflight_ended(ended),
-            (Inquiry::Conditions, _) => self.conditions_ended(ended),
-            (Inquiry::Closer, _) => self.closer_ended(ended),
-            (Inquiry::Check, CheckBy::Exit(_)) => self.script_ended(before, ended),
-            (Inquiry::Check, CheckBy::Agent(_)) => self.agent_ended(before, ended),
-            (Inquiry::Check, CheckBy::Commands(commands)) => self.commands_ended(commands, ended),
-            (Inquiry::Check, CheckBy::Claim | CheckBy::Conditions) => {}
+        match Turn::of_checker(step, then.verdicts.inquiry) {
+            Turn::Preflight => self.preflight_ended(ended),
+            Turn::Conditions => self.conditions_ended(ended),
+            Turn::Closer => self.closer_ended(ended),
+            Turn::Script => self.script_ended(before, ended),
+            Turn::Agent => self.agent_ended(before, ended),
+            Turn::Commands => self.commands_ended(ended),
+            Turn::Work | Turn::Claim | Turn::Diagnosis => {}
         }
     }
 
@@ -98,8 +99,9 @@ impl Batch {
         }
     }
 
-    fn commands_ended(&mut self, commands: &[CheckCommand], ended: EndedCheck<'_>) {
+    fn commands_ended(&mut self, ended: EndedCheck<'_>) {
         let EndedCheck { step, check, then, event, .. } = ended;
+        let CheckBy::Commands(commands) = &check.by else { return };
         match commands_claim(check, commands, event, then) {
             Ok(_) if event.iteration == Iteration::BASELINE => {
                 match gate::no_baseline(commands, &event.commands, check.baseline) {

@@ -1,7 +1,7 @@
 //! What is done about services that are limited or out of order: the next of a chain, or a pause.
 
 use super::Batch;
-use crate::backoff::Turn;
+use crate::backoff::ChainPlace;
 use crate::call_report::Trouble;
 use crate::duration::spoken;
 use crate::event::{Conclusion, ErrorClass, Failure, FallbackTaken, Next, Outcome};
@@ -24,20 +24,20 @@ impl Batch {
     ) -> Option<Timestamp> {
         let tries = self.at(&step.id).tries.outage;
         let free_at = self.free_at(step, failure, outcome, tries);
-        let (now, turn) = (self.at, then.turn(what));
-        let first = step.first(turn).filter(|_| outage::is_outage(failure.class));
+        let (now, current) = (self.at, then.place_in_chain(what));
+        let first = step.first(current).filter(|_| outage::is_outage(failure.class));
         let Some(first) = first else { return Some(free_at) };
         let places = u32::try_from(first.chain().count()).unwrap_or(u32::MAX);
-        let limited_until = |place| self.at(&step.id).calls.rests.until(Turn { place, ..turn });
+        let limited_until = |place| self.at(&step.id).calls.rests.until(ChainPlace { place, ..current });
         // However early a service is free again, all of them together are not asked without a pause.
         let next_round = now.after(self.backoff(step, failure.class, tries));
         let free_at =
-            |place| if place == turn.place { free_at } else { next_round.max(limited_until(place)) };
-        let next = (turn.place.saturating_add(1)..places).find(|place| limited_until(*place) <= now);
-        let first_free = || (0..places).min_by_key(|place| free_at(*place)).unwrap_or(turn.place);
+            |place| if place == current.place { free_at } else { next_round.max(limited_until(place)) };
+        let next = (current.place.saturating_add(1)..places).find(|place| limited_until(*place) <= now);
+        let first_free = || (0..places).min_by_key(|place| free_at(*place)).unwrap_or(current.place);
         let to = next.unwrap_or_else(first_free);
         let free_at = next.is_none().then(|| free_at(to));
-        if to != turn.place {
+        if to != current.place {
             let (step, why) = (step.id.clone(), recorded(failure));
             self.push(Conclusion::FallbackTaken(FallbackTaken { step, what, to, why }));
         }
@@ -53,12 +53,12 @@ impl Batch {
         failure: &outage::Failure,
     ) -> String {
         let at = self.at(&step.id);
-        let turn = at.turn(what);
-        if turn == then.turn(what) || at.calls.rests.until(turn) <= self.at {
+        let current = at.place_in_chain(what);
+        if current == then.place_in_chain(what) || at.calls.rests.until(current) <= self.at {
             return sentence(failure);
         }
         let who = if what == Next::Work { "worker" } else { "checker" };
-        format!("all of the chain are limited, and {who} {} is free first", turn.place + 1)
+        format!("all of the chain are limited, and {who} {} is free first", current.place + 1)
     }
 
     /// Returns when a service that is limited or out of order is asked again: a service may name a later moment, never

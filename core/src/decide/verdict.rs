@@ -9,7 +9,7 @@ use crate::judge::claim::Claim;
 use crate::judge::judge;
 use crate::plural::count;
 use crate::state::Unread;
-use crate::workflow::{Check, CheckBy, OnExhausted, Step};
+use crate::workflow::{Check, OnExhausted, Step};
 
 /// How often an external job is asked for, where the verdict does not say.
 const JOB_POLL_DEFAULT: Millis = Millis::from_secs(60);
@@ -35,7 +35,7 @@ impl Batch {
                 let needs = needs.unwrap_or_else(|| "the checker did not say what".to_owned());
                 self.blocked(&step.id, needs, evidence);
             }
-            Decision::Waiting => self.wait_for_job(step, check, wait, evidence),
+            Decision::Waiting => self.wait_for_job(step, wait, evidence),
             Decision::None if parse_failures >= check.max_parse_failures => {
                 let unread = &self.at(&step.id).verdicts.unread;
                 let problem = undecidable(parse_failures, unread);
@@ -84,13 +84,13 @@ impl Batch {
         self.end_step(&step.id, end, evidence);
     }
 
-    fn wait_for_job(&mut self, step: &Step, check: &Check, wait: Option<Millis>, evidence: Vec<Seq>) {
+    fn wait_for_job(&mut self, step: &Step, wait: Option<Millis>, evidence: Vec<Seq>) {
         let wait = wait.unwrap_or(JOB_POLL_DEFAULT).max(JOB_POLL_MIN);
         let since = self.at(&step.id).tries.waiting_since.unwrap_or(self.at);
         if self.at.after(wait).since(since) > step.timeout {
             return self.end_step(&step.id, StepEnd::WaitExpired, evidence);
         }
-        let then = if check.by == CheckBy::Claim { Next::Work } else { Next::Check };
+        let then = if step.claims() { Next::Work } else { Next::Check };
         self.wait(step, wait, then, WaitReason::ExternalJob, "an external job is still running".to_owned());
     }
 }

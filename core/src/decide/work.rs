@@ -12,8 +12,8 @@ use crate::event::{DecisionSource, Exit, Next, Purpose, RunOutcome, StepEnd, Wai
 use crate::evidence::Decision;
 use crate::id::{Attempt, Seq};
 use crate::outage;
-use crate::prompt::{self, FromRegistry};
-use crate::state::{Phase, RunState, StepPhase, StepState};
+use crate::prompt;
+use crate::state::{Phase, RunState, StepState};
 use crate::workflow::{Check, CheckBy, OnFailure, Step};
 
 /// The work of a step that has ended.
@@ -55,7 +55,7 @@ impl Batch {
         }
         let failure = event.failure(kind_of(step, at), step.check.is_some());
         let ended = EndedWork { step, then: at, event, cause };
-        let is_claim = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
+        let is_claim = step.claims();
         // A verdict says more than how the output ends.
         if let Some(question) = event.outcome.question(event.changed, failure.as_ref())
             && (!is_claim || matches!(event.outcome.exit, Exit::Asks(_)))
@@ -74,7 +74,7 @@ impl Batch {
         if check.by == CheckBy::Conditions && (failure.is_none() || broke_off && is_asked) {
             return self.answered(step, check, event, cause);
         }
-        if check.by == CheckBy::Claim {
+        if is_claim {
             return self.claim_ended(before, check, &ended, failure);
         }
         match failure {
@@ -96,11 +96,10 @@ impl Batch {
         failure: Option<outage::Failure>,
     ) {
         let EndedWork { step, then: at, event, cause } = *ended;
-        let check_id = match &at.phase {
-            StepPhase::Working(in_flight) => in_flight.check_id.clone(),
-            _ => None,
-        };
-        let prompt = prompt::work(before, step, at, check_id.as_ref(), &FromRegistry::default());
+        let in_flight = at.phase.in_flight();
+        let check_id = in_flight.and_then(|worker| worker.check_id.clone());
+        let registry = in_flight.and_then(|worker| worker.registry.as_deref().cloned()).unwrap_or_default();
+        let prompt = prompt::work(before, step, at, check_id.as_ref(), &registry);
         let (answer, said) = (&event.outcome.answer, &at.feedback.said);
         let (file, doubt) = own_file(before.workflow(), step, &event.decision_file, check_id.as_ref());
         let resolution = resolve(&file, answer, &prompt, said, check_id.as_ref());

@@ -19,9 +19,9 @@ pub use concluded::{
 };
 pub use end::{ErrorClass, Failure, RunOutcome, StallCause, StepEnd};
 pub use observed::{
-    AnswerGiven, Call, CheckFinished, CheckStarted, LogRepaired, Lost, Observation, Parent, RunInterrupted,
-    RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, Suspended, WorkerFinished, WorkerProgressed,
-    WorkerStarted,
+    AnswerGiven, Call, CheckFinished, CheckStarted, LogRepaired, Lost, Observation, Parent, RegistryText,
+    RunInterrupted, RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, Suspended, WorkerFinished,
+    WorkerProgressed, WorkerStarted,
 };
 pub use outcome::{ChildEnd, Exit, Outcome};
 

@@ -1,4 +1,4 @@
-//! What the world, or a person, answered.
+//! Observations: the results of processes, the workspace, and the answers of a person.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::judge::scope::Drift;
 use crate::snapshot::Snapshot;
 use crate::workflow::{Budget, Worker, Workflow};
 
-/// What the world, or a person, answered. Recorded before anything acts on it.
+/// Everything observed from outside: a process, the workspace, a person. Recorded before anything acts on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Observation {
@@ -27,7 +27,7 @@ pub enum Observation {
     DeadlinePassed,
     /// A worker is about to be started. Makes the attempt in flight.
     WorkerStarted(WorkerStarted),
-    /// A worker or checker is at work, and tells of it. Sampled: what counts is in its end.
+    /// A worker or checker reports progress. Sampled: the final result is in its end.
     WorkerProgressed(WorkerProgressed),
     /// A worker ended, by itself or because it was ended.
     WorkerFinished(WorkerFinished),
@@ -39,13 +39,13 @@ pub enum Observation {
     CheckFinished(CheckFinished),
     /// A check was in flight when its supervisor died; what was left of it has been ended.
     CheckLost(Lost),
-    /// Opening the log found damage and mended it.
+    /// Opening the log found damage and repaired it.
     LogRepaired(LogRepaired),
     /// A snapshot of the workspace was taken outside of the work.
     SnapshotTaken(SnapshotTaken),
     /// A person does not want to wait any longer: what is waited for is tried now, of a chain from the first on.
     Kicked,
-    /// The machine was suspended while a supervisor was at work: time has passed in which nobody could do anything.
+    /// The machine was suspended while a supervisor ran. That time does not count.
     Suspended(Suspended),
 }
 
@@ -66,7 +66,7 @@ pub struct RunStarted {
     pub parent: Option<Parent>,
     /// Version of the program that recorded this.
     pub program: String,
-    /// What the file's reader wants a person to know.
+    /// Warnings about the workflow file.
     pub warnings: Vec<String>,
     /// Variables whose values are secrets, besides those whose names say so. The values are nowhere.
     pub secrets: Vec<String>,
@@ -81,6 +81,15 @@ pub struct Parent {
     pub iteration: Iteration,
 }
 
+impl Parent {
+    /// Returns the name of the run that carries out this iteration: always the same, so that a resumed parent finds its
+    /// child.
+    pub fn child(&self) -> RunId {
+        let name = format!("{}/{}/{}", self.run, self.step, self.iteration);
+        RunId::new(Digest::of(name.as_bytes()).to_string()[..12].to_owned())
+    }
+}
+
 /// A supervisor took the run up again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunResumed {
@@ -88,19 +97,19 @@ pub struct RunResumed {
     pub add_iterations: u32,
     /// Time that the run may take beyond its bound.
     pub add_time: Millis,
-    /// The run's time counts anew: it ran out, and the step that the run carries out is tried again.
+    /// The time limit of the run starts again: it was reached, and the parent's step is tried again.
     pub renews_time: bool,
     /// Money that the run may spend beyond its bound, in millionths of a US dollar.
     pub add_micro_usd: u64,
     /// Tokens that the run may use beyond its bound.
     pub add_tokens: u64,
-    /// From now on it is enough to count what is told.
+    /// From now on the budget counts only what clients report.
     pub accept_unknown_cost: bool,
-    /// What the run may spend in its life, where it is a part of another.
+    /// The budget of the run, if it is a child run.
     pub allowance: Option<Budget>,
-    /// What a person wants the worker to know.
+    /// A hint from a person to the worker.
     pub hint: Option<String>,
-    /// Who works from now on, with the instructions that the steps have.
+    /// The worker from now on; the instructions of the steps stay.
     pub worker: Option<Box<Worker>>,
     /// SHA-256 of the workflow file now, if it could be read.
     pub workflow_digest: Option<Digest>,
@@ -141,7 +150,7 @@ pub struct WorkerStarted {
     pub iteration: Iteration,
     /// The attempt.
     pub attempt: Attempt,
-    /// What it was asked, literally.
+    /// The prompt.
     pub prompt: Blob,
     /// Bound of this attempt.
     pub limit: Millis,
@@ -155,6 +164,17 @@ pub struct WorkerStarted {
     pub snapshot: Option<Box<Snapshot>>,
     /// How its client is called; `None` for a command and for a child run.
     pub call: Option<Box<Call>>,
+    /// Parts of the prompt that come from a steps registry; only if the answer is compared with the prompt.
+    pub registry: Option<Box<RegistryText>>,
+}
+
+/// The parts of a prompt that come from a steps registry.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegistryText {
+    /// The prompt of the step; may be empty.
+    pub task: String,
+    /// The text about the last failures, in place of our own; may be empty.
+    pub findings: String,
 }
 
 /// How a client is called.
@@ -164,13 +184,13 @@ pub struct Call {
     pub client: String,
     /// The conversation, where its name is known before.
     pub session: Option<String>,
-    /// That conversation goes on.
+    /// The conversation continues.
     pub continues: bool,
     /// The command line, without the prompt; for people.
     pub argv: Vec<String>,
 }
 
-/// A worker or checker is at work, and tells of it.
+/// A worker or checker reports progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerProgressed {
     /// The step.
@@ -194,17 +214,17 @@ pub struct WorkerFinished {
     pub attempt: Attempt,
     /// How it ended and what it left.
     pub outcome: Outcome,
-    /// What was in the decision file; only where the worker itself is the check.
+    /// The decision file; only if the worker is its own check.
     pub decision_file: DecisionFile,
-    /// Whether the workspace differs from before this attempt; `None` where nobody could look.
+    /// Whether the workspace changed in this attempt; `None` if unknown.
     pub changed: Option<bool>,
     /// The workspace after; `None` where none could be taken.
     pub snapshot: Option<Box<Snapshot>>,
-    /// What differs from the base of the step; `None` where it is as before, or not known.
+    /// The difference from the base of the step; `None` if unchanged or unknown.
     pub drift: Option<Box<Drift>>,
-    /// What it changed, file by file; `None` where that is nothing, or not known.
+    /// The changes by file; `None` if there are none or they are unknown.
     pub diffstat: Option<Box<Diffstat>>,
-    /// What its answer says, where the step asks for a form of it.
+    /// The answer as it was read, if the step asks for a format.
     pub answer: Option<Box<AnswerSeen>>,
     /// The answer asks for a repeat of the step, as it was read when it was recorded.
     #[serde(default)]
@@ -235,7 +255,7 @@ pub struct CheckStarted {
     pub attempt: Attempt,
     /// The id that a verdict must carry.
     pub check_id: CheckId,
-    /// What the checker was asked, literally.
+    /// The prompt.
     pub prompt: Blob,
     /// Bound of this check.
     pub limit: Millis,
@@ -260,20 +280,20 @@ pub struct CheckFinished {
     pub check_id: CheckId,
     /// How it ended and what it left.
     pub outcome: Outcome,
-    /// What was in the decision file.
+    /// The decision file.
     pub decision_file: DecisionFile,
-    /// What each command showed, where the check is commands, or one script.
+    /// The result of each command, or of the script.
     pub commands: Vec<CommandResult>,
     /// What differs from the base of the step after it, where the step has rules about that: a check may run
     /// what a worker wrote.
     pub drift: Option<Box<Drift>>,
-    /// What each validator found, where conditions were asked.
+    /// The result of each validator.
     pub validators: Vec<ValidatorResult>,
     /// The workspace that they looked at, or that a closer left which may edit.
     pub snapshot: Option<Box<Snapshot>>,
-    /// A name for all files of it, ignored ones too; `None` where nobody can say that they are the same.
+    /// A digest of all files, ignored ones too; `None` if it could not be taken.
     pub stamp: Option<Digest>,
-    /// What the closer's answer says, where it was asked.
+    /// The answer of the closer as it was read.
     pub answer: Option<Box<AnswerSeen>>,
     /// In so many rounds, the last that were allowed, validators have changed the workspace each time; `None` where they
     /// came to rest, so that what they found holds for what is there.
@@ -283,14 +303,14 @@ pub struct CheckFinished {
     pub changed: Vec<String>,
 }
 
-/// Opening the log found damage and mended it.
+/// Opening the log found damage and repaired it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRepaired {
-    /// What was found and done, in one sentence.
+    /// The damage and the repair, in one sentence.
     pub what: String,
 }
 
-/// The machine was suspended, and goes on.
+/// The machine was suspended and runs again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspended {
     /// How long nothing ran, up to this event.
@@ -310,13 +330,13 @@ pub struct SnapshotTaken {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SnapshotMoment {
-    /// The run had come to its end.
+    /// The run had ended.
     Ended,
-    /// A person goes on with the run, and with what has changed since.
+    /// A person resumed the run and accepted what had changed.
     Resumed,
     /// A person is about to put the files back.
     BeforeUndo,
-    /// The files were put back to those of the snapshot in this event.
+    /// The files were restored to the snapshot in this event.
     Undone(Seq),
     /// The supervisor had died, and what it had started was ended: what differs from it when the run goes on was changed by
     /// somebody else.

@@ -38,7 +38,7 @@ impl RunState {
         self.count_cost(&event.step, Some(&event.outcome));
         self.turn_ended(&event.step);
         self.with_step(&event.step, |step| {
-            step.calls.rests.note(step.turn(Next::Check), event.outcome.named_limit(place.at));
+            step.calls.rests.note(step.place_in_chain(Next::Check), event.outcome.named_limit(place.at));
             step.phase = StepPhase::CheckDue;
             step.attempt = step.attempt.next();
             step.workspace.check_ended(event);

@@ -44,7 +44,8 @@ impl RunState {
             if step.phase != StepPhase::WorkDue || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
             }
-            step.phase = StepPhase::Working(begun(place, event.check_id.as_ref(), event.call.clone()));
+            let begun = begun(place, event.check_id.as_ref(), event.call.clone());
+            step.phase = StepPhase::Working(InFlight { registry: event.registry.clone(), ..begun });
             step.calls.started = step.calls.started.saturating_add(1);
             step.work_attempt = event.attempt;
             step.workspace.work_began(seen, is_beside);
@@ -67,7 +68,7 @@ impl RunState {
     }
 
     pub(super) fn fallback_taken(&mut self, event: &FallbackTaken) -> Fold {
-        let first = self.step(&event.step).and_then(|(step, at)| step.first(at.turn(event.what)));
+        let first = self.step(&event.step).and_then(|(step, at)| step.first(at.place_in_chain(event.what)));
         let has_place = first.is_some_and(|first| first.chain().count() > event.to as usize);
         self.with_step(&event.step, |step| {
             if !has_place || step.phase != StepPhase::due(event.what) {
@@ -101,7 +102,7 @@ impl RunState {
                 step.diagnosis = diagnosis(&event.outcome);
                 return Fold::Done;
             }
-            step.calls.rests.note(step.turn(Next::Work), event.outcome.named_limit(place.at));
+            step.calls.rests.note(step.place_in_chain(Next::Work), event.outcome.named_limit(place.at));
             step.workspace.work_ended(event);
             if !event.outcome.exit.is_stopped() {
                 step.worked = Some(place.seq);
@@ -181,7 +182,14 @@ pub(super) fn child(step: &StepState, outcome: &Outcome, place: Place) -> Option
 }
 
 pub(super) fn begun(place: Place, check_id: Option<&CheckId>, call: Option<Box<Call>>) -> InFlight {
-    InFlight { started: place.seq, since: place.at, check_id: check_id.cloned(), call, progress: None }
+    InFlight {
+        started: place.seq,
+        since: place.at,
+        check_id: check_id.cloned(),
+        call,
+        progress: None,
+        registry: None,
+    }
 }
 
 /// Says that a worker was ended since it did nothing any more.

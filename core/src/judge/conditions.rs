@@ -5,10 +5,38 @@ use super::reason::Reason;
 use crate::event::{CheckFinished, ErrorClass, Failure};
 use crate::evidence::{AnswerSeen, ValidatorOutcome, ValidatorResult};
 use crate::plural::count;
+use crate::snapshot::Snapshot;
 
-/// Why nobody can know what holds.
+/// Why the result of the conditions is unknown.
 pub(crate) const UNSETTLED: &str =
     "the validators change the workspace each time they run: have git ignore what they write";
+
+/// The validators of a step run at most this often until none of them changes the workspace.
+const ROUNDS_MAX: u32 = 3;
+
+/// The consequence of one round of validators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Round {
+    /// The results are about the current workspace.
+    Settled,
+    /// They changed the workspace, so they run again.
+    Again,
+    /// They changed the workspace in every round that they have.
+    Unsettled,
+}
+
+impl Round {
+    /// Returns what follows from the round with this number; the first is 1. A missing snapshot counts as no
+    /// change.
+    pub fn after(number: u32, before: Option<&Snapshot>, now: Option<&Snapshot>) -> Self {
+        let is_same = before.zip(now).is_none_or(|(before, now)| before.same_work(now));
+        match is_same {
+            true => Self::Settled,
+            false if number < ROUNDS_MAX => Self::Again,
+            false => Self::Unsettled,
+        }
+    }
+}
 
 pub(crate) fn failed(results: &[ValidatorResult]) -> impl Iterator<Item = &ValidatorResult> {
     results.iter().filter(|it| it.outcome == ValidatorOutcome::Fail)
@@ -37,4 +65,26 @@ pub(crate) fn contradicted(answer: Option<&AnswerSeen>, results: &[ValidatorResu
     let is_declared = answer.is_some_and(|answer| Declaration::of(&answer) == Declaration::Complete);
     let failed = failed(results).filter(|_| is_declared);
     failed.map(|result| format!("{}{}", declaration::CONTRARY, result.validator)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::snapshot;
+
+    #[test]
+    fn validators_run_until_they_change_nothing_or_have_no_round_left() {
+        let (one, other) = (snapshot(1), snapshot(2));
+        for (number, before, now, expected) in [
+            (1, Some(&one), Some(&one), Round::Settled),
+            (1, Some(&one), Some(&other), Round::Again),
+            (2, Some(&other), Some(&one), Round::Again),
+            (3, Some(&one), Some(&other), Round::Unsettled),
+            (3, Some(&one), Some(&one), Round::Settled),
+            (3, None, Some(&one), Round::Settled),
+            (3, Some(&one), None, Round::Settled),
+        ] {
+            assert_eq!(Round::after(number, before, now), expected, "round {number}");
+        }
+    }
 }

@@ -14,9 +14,10 @@
 //! completion that stands. What all of them say is in [`reason`]. What follows from a verdict is in [`decide`](crate::decide).
 
 pub(crate) mod answer;
+pub mod baseline;
 pub(crate) mod claim;
 pub mod closer;
-pub(crate) mod conditions;
+pub mod conditions;
 pub mod declaration;
 mod doubts;
 pub mod gate;

@@ -102,7 +102,7 @@ pub(crate) struct Clock {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 24;
+    pub const REDUCER_VERSION: u32 = 25;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {
@@ -247,8 +247,9 @@ impl RunState {
         };
         let stops = self.phase.stops_what_runs();
         let effects = self.steps().filter_map(|(step, state)| match (&self.phase, &state.phase) {
-            (Phase::Active, StepPhase::WorkDue) if begins(step) => Some(Effect::RunWorker(due(step, state))),
-            (Phase::Active, StepPhase::CheckDue) if begins(step) => Some(Effect::RunCheck(due(step, state))),
+            (Phase::Active, StepPhase::WorkDue | StepPhase::CheckDue) if begins(step) => {
+                Some(Effect::Perform(state.turn(step)?, due(step, state)))
+            }
             (_, StepPhase::Working(_) | StepPhase::Checking(_)) if stops => {
                 Some(Effect::Stop(step.id.clone()))
             }

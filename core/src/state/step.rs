@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{CallState, EvidenceState, Feedback, TryState, VerdictState, WorkspaceState};
-use crate::backoff::Turn;
+use crate::backoff::ChainPlace;
 use crate::call_report::Progress;
 use crate::convergence::Convergence;
-use crate::event::{Call, Next, Purpose, RunOutcome, StepEnd, WaitReason};
+use crate::effect::Turn;
+use crate::event::{Call, Next, Purpose, RegistryText, RunOutcome, StepEnd, WaitReason};
 use crate::id::{Attempt, CheckId, Iteration, Seq, Timestamp};
 use crate::workflow::{Step, Worker};
 
@@ -54,20 +55,28 @@ pub struct StepState {
 impl StepState {
     /// Returns the current worker or checker; `None` if there is none, or only commands.
     pub fn whom<'a>(&self, step: &'a Step) -> Option<&'a Worker> {
-        let turn = self.turn(self.phase.turn()?);
-        if turn.what == Next::Work && self.purpose == Purpose::Diagnosis {
+        if self.turn(step)? == Turn::Diagnosis {
             return step.diagnoser();
         }
-        Some(step.first(turn)?.at(turn.place))
+        let place = self.place_in_chain(self.phase.next()?);
+        Some(step.first(place)?.at(place.place))
     }
 
-    /// Returns whose turn of a chain it is for this.
-    pub(crate) fn turn(&self, what: Next) -> Turn {
+    /// Returns whose turn it is, or is next; `None` where nothing is to be done.
+    pub fn turn(&self, step: &Step) -> Option<Turn> {
+        Some(match self.phase.next()? {
+            Next::Work => Turn::of_worker(step, self.purpose),
+            Next::Check => Turn::of_checker(step, self.verdicts.inquiry),
+        })
+    }
+
+    /// Returns the current place in the chain of the worker or the checker.
+    pub(crate) fn place_in_chain(&self, what: Next) -> ChainPlace {
         let place = match what {
             Next::Work => self.calls.worker_at,
             Next::Check => self.calls.checker_at,
         };
-        Turn { what, inquiry: self.verdicts.inquiry, place }
+        ChainPlace { what, inquiry: self.verdicts.inquiry, place }
     }
 }
 
@@ -112,6 +121,8 @@ pub struct InFlight {
     pub call: Option<Box<Call>>,
     /// The newest progress of its client.
     pub progress: Option<Box<Progress>>,
+    /// The parts of its prompt that come from a steps registry.
+    pub registry: Option<Box<RegistryText>>,
 }
 
 impl StepPhase {
@@ -137,7 +148,7 @@ impl StepPhase {
     }
 
     /// Returns what is done now, or next.
-    pub fn turn(&self) -> Option<Next> {
+    pub fn next(&self) -> Option<Next> {
         match self {
             Self::WorkDue | Self::Working(_) => Some(Next::Work),
             Self::CheckDue | Self::Checking(_) => Some(Next::Check),

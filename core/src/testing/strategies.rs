@@ -212,7 +212,7 @@ fn any_observation() -> impl Strategy<Value = Observation> {
            1 => Just(Observation::DeadlinePassed),
            3 => due().prop_map(move |Due { step, iteration, attempt }| Observation::WorkerStarted(WorkerStarted {
                step, iteration, attempt, prompt: prompt(), limit: Millis(1), check_id: Some(id()), moved_aside: None,
-    templates: Vec::new(), call: None,
+    templates: Vec::new(), call: None, registry: None,
                snapshot: Some(Box::new(snapshot(1))),
            })),
            3 => due().prop_map(move |Due { step, iteration, attempt }| Observation::CheckStarted(CheckStarted {

@@ -164,11 +164,8 @@ impl World {
     }
 
     fn begin(&mut self, effect: Effect) -> Option<(Due, bool)> {
-        let (due, is_check) = match effect {
-            Effect::RunWorker(due) => (due, false),
-            Effect::RunCheck(due) => (due, true),
-            Effect::Stop(_) => return None,
-        };
+        let Effect::Perform(turn, due) = effect else { return None };
+        let is_check = turn.is_check();
         self.checks_made += 1;
         let check_id = CheckId::new(format!("0190a000-0000-7000-8000-{:012x}", self.checks_made));
         let started = started(&self.state, &due, is_check, check_id, Digest::of(b""));
@@ -302,6 +299,7 @@ pub fn started(
         moved_aside,
         templates: Vec::new(),
         call: None,
+        registry: None,
         snapshot,
     })
 }

@@ -1,4 +1,4 @@
-//! What a run is to do: the workflow after its file has been read, checked and resolved.
+//! The workflow of a run, after its file has been read, checked and resolved.
 //!
 //! A [`Workflow`] is valid: names are unique, edges lead to earlier-known steps, bounds are above
 //! zero. Files are read in `unstuck-workflow`; inside, nothing is checked twice.
@@ -12,7 +12,7 @@ pub(crate) mod worker;
 pub use self::check::{Baseline, Check, CheckBy, CheckCommand, Gate};
 pub use self::policy::{Convergence, Overlay};
 pub use self::worker::{Capability, Session, Worker, WorkerKind};
-use crate::backoff::Turn;
+use crate::backoff::ChainPlace;
 use crate::completion::Completion;
 use crate::cost::Prices;
 use crate::event::{Inquiry, Next, Purpose};
@@ -28,24 +28,24 @@ pub struct Workflow {
     pub description: Option<String>,
     /// Bound of the whole run, pauses not counted.
     pub timeout: Millis,
-    /// How many steps may be active at the same time; `None` is no bound.
+    /// The maximum number of active steps; `None` for no limit.
     #[serde(default)]
     pub concurrency: Option<u32>,
     /// Where artifacts and views of the run are written, from the workspace root.
     pub context_dir: String,
-    /// What to do when a worker's service is limited or out of order.
+    /// The reaction to a rate limit or an outage of a worker's service.
     #[serde(default)]
     #[serde(rename = "weather", alias = "on_outage")]
     pub on_outage: OutagePolicy,
     /// How long the run may wait for such services in all.
     pub outage_budget: Millis,
-    /// What the run may spend.
+    /// The budget of the run.
     #[serde(default)]
     pub budget: Budget,
-    /// What tokens cost, where a worker does not tell the money itself.
+    /// Prices of tokens, for workers that do not report a cost.
     #[serde(default)]
     pub prices: Option<Prices>,
-    /// A command that is told how the run has ended.
+    /// A command that runs when the run ends.
     #[serde(default)]
     pub notify: Option<String>,
     /// Rules about the branch that the work happens on.
@@ -107,13 +107,13 @@ impl Workflow {
 /// What a run may spend, with all that it asks anybody.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
-    /// Most money, in millionths of a US dollar; `None` is no bound.
+    /// Maximum cost, in millionths of a US dollar; `None` for no limit.
     #[serde(default)]
     pub micro_usd: Option<u64>,
-    /// Most tokens, of every kind together; `None` is no bound.
+    /// Maximum tokens, all kinds together; `None` for no limit.
     #[serde(default)]
     pub tokens: Option<u64>,
-    /// It is enough to count what is told: there may be calls of which nobody knows what they cost.
+    /// Calls of unknown cost are accepted: the budget counts only what clients report.
     #[serde(default)]
     pub accepts_unknown: bool,
 }
@@ -142,7 +142,7 @@ impl Budget {
     }
 }
 
-/// What to do when a worker's service is limited or out of order.
+/// The reaction to a rate limit or an outage of a worker's service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutagePolicy {
@@ -172,7 +172,7 @@ pub struct Step {
     /// Shown to people.
     #[serde(default)]
     pub description: Option<String>,
-    /// Who does the work.
+    /// The worker or child run.
     pub work: Work,
     /// Steps that must have ended before this one starts.
     #[serde(default)]
@@ -190,15 +190,15 @@ pub struct Step {
     /// Retries per iteration with [`OnFailure::Retry`].
     #[serde(default)]
     pub max_retries: u32,
-    /// What a failed worker means for the run.
+    /// The effect of a failed worker on the run.
     #[serde(default)]
     pub on_failure: OnFailure,
-    /// What is asked after the work; makes the step a loop.
+    /// The check after the work; makes the step a loop.
     #[serde(default)]
     pub check: Option<Check>,
     /// Bound of the loop; 1 without a check.
     pub max_iterations: u32,
-    /// What the end of the last iteration means.
+    /// The effect of the last iteration.
     #[serde(default)]
     pub on_exhausted: OnExhausted,
     /// When to change the strategy, and when to stop.
@@ -210,13 +210,13 @@ pub struct Step {
     /// How the worker's prompt is put together; `None` is [`template::DEFAULT`](crate::prompt_layout::DEFAULT).
     #[serde(default)]
     pub prompt_template: Option<String>,
-    /// What has to hold beyond a verdict.
+    /// Conditions beyond the verdict.
     #[serde(default)]
     pub completion: Option<Completion>,
-    /// What an iteration knows of the one before.
+    /// What an iteration remembers of the one before.
     #[serde(default)]
     pub session: Session,
-    /// Who knows what its worker is up to while that is silent.
+    /// A command that reports on a silent worker.
     #[serde(default)]
     pub probe: Option<Probe>,
 }
@@ -229,7 +229,7 @@ pub struct Probe {
     pub command: String,
     /// How long the worker is silent before it is asked, and between two times.
     pub interval: Millis,
-    /// How long the command may take; longer is no answer.
+    /// Time limit of the command.
     pub timeout: Millis,
     /// So many times in a row it has to say `stalled`; at least 1.
     pub stall_threshold: u32,
@@ -288,27 +288,27 @@ impl Step {
         }
     }
 
-    /// Returns who is first in the chain that a turn is of; `None` for a child run, and where only commands, or nobody,
-    /// answers. Who looks for the cause of a stall has no chain.
-    pub(crate) fn first(&self, turn: Turn) -> Option<&Worker> {
-        match turn.what {
+    /// Returns who is first in a chain; `None` for a child run, and where only commands, or nobody, answers. Who looks for
+    /// the cause of a stall has no chain.
+    pub(crate) fn first(&self, place: ChainPlace) -> Option<&Worker> {
+        match place.what {
             Next::Work => self.worker(Purpose::Work),
-            Next::Check => self.checker(turn.inquiry),
+            Next::Check => self.checker(place.inquiry),
         }
     }
 }
 
-/// Who does the work of a step.
+/// The work of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
     /// A process.
     Worker(Worker),
-    /// A run of its own, in the same workspace.
+    /// A child run, in the same workspace.
     Subworkflow(Subworkflow),
 }
 
-/// A step that is a run of its own.
+/// A step that is a child run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subworkflow {
     /// The file as the parent names it.
@@ -354,7 +354,7 @@ pub struct Export {
     pub r#as: String,
 }
 
-/// What a failed step means for the run.
+/// The effect of a failed step on the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
@@ -367,13 +367,13 @@ pub enum OnFailure {
     Continue,
 }
 
-/// What the end of the last allowed iteration means.
+/// The effect of the last allowed iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnExhausted {
     /// The step has failed.
     #[default]
     Abort,
-    /// The step is incomplete, and the run goes on.
+    /// The step is incomplete, and the run continues.
     Continue,
 }

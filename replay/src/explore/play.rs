@@ -107,17 +107,17 @@ impl Player {
         for _ in 0..TURNS_MAX {
             let effect = node.state.pending_effects().into_iter().next();
             let is_over = node.state.outcome().is_some();
-            let is_next = matches!(effect, Some(Effect::RunWorker(_)))
+            let is_next = matches!(effect, Some(Effect::Perform(turn, _)) if !turn.is_check())
                 && at(&node.state).iteration > from.max(Iteration(1));
             if is_over || is_next {
                 break;
             }
             node.state = match effect {
-                Some(Effect::RunWorker(due)) => {
+                Some(Effect::Perform(turn, due)) if !turn.is_check() => {
                     begun.workers += 1;
                     self.work(&node, letter, due)
                 }
-                Some(Effect::RunCheck(due)) => {
+                Some(Effect::Perform(_, due)) => {
                     begun.checks += u64::from(due.iteration > Iteration::BASELINE);
                     self.check(&node, letter, due)
                 }
@@ -144,6 +144,7 @@ impl Player {
             moved_aside: None,
             templates: Vec::new(),
             call: None,
+            registry: None,
             snapshot: None,
         };
         let fails = letter == Letter::WorkerFails;

@@ -157,7 +157,8 @@ record! {
     v1::Budget = workflow::Budget { micro_usd, tokens, accepts_unknown }
     v1::RunInterrupted = domain::RunInterrupted { signal }
     v1::AnswerGiven = domain::AnswerGiven { text, steps }
-    v2::WorkerStarted = domain::WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside, templates, snapshot, call }
+    v3::WorkerStarted = domain::WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside, templates, snapshot, call, registry }
+    v3::RegistryText = domain::RegistryText { task, findings }
     v3::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed, snapshot, drift, diffstat, answer, wants_repeat }
     v1::Diffstat = diffstat::Diffstat { files, files_left_out, added, removed }
     v1::ChangedFile = diffstat::ChangedFile { path, added, removed }

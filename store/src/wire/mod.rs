@@ -217,7 +217,7 @@ event_types! {
     RunInterrupted = 3 "run_interrupted" [v1::RunInterrupted]
     AnswerGiven = 4 "answer_given" [v1::AnswerGiven]
     DeadlinePassed = 5 "deadline_passed" [v1::DeadlinePassed]
-    WorkerStarted = 6 "worker_started" [v1::WorkerStarted, v2::WorkerStarted]
+    WorkerStarted = 6 "worker_started" [v1::WorkerStarted, v2::WorkerStarted, v3::WorkerStarted]
     WorkerFinished = 7 "worker_finished" [v1::WorkerFinished, v2::WorkerFinished, v3::WorkerFinished]
     WorkerLost = 8 "worker_lost" [v1::WorkerLost]
     CheckStarted = 9 "check_started" [v1::CheckStarted]
@@ -277,7 +277,7 @@ current! {
     encode_observation(json) Observation {
         v1::RunInterrupted => RunInterrupted,
         v1::AnswerGiven => AnswerGiven,
-        v2::WorkerStarted => WorkerStarted,
+        v3::WorkerStarted => WorkerStarted,
         v3::WorkerFinished => WorkerFinished,
         v1::WorkerLost => WorkerLost,
         v1::CheckStarted => CheckStarted,
@@ -349,6 +349,7 @@ macro_rules! upcast {
 
 upcast! {
     v1::WorkerStarted => v2::WorkerStarted,
+    v2::WorkerStarted => v3::WorkerStarted,
     v1::WorkerFinished => v2::WorkerFinished,
     v2::WorkerFinished => v3::WorkerFinished,
     v1::CheckFinished => v2::CheckFinished,

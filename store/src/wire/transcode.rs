@@ -393,6 +393,7 @@ mod tests {
         check_golden::<v1::DeadlinePassed>("deadline_passed");
         check_golden::<v1::WorkerStarted>("worker_started");
         check_golden::<v2::WorkerStarted>("worker_started");
+        check_golden::<v3::WorkerStarted>("worker_started");
         check_golden::<v1::WorkerFinished>("worker_finished");
         check_golden::<v2::WorkerFinished>("worker_finished");
         check_golden::<v3::WorkerFinished>("worker_finished");

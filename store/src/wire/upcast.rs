@@ -25,6 +25,7 @@ upcast_fields! {
     v1 => v2 Failed old { fingerprint, exact, tool, test, location, kind, message, source, places } { remaining: None }
     v1 => v2 SnapshotTaken old { moment } { snapshot: old.snapshot.into() }
     v1 => v2 Snapshot old { id, work, files, bytes, repository, left_out, notes } { open_boxes: None }
+    v2 => v3 WorkerStarted old { step, iteration, attempt, prompt, limit, check_id, moved_aside, templates, snapshot, call } { registry: None }
     v2 => v3 WorkerFinished old { step, iteration, attempt, outcome, decision_file, changed, snapshot, drift, diffstat } { wants_repeat: wants_repeat(old.answer.clone().map(|answer| answer.domain()).as_ref()), answer: old.answer }
 }
 

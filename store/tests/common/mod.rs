@@ -10,9 +10,9 @@ use unstuck_core::diffstat::{ChangedFile, Diffstat};
 use unstuck_core::event::{
     AnswerGiven, Bytes, Call, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Claimed, Conclusion,
     DecisionFile, DecisionSource, ErrorClass, Event, Exit, Fact, Failure, FallbackTaken, Inquiry,
-    LogRepaired, Lost, Next, Observation, Outcome, Parent, Purpose, RunEnded, RunInterrupted, RunOutcome,
-    RunResumed, RunStarted, RunStopping, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, StepEnd,
-    StepEnded, Suspended, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished,
+    LogRepaired, Lost, Next, Observation, Outcome, Parent, Purpose, RegistryText, RunEnded, RunInterrupted,
+    RunOutcome, RunResumed, RunStarted, RunStopping, SnapshotMoment, SnapshotTaken, StageRaised, StallCause,
+    StepEnd, StepEnded, Suspended, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished,
     WorkerProgressed, WorkerStarted,
 };
 use unstuck_core::evidence::CommandResult;
@@ -281,6 +281,7 @@ pub fn observations() -> Vec<Observation> {
             templates: vec!["retry/issue/f_failed.md".to_owned()],
             snapshot: Some(Box::new(snapshot())),
             call: call(),
+            registry: None,
         }),
         Observation::WorkerLost(lost()),
         Observation::CheckStarted(CheckStarted {
@@ -630,8 +631,14 @@ pub fn facts_of_v2() -> Vec<Fact> {
 pub fn facts() -> Vec<Fact> {
     let mut all = facts_of_v2();
     for fact in &mut all {
-        if let Fact::Observed(Observation::WorkerFinished(finished)) = fact {
-            finished.wants_repeat = true;
+        match fact {
+            Fact::Observed(Observation::WorkerFinished(finished)) => finished.wants_repeat = true,
+            Fact::Observed(Observation::WorkerStarted(started)) => {
+                let text =
+                    RegistryText { task: "Mend it.".to_owned(), findings: "One test fails.".to_owned() };
+                started.registry = Some(Box::new(text));
+            }
+            _ => {}
         }
     }
     all

@@ -6,12 +6,11 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use unstuck_core::RunState;
 use unstuck_core::completion::{AnswerFormat, Completion, Form, Pattern, Template};
-use unstuck_core::event::{DecisionFile, DecisionSource, Exit, Inquiry, Outcome, Purpose};
+use unstuck_core::event::{DecisionFile, DecisionSource, Exit, Outcome, Purpose, RegistryText};
 use unstuck_core::evidence::{AnswerSeen, ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::Iteration;
 use unstuck_core::judge::closer;
 use unstuck_core::judge::declaration::Declaration;
-use unstuck_core::prompt::FromRegistry;
 use unstuck_core::prompt_echo::Echo;
 use unstuck_core::state::StepState;
 use unstuck_core::text::fence::fenced;
@@ -28,9 +27,15 @@ use unstuck_workflow::registry::retry_prompt::{
 use crate::checklist::retry_text;
 use crate::iteration_summary;
 
-/// Returns what the registry says to the worker of a step; `blobs` know where whole outputs are.
-pub(crate) fn of(state: &RunState, step: &Step, at: &StepState, blobs: &dyn BlobStore) -> FromRegistry {
-    let Some(completion) = &step.completion else { return FromRegistry::default() };
+/// Returns what the registry says to the worker of a step, and the files that it was made from; `blobs` know where whole
+/// outputs are.
+pub(crate) fn of_worker(
+    state: &RunState,
+    step: &Step,
+    at: &StepState,
+    blobs: &dyn BlobStore,
+) -> (RegistryText, Vec<String>) {
+    let Some(completion) = &step.completion else { return Default::default() };
     let uv = variables(state, step, at, completion);
     let mut files = Vec::new();
     let mut task = String::new();
@@ -44,14 +49,14 @@ pub(crate) fn of(state: &RunState, step: &Step, at: &StepState, blobs: &dyn Blob
         task.push_str(&how_to_answer(format, completion.final_answer.as_ref()));
     }
     let findings = findings(at, completion, &uv, blobs, &mut files);
-    FromRegistry { task, findings, files }
+    (RegistryText { task, findings }, files)
 }
 
 /// Returns what the closer is asked.
-pub(crate) fn of_closer(state: &RunState, step: &Step, at: &StepState) -> FromRegistry {
+pub(crate) fn of_closer(state: &RunState, step: &Step, at: &StepState) -> (RegistryText, Vec<String>) {
     let Some((completion, closer)) = step.completion.as_ref().and_then(|it| Some((it, it.closer.as_ref()?)))
     else {
-        return FromRegistry::default();
+        return Default::default();
     };
     let mut uv = variables(state, step, at, completion);
     uv.insert("step_id".to_owned(), step.id.to_string());
@@ -66,58 +71,69 @@ pub(crate) fn of_closer(state: &RunState, step: &Step, at: &StepState) -> FromRe
             "\nYou were asked before, and nothing could be read in the answer:\n\n{wrong}"
         ));
     }
-    FromRegistry { task, findings: String::new(), files: vec![closer.prompt.file.clone()] }
+    (RegistryText { task, findings: String::new() }, vec![closer.prompt.file.clone()])
 }
 
-/// To what an answer is one.
-pub(crate) struct Asked<'a> {
-    /// Who was asked; `None` for a worker.
-    pub(crate) inquiry: Option<Inquiry>,
+/// The prompt that an answer is compared with.
+pub(crate) struct Sent {
     pub(crate) iteration: Iteration,
-    pub(crate) prompt: &'a str,
+    pub(crate) prompt: String,
     /// What in the prompt are the worker's own words.
-    pub(crate) said: &'a str,
+    pub(crate) said: String,
 }
 
-/// Reads an answer that has to have a form; `None` where none is asked for.
-pub(crate) fn answer(
+/// Reads the answer of a worker that has to have a form; `None` where none is asked for.
+pub(crate) fn answer_of_worker(
     step: &Step,
-    asked: &Asked<'_>,
+    sent: &Sent,
     outcome: &Outcome,
     file: &DecisionFile,
 ) -> Option<Box<AnswerSeen>> {
-    let completion = step.completion.as_ref()?;
-    let messages = [outcome.answer.clone()];
-    let structured = outcome.reading.as_ref().and_then(|it| it.structured.as_deref());
-    let structured: Option<Value> = structured.and_then(|it| serde_json::from_str(it).ok());
+    let completion = step.completion.as_ref().filter(|_| outcome.exit != Exit::Stopped)?;
     let decision_file = match file {
         DecisionFile::Read(bytes) => std::str::from_utf8(&bytes.0).ok(),
         _ => None,
     };
-    let sources =
-        AnswerSources { messages: &messages, decision_file, structured: structured.as_ref(), echo: None };
-    let read = |form: &Form, echo: &Echo| answer::read(form, &AnswerSources { echo: Some(echo), ..sources });
-    let seen = match asked.inquiry {
-        _ if outcome.exit == Exit::Stopped => return None,
-        Some(Inquiry::Closer) => {
-            let echo = Echo::of_judge(asked.prompt);
-            answer::read_of_closer(&AnswerSources { echo: Some(&echo), ..sources })
+    let echo = Echo::of(&sent.prompt, &sent.said);
+    let read = |form: &Form| {
+        reading(outcome, |sources| {
+            answer::read(form, &AnswerSources { decision_file, echo: Some(&echo), ..sources })
+        })
+    };
+    let seen = read(&completion.answer_of(sent.iteration)?.form);
+    let seen = match declaring(completion, &seen) {
+        Some((last @ Form::Json { .. }, value)) => {
+            let own = AnswerSources { structured: Some(&value), ..AnswerSources::default() };
+            with_final(seen, answer::read(last, &own))
         }
-        Some(_) => return None,
-        None => {
-            let echo = Echo::of(asked.prompt, asked.said);
-            let seen = read(&completion.answer_of(asked.iteration)?.form, &echo);
-            match declaring(completion, &seen) {
-                Some((last @ Form::Json { .. }, value)) => {
-                    let own = AnswerSources { structured: Some(&value), ..AnswerSources::default() };
-                    with_final(seen, answer::read(last, &own))
-                }
-                Some((last @ Form::TextPattern(_), _)) => with_final(seen, read(last, &echo)),
-                None => seen,
-            }
-        }
+        Some((last @ Form::TextPattern(_), _)) => with_final(seen, read(last)),
+        None => seen,
     };
     Some(Box::new(seen))
+}
+
+/// Reads the answer of a closer; `None` where it was stopped.
+pub(crate) fn answer_of_closer(sent: &Sent, outcome: &Outcome) -> Option<Box<AnswerSeen>> {
+    if outcome.exit == Exit::Stopped {
+        return None;
+    }
+    let echo = Echo::of_judge(&sent.prompt);
+    Some(Box::new(reading(outcome, |sources| {
+        answer::read_of_closer(&AnswerSources { echo: Some(&echo), ..sources })
+    })))
+}
+
+/// Reads an answer in all that a process left of it.
+fn reading<T>(outcome: &Outcome, read: impl FnOnce(AnswerSources<'_>) -> T) -> T {
+    let messages = [outcome.answer.clone()];
+    let structured = outcome.reading.as_ref().and_then(|reading| reading.structured.as_deref());
+    let structured: Option<Value> = structured.and_then(|text| serde_json::from_str(text).ok());
+    read(AnswerSources {
+        messages: &messages,
+        decision_file: None,
+        structured: structured.as_ref(),
+        echo: None,
+    })
 }
 
 /// Returns the form that an answer has to have besides its own, and the answer, if it declares completion.

@@ -10,18 +10,18 @@ use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::TestName;
 use unstuck_core::judge::gate;
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::workflow::{Baseline, CheckCommand};
+use unstuck_core::workflow::{Baseline, CheckBy, CheckCommand};
 use unstuck_process::blocking_task::blocking;
 
-use crate::job::Asked;
-use crate::machine::Machine;
-use crate::seen;
+use crate::beginning::Beginning;
+use crate::drift;
+use crate::host::Host;
 
 /// So many names of one command are looked up.
 const NAMES_MAX: usize = 100;
 
 /// What is to be known of a check to look for tests that were removed.
-pub(crate) struct Removed {
+pub(crate) struct VanishedTests {
     commands: Vec<CheckCommand>,
     mode: Baseline,
     baseline: Arc<[CommandResult]>,
@@ -31,23 +31,25 @@ pub(crate) struct Removed {
     last: Option<Snapshot>,
 }
 
-impl Removed {
+impl VanishedTests {
     /// Takes what there is; `None` without a baseline, or without a snapshot from before the work.
-    pub(crate) fn of(asked: &Asked<'_>, commands: &[CheckCommand]) -> Option<Self> {
-        let began = asked.at.workspace.began_with.clone()?;
+    pub(crate) fn of(begin: &Beginning<'_>) -> Option<Self> {
+        let check = begin.step.check.as_ref()?;
+        let CheckBy::Commands(commands) = &check.by else { return None };
+        let began = begin.at.workspace.began_with.clone()?;
         Some(Self {
-            commands: commands.to_vec(),
-            mode: asked.step.check.as_ref()?.baseline,
-            baseline: asked.at.evidence.baseline.clone()?,
-            first: asked.state.first_snapshot().unwrap_or(&began).clone(),
+            commands: commands.clone(),
+            mode: check.baseline,
+            baseline: begin.at.evidence.baseline.clone()?,
+            first: begin.state.first_snapshot().unwrap_or(&began).clone(),
             began,
-            last: asked.state.last_snapshot().cloned(),
+            last: begin.state.last_snapshot().cloned(),
         })
     }
 
     /// Notes in the results which tests are gone. Where it cannot be told nothing is noted: the verdict says then that those
     /// tests were not seen.
-    pub(crate) async fn note(self, world: &Arc<Machine>, results: &mut [CommandResult]) {
+    pub(crate) async fn note(self, world: &Arc<Host>, results: &mut [CommandResult]) {
         let asked = gate::to_look_up(&self.commands, results, &self.baseline, self.mode);
         if asked.iter().all(Vec::is_empty) {
             return;
@@ -60,9 +62,9 @@ impl Removed {
     }
 
     /// Returns those of which no file has the name any more that one had when the step began.
-    fn gone(&self, world: &Machine, asked: Vec<Vec<TestName>>) -> Option<Vec<Vec<TestName>>> {
+    fn gone(&self, world: &Host, asked: Vec<Vec<TestName>>) -> Option<Vec<Vec<TestName>>> {
         let keeper = world.snapshots.as_ref()?;
-        let now = seen::look(world, Some(&self.first), self.last.as_ref()).ok()??;
+        let now = drift::look(world, Some(&self.first), self.last.as_ref()).ok()??;
         let looked_up = asked.iter().flat_map(|names| names.iter().take(NAMES_MAX));
         let words: BTreeSet<&str> = looked_up.filter_map(TestName::word).collect();
         let lost = keeper.lost_words(&self.began, &now, &words).ok()?;

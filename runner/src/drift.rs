@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use unstuck_core::diffstat::Diffstat;
-use unstuck_core::event::{Inquiry, Outcome};
+use unstuck_core::effect::Turn;
+use unstuck_core::event::Outcome;
 use unstuck_core::id::{Iteration, RunId, Stage};
 use unstuck_core::judge::scope::{self, Drift};
 use unstuck_core::snapshot::Snapshot;
@@ -20,17 +21,19 @@ use unstuck_process::exhausted;
 use unstuck_workspace::diff_base;
 use unstuck_workspace::snapshot;
 
-use crate::machine::Machine;
-use crate::repository::Branch;
+use crate::beginning::Beginning;
+use crate::host::Host;
+use crate::repository::{Branch, named};
 use crate::scratch::Scratch;
-use crate::snapshots::{Compared, Keeper, Since, named, shown};
+use crate::snapshots::{Compared, Keeper, Since, shown};
+use crate::task::Task;
 use crate::workspace::remake;
 
 /// A workspace of so many files is looked at in less time than it takes to hand that over to a thread.
 const FILES_FEW: u64 = 1000;
 
 /// The workspace before the work, and what is to be known of the step afterwards.
-pub(crate) struct Seen {
+pub(crate) struct BeforeTurn {
     /// When the run began.
     first: Box<Snapshot>,
     /// When the step began.
@@ -63,7 +66,7 @@ pub(crate) struct Seen {
 
 /// The workspace after the work.
 #[derive(Default)]
-pub(crate) struct After {
+pub(crate) struct AfterTurn {
     pub(crate) changed: Option<bool>,
     pub(crate) drift: Option<Drift>,
     pub(crate) diffstat: Option<Diffstat>,
@@ -71,30 +74,33 @@ pub(crate) struct After {
     pub(crate) snapshot: Option<Box<Snapshot>>,
 }
 
-/// Looks at the workspace before a worker, or before a check of a step that has rules: it may run what was written.
-///
-/// # Errors
-///
-/// The step has rules about what it changes, and nobody could say whether it keeps to them.
-pub(crate) fn before(
-    world: &Machine,
-    state: &RunState,
-    due: &Due,
-    inquiry: Option<Inquiry>,
-    notes: &mut Vec<String>,
-) -> Result<Option<Seen>, String> {
-    let (step, at) = state.step(&due.step).expect("effects name steps of the workflow");
+/// Looks at the workspace before a worker, or before a check of a step that has rules: it may run what was written. Where
+/// the step has rules about what it changes, and nobody could say whether it keeps to them, the turn cannot begin.
+pub(crate) fn before(begin: &Beginning<'_>, task: &mut Task) -> Option<BeforeTurn> {
+    if task.in_the_way.is_some() {
+        return None;
+    }
+    match looked_before(begin, &mut task.notes) {
+        Ok(seen) => seen,
+        Err(why) => {
+            task.in_the_way = Some(why);
+            None
+        }
+    }
+}
+
+fn looked_before(begin: &Beginning<'_>, notes: &mut Vec<String>) -> Result<Option<BeforeTurn>, String> {
+    let Beginning { world, state, step, at, turn, due, .. } = *begin;
     let rules = step.convergence.clone().filter(Convergence::has_rules);
     // What validators find is known of this workspace only.
-    let verifies = inquiry == Some(Inquiry::Conditions);
-    let is_check = inquiry.is_some();
-    if is_check && !verifies && rules.is_none() {
+    let is_check = turn.is_check();
+    if is_check && turn != Turn::Conditions && rules.is_none() {
         return Ok(None);
     }
     let is_baseline = is_check && due.iteration == Iteration::BASELINE;
     let base = match &rules {
         Some(_) if at.workspace.drift.base.is_some() => at.workspace.drift.base.clone(),
-        Some(rules) if !is_baseline || inquiry == Some(Inquiry::Preflight) => base_before(world, rules)?,
+        Some(rules) if !is_baseline || turn == Turn::Preflight => base_before(world, rules)?,
         _ => None,
     };
     let before = match look(world, state.first_snapshot(), state.last_snapshot()) {
@@ -134,7 +140,7 @@ pub(crate) fn before(
     let branch = state.workflow().map_or(Branch::Stays, |workflow| Branch::of(workflow, &step.id));
     let undo = undo(state, due);
     let (by_checks, differed) = (at.workspace.by_checks.clone(), at.workspace.drift.clone());
-    Ok(Some(Seen {
+    Ok(Some(BeforeTurn {
         first,
         of_step,
         gaps,
@@ -167,7 +173,7 @@ const NO_BASE: &str = "see which there are: git log --oneline --all; make it and
 
 /// Returns the commit that is compared with, as it is before anybody could move it. What is counted from HEAD is only
 /// known afterwards.
-fn base_before(world: &Machine, rules: &Convergence) -> Result<Option<String>, String> {
+fn base_before(world: &Host, rules: &Convergence) -> Result<Option<String>, String> {
     let found = match &rules.diff_base_ref {
         Some(name) if diff_base::is_of_head(name) => {
             diff_base::foresee(&world.workspace, name).map(|()| None)
@@ -178,12 +184,22 @@ fn base_before(world: &Machine, rules: &Convergence) -> Result<Option<String>, S
     found.map_err(|why| format!("{why}; {NO_BASE}"))
 }
 
-/// Makes a copy of the workspace for somebody who only looks: nothing that is changed there stays.
-///
-/// # Errors
-///
-/// No snapshot can be taken, or it cannot be written out.
-pub(crate) fn copy(world: &Machine, state: &RunState) -> Result<Scratch, String> {
+/// Makes a copy of the workspace for somebody who only looks: nothing that is changed there stays. Without one, the turn
+/// cannot begin.
+pub(crate) fn copy(begin: &Beginning<'_>, task: &mut Task) -> Option<Scratch> {
+    if task.in_the_way.is_some() {
+        return None;
+    }
+    match copied(begin.world, begin.state) {
+        Ok(copy) => Some(copy),
+        Err(why) => {
+            task.in_the_way = Some(why);
+            None
+        }
+    }
+}
+
+fn copied(world: &Host, state: &RunState) -> Result<Scratch, String> {
     let cannot = |why: &str| format!("no copy of the workspace can be made for a diagnosis: {why}");
     let Some(keeper) = &world.snapshots else { return Err(cannot("no snapshots are kept of it")) };
     let now = look(world, state.first_snapshot(), state.last_snapshot()).map_err(|why| cannot(&why))?;
@@ -195,7 +211,7 @@ pub(crate) fn copy(world: &Machine, state: &RunState) -> Result<Scratch, String>
 
 /// Takes a snapshot of the workspace; `None` where none can be kept.
 pub(crate) fn look(
-    world: &Machine,
+    world: &Host,
     first: Option<&Snapshot>,
     last: Option<&Snapshot>,
 ) -> Result<Option<Box<Snapshot>>, String> {
@@ -213,7 +229,20 @@ fn unseen(step: &Step, why: &str) -> String {
     format!("whether step {} keeps to its scope cannot be seen: {why}", step.id)
 }
 
-impl Seen {
+/// Looks at the workspace after a turn, unless a link leads elsewhere now, and says in the outcome what a person should know.
+pub(crate) async fn after(
+    seen: Option<BeforeTurn>,
+    world: &Arc<Host>,
+    step: &Step,
+    outcome: &mut Outcome,
+) -> AfterTurn {
+    match seen {
+        Some(seen) if world.led_away().is_none() => seen.after(world, step, outcome).await,
+        _ => AfterTurn::default(),
+    }
+}
+
+impl BeforeTurn {
     /// Says whether the step has rules about what it changes.
     pub(crate) fn has_rules(&self) -> bool {
         self.rules.is_some()
@@ -224,8 +253,7 @@ impl Seen {
         self.before.clone()
     }
 
-    /// Looks again after the work, and says in the outcome what a person should know.
-    pub(crate) async fn after(self, world: &Arc<Machine>, step: &Step, outcome: &mut Outcome) -> After {
+    async fn after(self, world: &Arc<Host>, step: &Step, outcome: &mut Outcome) -> AfterTurn {
         let world = Arc::clone(world);
         let (root, undo, has_rules) = (world.workspace.clone(), self.undo.clone(), self.has_rules());
         let is_small = self.before.files <= FILES_FEW;
@@ -250,16 +278,18 @@ impl Seen {
             } else {
                 outcome.notes.push(format!("what was changed cannot be seen: {why}"));
             }
-            After::default()
+            AfterTurn::default()
         })
     }
 
-    fn compare(&self, world: &Machine, notes: &mut Vec<String>) -> Result<After, String> {
+    fn compare(&self, world: &Host, notes: &mut Vec<String>) -> Result<AfterTurn, String> {
         let again = || look(world, Some(&self.first), Some(&self.before));
-        let (Some(keeper), Some(after)) = (&world.snapshots, again()?) else { return Ok(After::default()) };
+        let (Some(keeper), Some(after)) = (&world.snapshots, again()?) else {
+            return Ok(AfterTurn::default());
+        };
         let drift = self.drift(world, keeper, &after)?;
         if self.is_check {
-            return Ok(After { drift, ..After::default() });
+            return Ok(AfterTurn { drift, ..AfterTurn::default() });
         }
         let mut compared = self.work(keeper, &after)?;
         notes.append(&mut compared.said);
@@ -272,7 +302,7 @@ impl Seen {
             drift = self.drift(world, keeper, &now)?.map(|drift| Drift { put_back, ..drift });
         }
         let (changed, diffstat) = (Some(compared.changed), compared.diffstat);
-        Ok(After { changed, drift, diffstat, snapshot: Some(after) })
+        Ok(AfterTurn { changed, drift, diffstat, snapshot: Some(after) })
     }
 
     /// Returns what this attempt has changed, and those of the same work that were lost.
@@ -359,7 +389,7 @@ impl Seen {
     }
 
     /// Compares with the base of the step; `None` where that is as it was after the work before.
-    fn drift(&self, world: &Machine, keeper: &Keeper, after: &Snapshot) -> Result<Option<Drift>, String> {
+    fn drift(&self, world: &Host, keeper: &Keeper, after: &Snapshot) -> Result<Option<Drift>, String> {
         let Some(rules) = &self.rules else {
             if after.work == self.before.work && self.before.work != self.of_step.work {
                 return Ok(None);

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use unstuck_core::event::{
-    AnswerGiven, ChildEnd, ErrorClass, Exit, Outcome, Parent, RunOutcome, RunResumed, RunStarted, StepEnd,
-};
-use unstuck_core::id::{Digest, Millis, RunId};
+use unstuck_core::event::{ChildEnd, ErrorClass, Exit, Outcome, Parent, RunOutcome, RunStarted, StepEnd};
+use unstuck_core::id::RunId;
 use unstuck_core::workflow::{OnFailure, Step, Subworkflow, Workflow};
-use unstuck_core::{Observation, Rejection, RunState};
+use unstuck_core::{Rejection, RunState};
 use unstuck_files::error::with_causes;
 use unstuck_process::exhausted;
 use unstuck_process::{StopRequest, StopSignal};
@@ -16,16 +14,10 @@ use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 use unstuck_workspace::environment::ParentFacts;
 
+use super::resume::TakeUp;
+use super::site::{Ended, Error, Site, fold, program};
 use crate::Interrupt;
-use crate::launch::{Ended, Error, Site, TakeUp, fold, program};
-use crate::machine::{ChildRun, Children, Place};
-
-/// Returns the name of the run that carries out an iteration of a step: always the same, so that a
-/// resumed parent finds its child.
-pub(crate) fn child_run_id(parent: &Parent) -> RunId {
-    let name = format!("{}/{}/{}", parent.run, parent.step, parent.iteration);
-    RunId::new(Digest::of(name.as_bytes()).to_string()[..12].to_owned())
-}
+use crate::host::{ChildRun, Children, Place};
 
 impl Children for Site {
     fn run(&self, parent: Parent, child: Subworkflow, place: Place, stop: StopSignal) -> ChildRun {
@@ -39,7 +31,7 @@ impl Children for Site {
             parent: Some(ParentFacts {
                 step: parent.step.clone(),
                 iteration: parent.iteration,
-                run: child_run_id(&parent),
+                run: parent.child(),
                 event_prefix: child.event_prefix.clone(),
             }),
             ..self.clone()
@@ -55,7 +47,7 @@ impl Children for Site {
 
 impl Site {
     async fn child(&self, parent: Parent, child: Subworkflow, place: Place) -> Result<Outcome, String> {
-        let run = child_run_id(&parent);
+        let run = parent.child();
         let known = self.folder(&run).filter(RunLog::has_begun);
         let ended = match known {
             Some(folder) => self.child_again(&folder, place).await,
@@ -138,48 +130,6 @@ fn child_started(
         program: program(),
         warnings: Vec::new(),
         secrets: place.secrets,
-    }
-}
-
-/// Returns what a child run gets when it is taken up again: what a person has answered or given its parent, and not it yet.
-pub(crate) fn as_child(state: &RunState, place: Place) -> Observation {
-    match answer(state, &place) {
-        Some(text) => Observation::AnswerGiven(AnswerGiven { text, steps: Vec::new() }),
-        None => Observation::RunResumed(resumed(state, place)),
-    }
-}
-
-/// Returns what a person has said since the parent knew that the child is blocked. A later question of it is another one.
-fn answer(state: &RunState, place: &Place) -> Option<String> {
-    place.hint.clone().filter(|_| ended_as_known(state, place, RunOutcome::Blocked))
-}
-
-/// Says whether a child has ended so, its parent knows of it, and nothing has happened to it since.
-fn ended_as_known(state: &RunState, place: &Place, end: RunOutcome) -> bool {
-    let is_known = place.last_end.is_some_and(|(known, at)| known == end && state.last_at() <= at);
-    is_known && state.outcome() == Some(end)
-}
-
-fn resumed(state: &RunState, place: Place) -> RunResumed {
-    let add_iterations = place.extra_iterations.saturating_sub(state.extra_iterations());
-    let (given, had) = (place.extra_budget, state.extra_budget());
-    let more = |given: Option<u64>, had: Option<u64>| given.unwrap_or(0).saturating_sub(had.unwrap_or(0));
-    let add_micro_usd = more(given.micro_usd, had.micro_usd);
-    let add_tokens = more(given.tokens, had.tokens);
-    let add_time = place.extra_time.minus(state.extra_time());
-    let is_given_more = add_iterations > 0 || add_micro_usd > 0 || add_tokens > 0 || add_time > Millis(0);
-    RunResumed {
-        add_iterations,
-        add_time,
-        // As a worker has the whole limit of its step for each attempt.
-        renews_time: ended_as_known(state, &place, RunOutcome::TimeLimit),
-        add_micro_usd,
-        add_tokens,
-        accept_unknown_cost: given.accepts_unknown,
-        allowance: Some(place.allowance),
-        hint: place.hint.filter(|_| is_given_more),
-        program: program(),
-        ..RunResumed::default()
     }
 }
 

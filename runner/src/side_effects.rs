@@ -3,33 +3,26 @@
 
 use std::sync::Arc;
 
-use unstuck_core::RunState;
-use unstuck_core::event::Inquiry;
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::workflow::Step;
 use unstuck_evidence::checks::SideEffectCheck;
 
-use crate::machine::Machine;
+use crate::beginning::Beginning;
+use crate::host::Host;
 
 /// The workspace before a check.
-pub(crate) struct Watched {
+pub(crate) struct SideEffects {
     first: Snapshot,
     then: Box<Snapshot>,
 }
 
-impl Watched {
+impl SideEffects {
     /// Takes down what the workspace is before a check: what was seen of it just now, else after the work. `None` where
     /// somebody else may change it meanwhile, or where no repository has anything.
-    pub(crate) fn of(
-        world: &Machine,
-        state: &RunState,
-        step: &Step,
-        inquiry: Option<Inquiry>,
-        now: Option<Box<Snapshot>>,
-    ) -> Option<Self> {
+    pub(crate) fn of(begin: &Beginning<'_>, now: Option<Box<Snapshot>>) -> Option<Self> {
+        let Beginning { world, state, step, .. } = *begin;
         let is_alone = world.parent.is_none()
             && state.steps().all(|(other, at)| other.id == step.id || !at.phase.is_active());
-        if inquiry != Some(Inquiry::Check) || !is_alone {
+        if !is_alone {
             return None;
         }
         let keeper = world.snapshots.as_ref()?;
@@ -41,7 +34,7 @@ impl Watched {
     }
 
     /// Returns who looks what has changed since.
-    pub(crate) fn witness(self, world: &Arc<Machine>) -> SideEffectCheck {
+    pub(crate) fn witness(self, world: &Arc<Host>) -> SideEffectCheck {
         let world = Arc::clone(world);
         SideEffectCheck(Arc::new(move || {
             let keeper = world.snapshots.as_ref().filter(|_| world.led_away().is_none());

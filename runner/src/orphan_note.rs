@@ -18,7 +18,6 @@ use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::Project;
 
-use crate::child::child_run_id;
 use crate::snapshots::{self, Keeper};
 use crate::workspace;
 
@@ -57,7 +56,7 @@ pub fn note(project: &Project, run: &RunId, supervisor: u32, gone_at: SystemTime
     let _nobody_listens = note_one(project, &folder, &held, &state, head, gone_at);
     for (step, at) in state.in_flight() {
         let (run, step) = (run.clone(), step.id.clone());
-        let child = child_run_id(&Parent { run, step, iteration: at.iteration });
+        let child = Parent { run, step, iteration: at.iteration }.child();
         note(project, &child, supervisor, gone_at);
     }
 }

@@ -12,12 +12,11 @@ use unstuck_core::event::{DecisionFile, Outcome, Parent, RunOutcome};
 use unstuck_core::id::{Blob, Digest, Millis, RunId, Timestamp};
 use unstuck_core::plural::count;
 use unstuck_core::workflow::{Budget, Subworkflow};
-use unstuck_core::{Due, Event, Observation, RunState};
+use unstuck_core::{Event, Observation, RunState};
 use unstuck_files::error::with_causes;
 use unstuck_files::private_dir::PrivateDir;
 use unstuck_process::StopSignal;
 use unstuck_process::blocking_task::beside;
-use unstuck_process::exhausted;
 use unstuck_process::redact::Redactor;
 use unstuck_store::blobs::BlobStore;
 use unstuck_workspace::branch::Protected;
@@ -29,16 +28,14 @@ use crate::baselines::Baselines;
 use crate::branch_lock::BranchLock;
 use crate::clock::Clock;
 use crate::kick::Kicks;
-use crate::perform::{Prepared, Question, perform, prepare};
 use crate::snapshots::{self, Keeper};
 use crate::workspace;
-use crate::world::{Tell, World};
 
 /// Where decision files go unless a workflow says otherwise, from the workspace root.
 pub(crate) const OWN_FOLDER: &str = ".unstuck";
 
 /// The machine that one run is carried out on, and what is known of it.
-pub struct Machine {
+pub struct Host {
     /// The run.
     pub run: RunId,
     /// Absolute path of the workspace.
@@ -119,56 +116,27 @@ pub trait Children: Send + Sync {
     fn run(&self, parent: Parent, child: Subworkflow, place: Place, stop: StopSignal) -> ChildRun;
 }
 
-impl World for Machine {
-    type Asked = Question;
-    type Prepared = Prepared;
-
-    fn exhausted(&self) -> Option<String> {
-        exhausted::take()
-    }
-
-    fn ask(&self, state: &RunState, due: &Due, is_check: bool) -> Question {
-        Question::new(self, state, due, is_check)
-    }
-
-    fn keep_beside<T>(
+impl Host {
+    /// Keeps a text that has no secrets while something else is done, if there is anything to do.
+    pub(crate) fn keep_beside<T>(
         &self,
-        asked: &Question,
+        clean: &[u8],
         meanwhile: Option<impl FnOnce() -> T>,
     ) -> (io::Result<Blob>, Option<T>) {
         match meanwhile {
-            Some(meanwhile) if !asked.kept.is_empty() => {
-                let (kept, other) = beside(|| self.keep(&asked.kept), meanwhile);
+            Some(meanwhile) if !clean.is_empty() => {
+                let (kept, other) = beside(|| self.keep(clean), meanwhile);
                 (kept, Some(other))
             }
             meanwhile => {
                 let other = meanwhile.map(|meanwhile| meanwhile());
-                (self.keep(&asked.kept), other)
+                (self.keep(clean), other)
             }
         }
     }
 
-    fn prepare(
-        &self,
-        state: &RunState,
-        due: &Due,
-        is_check: bool,
-        asked: Question,
-        kept: Blob,
-    ) -> io::Result<(Observation, Prepared)> {
-        prepare(self, state, due, is_check, asked, kept)
-    }
-
-    async fn perform(self: Arc<Self>, prepared: Prepared, stop: StopSignal, tell: Tell) -> Observation {
-        perform(self, prepared, stop, tell).await
-    }
-
-    async fn kicked(&self) {
-        self.kicks.wait().await;
-    }
-
     /// Takes secret values out of all texts of an observation.
-    fn redact(&self, mut observation: Observation) -> Observation {
+    pub(crate) fn without_secrets(&self, mut observation: Observation) -> Observation {
         let of_file = self.redact_decision_file(&mut observation);
         let (mut clean, of_texts) = self.redact_texts(observation);
         match (of_file + of_texts, &mut clean) {
@@ -184,15 +152,6 @@ impl World for Machine {
         clean
     }
 
-    fn recorded(&self, batch: &[Event], state: &RunState) {
-        self.kicks.recorded(batch, state);
-        self.baselines.iter().for_each(|baselines| baselines.recorded(batch));
-        self.watcher.recorded(batch, state);
-        self.write_views(state, batch);
-    }
-}
-
-impl Machine {
     /// As bytes, because what is no UTF-8 is recorded in digits.
     fn redact_decision_file(&self, observation: &mut Observation) -> u32 {
         let file = match observation {
@@ -233,7 +192,7 @@ impl Machine {
 
     /// Writes the views of a run that has a workflow file. They are no more than views: what goes wrong
     /// is said and does not stop the run.
-    fn write_views(&self, state: &RunState, events: &[Event]) {
+    pub(crate) fn write_views(&self, state: &RunState, events: &[Event]) {
         if state.started().is_none_or(|started| started.workflow_file.is_none()) || self.led_away().is_some()
         {
             return;

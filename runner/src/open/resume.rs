@@ -1,0 +1,224 @@
+//! Takes a run up again: where it stopped, after an answer, or as a part of another run.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use unstuck_core::Observation;
+use unstuck_core::event::{AnswerGiven, Fact, RunResumed, SnapshotMoment, SnapshotTaken, StepEnd};
+use unstuck_core::id::Seq;
+use unstuck_core::snapshot::Snapshot;
+use unstuck_core::state::StepState;
+use unstuck_core::workflow::{Convergence, Step};
+use unstuck_files::error::with_causes;
+use unstuck_process as process;
+use unstuck_store::event_store::EventStore as _;
+use unstuck_store::exchange;
+use unstuck_store::run_log::RunLog;
+
+use super::child_resume::as_child;
+use super::site::{Ended, Error, Site};
+use super::start::finish;
+use crate::host::{Host, Place};
+use crate::repository;
+use crate::runner::Runner;
+use crate::snapshots::Keeper;
+
+/// What is found in the workspace of a run that is taken up again, where that is to be recorded.
+#[derive(Default)]
+struct Found {
+    /// What an attempt has left that was lost.
+    left: Option<Box<Snapshot>>,
+    /// What a person has made of the workspace.
+    now: Option<Box<Snapshot>>,
+}
+
+/// How a run is taken up again.
+#[derive(Clone, Debug)]
+pub enum TakeUp {
+    /// It goes on where it stopped.
+    Resume(RunResumed),
+    /// A person answered what it needed.
+    Answer(AnswerGiven),
+    /// It goes on as a part of another run, with what a person has given that one since.
+    AsChild(Box<Place>),
+}
+
+impl Site {
+    /// Takes a run up again, of which [`mend`](Self::mend) has opened the log, and drives it to its end.
+    ///
+    /// What is left of a supervisor that died is ended first; what was in flight is recorded as lost.
+    ///
+    /// # Errors
+    ///
+    /// When somebody works in the workspace, the state does not admit it, files were changed since the run came
+    /// to rest and that is not accepted, or the store fails later.
+    pub async fn take_up(&self, log: Arc<RunLog>, how: TakeUp, accept_drift: bool) -> Result<Ended, Error> {
+        let (mut runner, _workspace) = self.take_over(log)?;
+        let begins_anew = runner.begins_anew(accept_drift)?;
+        let processes_ended = process::end_leftovers(&runner.mark());
+        runner.record_abandoned()?;
+        let order = match how {
+            TakeUp::Resume(order) => Observation::RunResumed(order),
+            TakeUp::Answer(answer) => Observation::AnswerGiven(answer),
+            TakeUp::AsChild(place) => as_child(runner.state(), *place),
+        };
+        // Nothing is said of the workspace where the run does not go on.
+        runner.state().admits(&order).map_err(crate::Error::from)?;
+        // Without the earlier snapshots there is nothing to compare with; a warning says so.
+        let Found { left, now } = self.found(&runner, accept_drift || begins_anew)?;
+        runner.record(order)?;
+        // While the attempt still counts as under way: if this supervisor dies too, the next one must not take for a
+        // person's what is the attempt's.
+        let resumed = |snapshot| {
+            Observation::SnapshotTaken(SnapshotTaken { snapshot, moment: SnapshotMoment::Resumed })
+        };
+        if let Some(left) = left {
+            runner.record(resumed(left))?;
+        }
+        runner.record_lost(processes_ended)?;
+        if let Some(now) = now {
+            runner.record(resumed(now))?;
+        } else if begins_anew && let Ok(Some(now)) = runner.look() {
+            // `found` has warned if the workspace cannot be read.
+            runner.record(resumed(now))?;
+        }
+        if begins_anew {
+            tracing::warn!(
+                "the snapshots of what this run did before are not here: no undo, diff or scope reaches further back than now"
+            );
+            runner.rebase();
+        }
+        finish(runner).await
+    }
+
+    /// Returns what the workspace has become since the last snapshot: what a lost attempt has left, and what a person has
+    /// made of it since the run came to rest, if that is accepted.
+    fn found(&self, runner: &Runner<Host>, accepted: bool) -> Result<Found, Error> {
+        let state = runner.state();
+        let may_have_changed = state.may_have_changed_workspace();
+        // What a child run has left without anybody looking is said by its parent.
+        let is_known = self.parent.is_none() || !may_have_changed;
+        let Some(last) = state.last_snapshot().filter(|_| is_known) else { return Ok(Found::default()) };
+        let now = match runner.look() {
+            Ok(now) => now,
+            Err(error) if accepted => {
+                let why = with_causes(&error);
+                tracing::warn!("nobody knows what has changed in the workspace since the run stopped: {why}");
+                None
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let Some(now) = now else { return Ok(Found::default()) };
+        if !may_have_changed {
+            return Ok(Found { left: None, now: self.edits(runner, last, now, accepted)? });
+        }
+        // What a lost attempt left is nobody's edit, nor what was left when no snapshot could be taken.
+        // Only a warning depends on it.
+        let files = runner.drift(last, &now).unwrap_or_default();
+        if !files.is_empty() {
+            let files = repository::named(&files);
+            match state.in_flight().next() {
+                Some(_) => tracing::warn!(
+                    "what changed since the lost attempt began counts as its work, whoever changed it: {files}"
+                ),
+                None => tracing::warn!(
+                    "nobody could look at the workspace when the run came to rest, so what changed counts as its work: {files}"
+                ),
+            }
+        }
+        Ok(Found { left: Some(now).filter(|now| **now != *last), now: None })
+    }
+
+    /// Returns what a person has made of the workspace since it `was` so, if that is accepted; `None` if nothing.
+    fn edits(
+        &self,
+        runner: &Runner<Host>,
+        was: &Snapshot,
+        now: Box<Snapshot>,
+        accepted: bool,
+    ) -> Result<Option<Box<Snapshot>>, Error> {
+        let state = runner.state();
+        let drift = |was: &Snapshot| match runner.drift(was, &now) {
+            // Whatever differs is accepted.
+            Err(_) if accepted => Ok(Vec::new()),
+            files => files,
+        };
+        let mut files = drift(was)?;
+        // That a person edits the workflow file is said elsewhere, and changes nothing here.
+        let of_workflow = state.started().and_then(|started| started.workflow_file.clone());
+        files.retain(|file| !of_workflow.as_ref().is_some_and(|path| Path::new(path).ends_with(file)));
+        // A child run that was taken up by itself has left what it left.
+        let mut is_of_children = false;
+        if !files.is_empty() {
+            let is_here = |left: &Snapshot| runner.world.snapshots.as_ref().is_some_and(|it| it.has(left));
+            for left in self.left_by_children(state).into_iter().filter(is_here) {
+                let others = drift(&left)?;
+                files.retain(|file| others.contains(file));
+            }
+            is_of_children = files.is_empty();
+        }
+        if !files.is_empty() && !accepted {
+            return Err(Error::Drift { files });
+        }
+        // Whatever a person changed is recorded as a person's, also where it does not count: the workflow file, ignored files.
+        let is_of_person = !files.is_empty() || !is_of_children;
+        Ok(Some(now).filter(|now| is_of_person && now.id != was.id))
+    }
+}
+
+impl Runner<Host> {
+    /// Finds out, before anything is recorded, whether there is still what the run's work is compared with. Returns whether it
+    /// is to be compared with what is there now instead.
+    fn begins_anew(&self, is_accepted: bool) -> Result<bool, Error> {
+        let keeper = self.world.snapshots.as_ref();
+        let is_last_known =
+            keeper.zip(self.state.last_snapshot()).is_some_and(|(keeper, last)| keeper.has(last));
+        let is_imported = self.log.folder().is_some_and(|folder| exchange::imported_up_to(folder) > Seq(0));
+        if is_imported && !is_last_known && !is_accepted {
+            let (run, workspace) = (self.world.run.clone(), self.world.workspace.clone());
+            return Err(Error::Imported { run, workspace });
+        }
+        let Some(keeper) = keeper else { return Ok(false) };
+        if !self.has_bases(keeper)
+            && let Some(accepted) = self.accepted(keeper)?
+        {
+            keeper.rebase(accepted);
+        }
+        let has_bases = self.has_bases(keeper);
+        if !has_bases && !is_accepted {
+            return Err(Error::BaseGone);
+        }
+        let is_last_here = self.state.last_snapshot().is_none_or(|last| keeper.has(last));
+        Ok(!has_bases || !is_last_here)
+    }
+
+    fn has_bases(&self, keeper: &Keeper) -> bool {
+        let has_rules = |step: &Step| step.convergence.as_ref().is_some_and(Convergence::has_rules);
+        let is_open = |at: &StepState| at.phase.end() != Some(&StepEnd::Complete);
+        let mut ruled = self.state.steps().filter(|(step, at)| has_rules(step) && is_open(at));
+        ruled.all(|(_, at)| match &at.workspace.began_with {
+            Some(of_step) => keeper.base_of(of_step, &at.workspace.gaps).is_some(),
+            None => true,
+        })
+    }
+
+    /// Returns what a person has accepted when the run was taken up without its snapshots: the first such that is here.
+    fn accepted(&self, keeper: &Keeper) -> Result<Option<Snapshot>, Error> {
+        for event in self.log.read(Seq(1))? {
+            if let Fact::Observed(Observation::SnapshotTaken(taken)) = event?.fact
+                && taken.moment == SnapshotMoment::Resumed
+                && keeper.has(&taken.snapshot)
+            {
+                return Ok(Some(*taken.snapshot));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Compares the work of steps from now on with the last snapshot, where those of before are gone.
+    fn rebase(&self) {
+        if let (Some(keeper), Some(last)) = (&self.world.snapshots, self.state.last_snapshot()) {
+            keeper.rebase(last.clone());
+        }
+    }
+}

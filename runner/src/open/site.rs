@@ -1,0 +1,363 @@
+//! Where runs are carried out, and what opening one needs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::watch;
+use unstuck_core::event::{RunOutcome, RunStarted, SnapshotMoment, SnapshotTaken};
+use unstuck_core::id::{RunId, Seq};
+use unstuck_core::plural::count;
+use unstuck_core::snapshot::Snapshot;
+use unstuck_core::{Observation, Rejection, RunState};
+use unstuck_files::error::with_causes;
+use unstuck_process::redact::Redactor;
+use unstuck_store::event_store::{EventStore as _, ReadError};
+use unstuck_store::lease::{AcquireError, Holder, Lease};
+use unstuck_store::opening::OpenError;
+use unstuck_store::run_folder::RunFolder;
+use unstuck_store::run_log::RunLog;
+use unstuck_store::state_dir::{Project, RunEntry};
+use unstuck_workspace::branch::Protected;
+use unstuck_workspace::environment::{BranchFacts, ParentFacts};
+use unstuck_workspace::snapshot;
+
+use crate::baselines::Baselines;
+use crate::branch_lock::BranchLock;
+use crate::clock::Clock;
+use crate::host::Host;
+use crate::kick::Kicks;
+use crate::orphan_note::{self, Note};
+use crate::repository;
+use crate::runner::Runner;
+use crate::snapshots::{self, Keeper};
+use crate::watcher::{Interrupt, Watcher};
+use crate::workspace;
+
+/// Where and with what runs are carried out. Cheap to clone.
+#[derive(Clone)]
+pub struct Site {
+    /// The folder of the project's state; `None` keeps runs in memory.
+    pub project: Option<Project>,
+    /// Who wants to know.
+    pub watcher: Arc<dyn Watcher>,
+    /// Knows the secrets.
+    pub redactor: Redactor,
+    /// Wishes to stop.
+    pub interrupts: watch::Receiver<Option<Interrupt>>,
+    /// What is known of the branch; `None` outside git.
+    pub branch: Option<BranchFacts>,
+    /// Holds runs to their branch; `None` where nobody asks for that.
+    pub branch_lock: Option<BranchLock>,
+    /// Branches that are not worked on.
+    pub protected_branches: Protected,
+    /// Work on them is allowed all the same.
+    pub allow_protected_branch: bool,
+    /// Baselines are shared with other runs, where the commands and the files are the same.
+    pub reuse_baseline: bool,
+    /// Much is to be said.
+    pub verbose: bool,
+    /// Time between TERM and KILL.
+    pub grace: Duration,
+    /// The step that the run is a part of.
+    pub parent: Option<ParentFacts>,
+    /// The mark of the run that this run is a part of.
+    pub parent_mark: Option<String>,
+}
+
+/// Why a run cannot be opened or driven.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The log cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Another run works in this workspace.
+    #[error("another run works in {}{}", workspace.display(), described(holder.as_ref()))]
+    WorkspaceBusy {
+        /// The workspace.
+        workspace: PathBuf,
+        /// Who holds it.
+        holder: Option<Holder>,
+    },
+    /// The right to work in the workspace cannot be taken.
+    #[error("run {run} cannot take the workspace")]
+    Workspace {
+        /// The run.
+        run: RunId,
+        /// Why not.
+        source: AcquireError,
+    },
+    /// The workspace is where a link leads now.
+    #[error("{}, so nothing is done there", workspace::leads(workspace, to))]
+    LeadsElsewhere {
+        /// The workspace.
+        workspace: PathBuf,
+        /// Where it leads.
+        to: PathBuf,
+    },
+    /// The snapshots are gone that the work of a step with rules is compared with.
+    #[error(
+        "whether this run keeps to its scope cannot be seen any more: the snapshots that its work is compared with are not here (exports hold no snapshots)"
+    )]
+    BaseGone,
+    /// The run was recorded elsewhere, and what it left there is not known here.
+    #[error(
+        "run {run} was imported, and its snapshots are not here: its commands would run in {} on files that it has not left there",
+        workspace.display()
+    )]
+    Imported {
+        /// The run.
+        run: RunId,
+        /// The workspace that its log names.
+        workspace: PathBuf,
+    },
+    /// Somebody has changed files since the run came to rest.
+    #[error(
+        "{} changed in the workspace since the run came to rest: {}",
+        counted(files),
+        repository::named(files)
+    )]
+    Drift {
+        /// From the root of the workspace.
+        files: Vec<String>,
+    },
+    /// A person was asked, or could not be asked, and did not agree.
+    #[error("nothing was changed")]
+    Declined,
+    /// Files changed while a person was asked.
+    #[error(
+        "{} changed while the question was open, so nothing was undone: {}",
+        counted(files),
+        repository::named(files)
+    )]
+    ChangedMeanwhile {
+        /// From the root of the workspace.
+        files: Vec<String>,
+    },
+    /// A snapshot cannot be taken or put back.
+    #[error(transparent)]
+    Snapshots(#[from] snapshot::Error),
+    /// The run cannot go on.
+    #[error(transparent)]
+    Run(#[from] crate::Error),
+}
+
+fn counted(files: &[String]) -> String {
+    format!("{} {}", count(files.len(), "file"), if files.len() == 1 { "was" } else { "were" })
+}
+
+fn described(holder: Option<&Holder>) -> String {
+    holder.map_or_else(String::new, |holder| format!(": {}", holder.since_when()))
+}
+
+/// A run that came to an end, and where it stands.
+pub struct Ended {
+    /// How it ended.
+    pub outcome: RunOutcome,
+    /// Where it stands.
+    pub state: RunState,
+}
+
+/// Returns a name for a new run: the random end of a fresh UUIDv7.
+pub fn new_run_id() -> RunId {
+    let uuid = uuid::Uuid::now_v7();
+    RunId::new(uuid.simple().to_string()[20..].to_owned())
+}
+
+impl Site {
+    /// Makes sure that a workspace is where it was, and not where a link leads now.
+    ///
+    /// # Errors
+    ///
+    /// It is [elsewhere](Error::LeadsElsewhere).
+    pub fn finds_in_place(&self, workspace: &Path) -> Result<(), Error> {
+        let state = self.project.as_ref().map(Project::path);
+        match workspace::leads_elsewhere(workspace, state) {
+            Some(to) => Err(Error::LeadsElsewhere { workspace: workspace.to_owned(), to }),
+            None => Ok(()),
+        }
+    }
+
+    /// Goes on with a log that was opened, with the right to work in the workspace.
+    pub(super) fn take_over(&self, log: Arc<RunLog>) -> Result<(Runner<Host>, Option<Lease>), Error> {
+        let runner = self.runner_of(log)?;
+        self.finds_in_place(&runner.world.workspace)?;
+        let workspace = self.take_workspace(&runner.world.workspace, &runner.world.run)?;
+        Ok((runner, workspace))
+    }
+
+    pub(super) fn runner_of(&self, log: Arc<RunLog>) -> Result<Runner<Host>, Error> {
+        let state = fold(&log)?;
+        let Some(started) = state.started().cloned() else {
+            return Err(crate::Error::Rejected(Rejection::NotStarted).into());
+        };
+        Ok(self.runner(log, &started, state))
+    }
+
+    /// Returns the workspace as the last child runs of a run left it, and theirs, as far as that can be read.
+    pub(super) fn left_by_children(&self, state: &RunState) -> Vec<Snapshot> {
+        let children = state.steps().filter_map(|(_, at)| at.calls.child.as_ref());
+        let folders = children.filter_map(|child| self.folder(&child.run));
+        let states = folders.filter_map(|folder| {
+            let mut events = RunLog::open_for_reading(&folder).ok()?.read(Seq(1)).ok()?;
+            events.try_fold(RunState::default(), |state, event| event.map(|it| state.evolve(&it))).ok()
+        });
+        let left = |state: RunState| {
+            let own = state.last_snapshot().cloned();
+            own.into_iter().chain(self.left_by_children(&state)).collect::<Vec<_>>()
+        };
+        states.flat_map(left).collect()
+    }
+
+    /// Adds a run to the index, with what was recorded of it: secrets are taken out by then.
+    pub(super) fn index(&self, state: &RunState) {
+        let (Some(project), Some(started)) = (&self.project, state.started()) else { return };
+        let entry = RunEntry {
+            run: started.run.clone(),
+            started_at: state.last_at(),
+            workflow: started.workflow.name.clone(),
+            workspace: started.workspace.clone(),
+            trouble: None,
+        };
+        project.record(&entry);
+    }
+
+    pub(crate) fn folder(&self, run: &RunId) -> Option<RunFolder> {
+        let project = self.project.as_ref()?;
+        Some(project.run(run))
+    }
+
+    pub(super) fn runner(&self, log: Arc<RunLog>, started: &RunStarted, state: RunState) -> Runner<Host> {
+        let artifacts = match log.folder() {
+            Some(folder) => folder.artifacts(),
+            None => std::env::temp_dir().join(format!("unstuck-{}", started.run)),
+        };
+        let kicks = Kicks::new(&artifacts);
+        let clock = Clock::start(state.last_at());
+        let machine = Host {
+            run: started.run.clone(),
+            workspace: PathBuf::from(&started.workspace),
+            state_folder: self.project.as_ref().map(|project| project.path().to_owned()),
+            artifacts,
+            blobs: Arc::clone(log.blobs()),
+            redactor: self.redactor.clone(),
+            watcher: Arc::clone(&self.watcher),
+            children: Arc::new(self.clone()),
+            baselines: self
+                .project
+                .clone()
+                .filter(|_| self.reuse_baseline)
+                .map(|project| Baselines::new(project, started.run.clone())),
+            snapshots: self.keeper(started),
+            branch: self.branch.clone(),
+            branch_lock: self.branch_lock.clone(),
+            protected_branches: self.protected_branches.clone(),
+            allow_protected_branch: self.allow_protected_branch,
+            parent: self.parent.clone(),
+            parent_mark: self.parent_mark.clone(),
+            verbose: self.verbose,
+            grace: self.grace,
+            kicks,
+            clock,
+        };
+        Runner::new(log, Arc::new(machine), state, clock, self.interrupts.clone())
+    }
+
+    fn keeper(&self, started: &RunStarted) -> Option<Arc<Keeper>> {
+        let project = self.project.as_ref()?;
+        match snapshots::open(project, Path::new(&started.workspace), started) {
+            Ok(snapshots) => Some(Arc::new(Keeper::new(snapshots, started))),
+            Err(error) => {
+                let why = with_causes(&error);
+                tracing::warn!("no snapshots of the workspace are taken, so nothing can be undone: {why}");
+                None
+            }
+        }
+    }
+}
+
+impl Runner<Host> {
+    /// Returns the text by which the processes of this run are found again.
+    pub(super) fn mark(&self) -> String {
+        self.world.mark()
+    }
+
+    /// Takes a snapshot of the workspace, if any are taken.
+    pub(super) fn look(&self) -> Result<Option<Box<Snapshot>>, snapshot::Error> {
+        let keeper = self.world.snapshots.as_ref().filter(|_| self.world.led_away().is_none());
+        let look =
+            |keeper: &Arc<Keeper>| keeper.take(self.state.first_snapshot(), self.state.last_snapshot());
+        keeper.map(look).transpose().map(|seen| seen.map(Box::new))
+    }
+
+    /// Records what was left when the supervisor before this one died, if its guard could look: before anything else, so that
+    /// what a person changed since is a person's, whatever becomes of this supervisor.
+    pub(super) fn record_abandoned(&mut self) -> Result<(), crate::Error> {
+        if !self.state.may_have_changed_workspace() {
+            return Ok(());
+        }
+        let (Some(folder), Some(keeper)) = (self.log.folder(), self.world.snapshots.as_deref()) else {
+            return Ok(());
+        };
+        let Some(Note { gone_at, snapshot }) = orphan_note::noted(folder, self.log.head(), keeper) else {
+            return Ok(());
+        };
+        let before = self.state.last_snapshot();
+        // Only a warning depends on it.
+        let mut files = before.and_then(|before| self.drift(before, &snapshot).ok()).unwrap_or_default();
+        files.retain(|file| changed_at(&self.world.workspace.join(file)) >= Some(gone_at));
+        if !files.is_empty() {
+            let files = repository::named(&files);
+            tracing::warn!(
+                "what changed while the guard of the lost attempt was at work counts as its work, whoever changed it: {files}"
+            );
+        }
+        let moment = SnapshotMoment::Abandoned;
+        self.record(Observation::SnapshotTaken(SnapshotTaken { snapshot, moment }))
+    }
+
+    /// Returns the files that differ between two snapshots; none where none are taken.
+    pub(super) fn drift(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<String>, snapshot::Error> {
+        self.world.snapshots.as_ref().map_or(Ok(Vec::new()), |keeper| keeper.drift(before, after))
+    }
+}
+
+/// Returns when what a path names was changed; `None` where nothing tells.
+fn changed_at(path: &Path) -> Option<SystemTime> {
+    path.symlink_metadata().and_then(|it| it.modified()).ok()
+}
+
+/// Folds a log: from its checkpoint if it has one, and every record checked.
+///
+/// # Errors
+///
+/// When a record cannot be read, or is not the one that was written.
+pub fn fold(log: &RunLog) -> Result<RunState, Error> {
+    read_on(log).map_err(|error| match log.folder() {
+        // What keeps it from being gone on with, and what mends that.
+        Some(folder) => OpenError::from_read(folder, error).into(),
+        None => error.into(),
+    })
+}
+
+fn read_on(log: &RunLog) -> Result<RunState, ReadError> {
+    let saved = log.checkpoint(RunState::REDUCER_VERSION);
+    let restored = saved.and_then(|saved| {
+        let state: RunState = serde_json::from_slice(&saved.state).ok()?;
+        (state.version() == saved.seq).then_some(state)
+    });
+    let mut state = restored.unwrap_or_default();
+    for event in log.read(Seq(state.version().0 + 1))? {
+        state = state.evolve(&event?);
+    }
+    Ok(state)
+}
+
+/// Returns the version of this program, as it is recorded.
+pub fn program() -> String {
+    format!("unstuck {}", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,63 @@
+//! Starts a run, and drives a run to its end.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use unstuck_core::event::{RunStarted, SnapshotMoment, SnapshotTaken};
+use unstuck_core::{Observation, RunState};
+use unstuck_files::error::with_causes;
+use unstuck_store::run_log::RunLog;
+
+use super::site::{Ended, Error, Site};
+use crate::host::Host;
+use crate::runner::Runner;
+
+impl Site {
+    /// Starts a run and drives it to its end.
+    ///
+    /// # Errors
+    ///
+    /// When the log cannot be made, the workspace is taken, or the store fails later.
+    pub async fn start(&self, started: RunStarted) -> Result<Ended, Error> {
+        let _workspace = self.take_workspace(Path::new(&started.workspace), &started.run)?;
+        let log = match self.folder(&started.run) {
+            Some(folder) => RunLog::create(&folder)?,
+            None => RunLog::in_memory(),
+        };
+        let mut runner = self.runner(Arc::new(log), &started, RunState::default());
+        runner.record(Observation::RunStarted(Box::new(started)))?;
+        self.index(runner.state());
+        finish(runner).await
+    }
+}
+
+/// Drives a run to its end, and records what it leaves.
+pub(super) async fn finish(mut runner: Runner<Host>) -> Result<Ended, Error> {
+    let outcome = runner.drive().await?;
+    // What a person changes from now on is to be told from what the run has left. A check is not looked at when it
+    // ends, so that it changed nothing has to be recorded, too. What it has changed itself belongs to what the run has.
+    let seen = runner.look().unwrap_or_else(|error| {
+        let why = with_causes(&error);
+        tracing::warn!("nobody could look at the workspace when the run came to rest: {why}");
+        None
+    });
+    if let Some(snapshot) = seen
+        && (runner.state().may_have_changed_workspace() || runner.state().last_snapshot() != Some(&snapshot))
+    {
+        let taken = SnapshotTaken { snapshot, moment: SnapshotMoment::Ended };
+        runner.record(Observation::SnapshotTaken(taken))?;
+    }
+    runner.save_checkpoint();
+    runner.remove_what_memory_does_not_keep();
+    Ok(Ended { outcome, state: runner.into_state() })
+}
+
+impl Runner<Host> {
+    /// Removes prompts and scripts of a run whose log is gone with the process.
+    fn remove_what_memory_does_not_keep(&self) {
+        if self.log.folder().is_none() {
+            let _may_be_gone = fs::remove_dir_all(&self.world.artifacts);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The decision file of a turn: an older one goes out of the way before, the new one is read afterwards.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use unstuck_core::effect::Turn;
+use unstuck_core::event::{DecisionFile, Outcome};
+use unstuck_core::id::Iteration;
+use unstuck_core::workflow::CheckBy;
+use unstuck_evidence::decision_file::{self, MovedAside};
+
+use crate::beginning::Beginning;
+use crate::host::{Host, OWN_FOLDER};
+use crate::left_by_worker::LeftByWorker;
+use crate::task::Task;
+
+/// Puts an older decision file out of the way of whoever writes it next, and keeps what was in it. That is the worker,
+/// where it checks itself or a script reads what it wrote; else the checker.
+pub(crate) fn set_aside(begin: &Beginning<'_>, task: &mut Task) -> io::Result<()> {
+    if task.in_the_way.is_some() {
+        return Ok(());
+    }
+    let world = begin.world;
+    let first = if begin.turn.is_check() { Iteration::BASELINE } else { Iteration(1) };
+    let has_worked = begin.due.iteration > first;
+    // What a worker has made there is no folder of ours, and nobody's verdict either.
+    let cleared = if has_worked { decision_file::clear_way(&world.workspace, OWN_FOLDER) } else { Ok(None) };
+    let moved = cleared.and_then(|note| {
+        task.notes.extend(note);
+        move_aside(begin, task)
+    });
+    match moved {
+        Ok(old) => task.moved_aside = old.map(|old| world.put(&old)).transpose()?,
+        // A worker has put a link or a file there. Nothing is read through it, so nothing that is old counts, and the worker
+        // is told.
+        Err(error) if has_worked && decision_file::leads_nowhere(&error) && world.workspace.is_dir() => {
+            task.notes.push(error.to_string());
+        }
+        // A worker may have left anything there. That is its failure and not the machine's.
+        Err(error) if world.workspace.is_dir() => task.in_the_way = Some(error.to_string()),
+        Err(_) => {
+            let workspace = world.workspace.display();
+            task.in_the_way = Some(format!("the workspace {workspace} does not exist any more"));
+        }
+    }
+    Ok(())
+}
+
+fn move_aside(begin: &Beginning<'_>, task: &mut Task) -> io::Result<Option<Vec<u8>>> {
+    let (world, step) = (begin.world, begin.step);
+    let left = LeftByWorker::of(world, step);
+    let path = match begin.turn {
+        Turn::Work => step
+            .check
+            .as_ref()
+            .filter(|check| matches!(check.by, CheckBy::Exit(_)))
+            .and_then(|check| check.decision_file.clone().map(PathBuf::from)),
+        _ => begin.decision_file(),
+    };
+    let Some(path) = path else { return Ok(None) };
+    if begin.turn == Turn::Script {
+        return left.restore(&path);
+    }
+    left.forget();
+    decision_file::prepare(&world.workspace, &path)?;
+    let Some(moved) = decision_file::move_aside(&world.workspace, &path)? else { return Ok(None) };
+    task.notes.extend(moved.note());
+    Ok(match moved {
+        MovedAside::Removed(bytes) => Some(bytes),
+        MovedAside::LinkRemoved(_) | MovedAside::Renamed { .. } => None,
+    })
+}
+
+/// Reads a decision file after its turn, if it may hold a verdict. Its bytes are in the log then, so a file of our own
+/// folder is removed unless a script may be asked again about it: the workspace belongs to a person.
+pub(crate) fn read(world: &Host, turn: Turn, path: Option<&Path>, outcome: &Outcome) -> DecisionFile {
+    let path = path.filter(|_| !outcome.exit.is_stopped() && world.led_away().is_none());
+    let Some(path) = path else { return DecisionFile::NotConfigured };
+    let file = decision_file::read(&world.workspace, path);
+    let is_ours = path.parent() == Some(Path::new(OWN_FOLDER));
+    if turn != Turn::Script && is_ours && matches!(file, DecisionFile::Read(_)) {
+        let _moved = decision_file::move_aside(&world.workspace, path);
+    }
+    file
+}

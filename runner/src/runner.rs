@@ -1,0 +1,204 @@
+//! One run that is driven: its state, its log, and what is in flight.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use unstuck_core::event::{Lost, Suspended};
+use unstuck_core::id::{Millis, StepId};
+use unstuck_core::state::StepPhase;
+use unstuck_core::{Event, Observation, RunState};
+use unstuck_files::error::with_causes;
+use unstuck_process::StopRequest;
+use unstuck_store::chain::Head;
+use unstuck_store::event_store::{AppendError, EventStore as _, Expected};
+use unstuck_store::run_log::RunLog;
+
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::watcher::Interrupt;
+use crate::world::{Tell, World};
+
+/// So many events are folded again at most when a run is opened.
+const CHECKPOINT_EVERY: usize = 10_000;
+
+/// Clocks differ by a little; less than this is no suspension.
+const SUSPENDED_MIN: Millis = Millis::from_secs(5);
+
+/// Events that were decided together.
+pub(crate) struct Batch {
+    events: Vec<Event>,
+    /// What is in the log before them.
+    expected: Expected,
+}
+
+/// Drives one run.
+pub struct Runner<W> {
+    pub(crate) log: Arc<RunLog>,
+    pub(crate) head: Option<Head>,
+    pub(crate) since_checkpoint: usize,
+    pub(crate) world: Arc<W>,
+    pub(crate) state: RunState,
+    /// What led to this state and is not in the log yet.
+    pub(crate) unwritten: Option<Batch>,
+    pub(crate) clock: Clock,
+    /// The suspensions of the machine that are recorded, in all.
+    pub(crate) suspended: Millis,
+    pub(crate) interrupts: watch::Receiver<Option<Interrupt>>,
+    pub(crate) in_flight: JoinSet<Observation>,
+    pub(crate) stops: BTreeMap<StepId, watch::Sender<StopRequest>>,
+    pub(crate) tell: Tell,
+    pub(crate) told: mpsc::UnboundedReceiver<Observation>,
+}
+
+impl<W: World> Runner<W> {
+    /// Takes a run up where `state` stands.
+    pub fn new(
+        log: Arc<RunLog>,
+        world: Arc<W>,
+        state: RunState,
+        clock: Clock,
+        interrupts: watch::Receiver<Option<Interrupt>>,
+    ) -> Self {
+        let (in_flight, stops) = (JoinSet::new(), BTreeMap::new());
+        let (head, since_checkpoint) = (None, 0);
+        let (tell, told) = mpsc::unbounded_channel();
+        let suspended = Millis(0);
+        Self {
+            log,
+            head,
+            since_checkpoint,
+            world,
+            state,
+            unwritten: None,
+            clock,
+            suspended,
+            interrupts,
+            in_flight,
+            stops,
+            tell,
+            told,
+        }
+    }
+
+    /// Returns where the run stands.
+    pub fn state(&self) -> &RunState {
+        &self.state
+    }
+
+    /// Returns where the run stands, for good.
+    pub fn into_state(self) -> RunState {
+        self.state
+    }
+
+    /// Records a command together with what is decided about it; before it, that the machine was suspended, if it was.
+    ///
+    /// # Errors
+    ///
+    /// When the state does not admit the command, or the store does not take the batch.
+    pub fn record(&mut self, command: Observation) -> Result<(), Error> {
+        self.decide(command)?;
+        self.write()
+    }
+
+    /// The same, but for the last batch, which is written with what it owes, or [next](Self::write).
+    pub(crate) fn decide(&mut self, command: Observation) -> Result<(), Error> {
+        if !matches!(command, Observation::Suspended(_))
+            && let Some(suspension) = self.suspension()
+        {
+            self.fold(suspension)?;
+        }
+        self.fold(command)
+    }
+
+    /// Returns what there is to record of the machine having been suspended while this run was under way.
+    pub(crate) fn suspension(&self) -> Option<Observation> {
+        let length = self.clock.suspended().minus(self.suspended);
+        let suspension = Observation::Suspended(Suspended { length });
+        (length >= SUSPENDED_MIN && self.state.admits(&suspension).is_ok()).then_some(suspension)
+    }
+
+    fn fold(&mut self, command: Observation) -> Result<(), Error> {
+        self.write()?;
+        if let Observation::Suspended(event) = &command {
+            self.suspended = self.suspended.plus(event.length);
+        }
+        let command = self.world.redact(without_changes_of_others(&self.state, command));
+        let events = self.state.decide(command, self.clock.now())?;
+        let expected = Expected::Exactly(self.state.version());
+        self.state = events.iter().fold(std::mem::take(&mut self.state), RunState::evolve);
+        self.unwritten = Some(Batch { events, expected });
+        Ok(())
+    }
+
+    /// Writes what was decided, if that is not in the log yet.
+    pub(crate) fn write(&mut self) -> Result<(), Error> {
+        let Some(batch) = self.unwritten.take() else { return Ok(()) };
+        let written = batch.write(&self.log);
+        self.written(&batch, written)
+    }
+
+    pub(crate) fn written(&mut self, batch: &Batch, written: Result<Head, AppendError>) -> Result<(), Error> {
+        // No checkpoint is of a state that the log does not lead to.
+        self.head = written.as_ref().ok().copied();
+        written?;
+        self.world.recorded(&batch.events, &self.state);
+        self.since_checkpoint += batch.events.len();
+        if self.since_checkpoint >= CHECKPOINT_EVERY {
+            self.save_checkpoint();
+        }
+        Ok(())
+    }
+
+    /// Saves the fold, so that the next one who opens the log need not read all of it. A cache: what
+    /// goes wrong here costs time and nothing else.
+    pub fn save_checkpoint(&mut self) {
+        let Some(head) = self.head else { return };
+        self.since_checkpoint = 0;
+        let state = serde_json::to_vec(&self.state).expect("a state is plain data");
+        if let Err(error) = self.log.save_checkpoint(head, RunState::REDUCER_VERSION, state) {
+            tracing::warn!(error = with_causes(&error), "the checkpoint was not saved");
+        }
+    }
+
+    /// Records what was in flight when the supervisor before this one died, after what was left of
+    /// it has been ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runner::record`].
+    pub fn record_lost(&mut self, processes_ended: u32) -> Result<(), Error> {
+        let lost: Vec<(Lost, bool)> = self
+            .state
+            .in_flight()
+            .map(|(step, at)| {
+                let (step, iteration, attempt) = (step.id.clone(), at.iteration, at.attempt);
+                let is_check = matches!(at.phase, StepPhase::Checking(_));
+                (Lost { step, iteration, attempt, processes_ended }, is_check)
+            })
+            .collect();
+        for (lost, is_check) in lost {
+            self.record(if is_check { Observation::CheckLost(lost) } else { Observation::WorkerLost(lost) })?;
+        }
+        Ok(())
+    }
+}
+
+impl Batch {
+    pub(crate) fn write(&self, log: &RunLog) -> Result<Head, AppendError> {
+        log.append(&self.events, self.expected)
+    }
+}
+
+/// Takes out how much a worker changed, where the workers of other steps were at work at the same time: that may be theirs.
+fn without_changes_of_others(state: &RunState, command: Observation) -> Observation {
+    match command {
+        Observation::WorkerFinished(mut event) => {
+            let is_beside = state.step(&event.step).is_some_and(|(_, at)| at.workspace.is_beside);
+            event.diffstat = event.diffstat.filter(|_| !is_beside);
+            Observation::WorkerFinished(event)
+        }
+        command => command,
+    }
+}
