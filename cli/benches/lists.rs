@@ -12,7 +12,8 @@ use std::time::Instant;
 
 use unstuck_core::event::{Event, Fact, Observation};
 use unstuck_core::id::{RunId, Seq, Timestamp};
-use unstuck_store::{EventStore as _, Expected, Project, RunEntry, RunLog, mirror};
+use unstuck_store::{EventStore as _, Expected, RunEntry, Store as _, mirror};
+use unstuck_store_sled::SledStore;
 use usage::{Usage, ms, spans, unstuck, workspace};
 
 /// Each figure is the median of so many rounds.
@@ -65,15 +66,15 @@ fn make(scratch: &Path, count: usize) {
     run(scratch, &["run", "--quiet", "one.yaml"]);
     let state = scratch.join("state/unstuck");
     let project = fs::read_dir(state).expect("a state folder").next().expect("a project").expect("an entry");
-    let project = Project::at(project.path());
+    let project = SledStore::at(project.path());
     let first = project.runs().expect("the runs can be read").pop().expect("a run");
-    let events = mirror::read(&project.run(&first.run).mirror(), Seq(1)).expect("a log");
+    let events = mirror::read(&project.lines(&first.run), Seq(1)).expect("a log");
     let events: Vec<Event> = events.collect::<Result<_, _>>().expect("a log");
     let ids: Vec<RunId> = (1..count).map(id).collect();
     for (at, run) in ids.iter().enumerate() {
         let started_at = Timestamp(first.started_at.0 - 60_000 * at as u64 - 1);
         copy(&project, run, &events, started_at);
-        project.record(&RunEntry { run: run.clone(), started_at, ..first.clone() });
+        project.note_started(&RunEntry { run: run.clone(), started_at, ..first.clone() });
     }
 }
 
@@ -83,8 +84,7 @@ fn id(number: usize) -> RunId {
     RunId::new(format!("{spread:012x}"))
 }
 
-fn copy(project: &Project, run: &RunId, events: &[Event], started_at: Timestamp) {
-    let folder = project.run(run);
+fn copy(project: &SledStore, run: &RunId, events: &[Event], started_at: Timestamp) {
     let begun = events[0].at.0;
     let events: Vec<Event> = events
         .iter()
@@ -97,10 +97,10 @@ fn copy(project: &Project, run: &RunId, events: &[Event], started_at: Timestamp)
             event
         })
         .collect();
-    let log = RunLog::create(&folder).expect("a run");
+    let log = project.create(run).expect("a run");
     log.append(&events, Expected::Exactly(Seq(0))).expect("events");
     drop(log);
-    fs::remove_dir_all(folder.store()).expect("a store");
+    fs::remove_dir_all(project.path_of(run).join("store")).expect("a store");
 }
 
 fn run(scratch: &Path, words: &[&str]) {

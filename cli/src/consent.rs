@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use unstuck_core::id::{Digest, Timestamp};
 use unstuck_files::safe_open;
-use unstuck_store::state_dir::Project;
+use unstuck_store::state_dir::StateDir;
 use unstuck_workers::Description;
 
 /// An acknowledgement.
@@ -25,7 +25,7 @@ struct Consent {
 }
 
 /// Says whether it is acknowledged in a project what a client may do. What cannot be read is not.
-pub fn is_given(project: &Project, client: &Description) -> bool {
+pub fn is_given(project: &StateDir, client: &Description) -> bool {
     let text = safe_open::read(&file(project)).unwrap_or_default();
     let mut consents = text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
     let description = digest(client);
@@ -33,7 +33,7 @@ pub fn is_given(project: &Project, client: &Description) -> bool {
 }
 
 /// Acknowledges it, for all later runs in the project.
-pub fn give(project: &Project, client: &Description, at: Timestamp) -> io::Result<()> {
+pub fn give(project: &StateDir, client: &Description, at: Timestamp) -> io::Result<()> {
     if is_given(project, client) {
         return Ok(());
     }
@@ -50,7 +50,7 @@ fn digest(client: &Description) -> Digest {
     Digest::of(&serde_json::to_vec(client).expect("a description is plain data"))
 }
 
-fn file(project: &Project) -> PathBuf {
+fn file(project: &StateDir) -> PathBuf {
     project.path().join("consents.jsonl")
 }
 
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn it_holds_for_one_project_and_one_description() {
         let folder = tempfile::tempdir().unwrap();
-        let [here, there] = ["here", "there"].map(|name| Project::at(folder.path().join(name)));
+        let [here, there] = ["here", "there"].map(|name| StateDir::at(folder.path().join(name)));
         let claude = client("claude");
         let other_program = Description { program: "./claude".to_owned(), ..claude.clone() };
         assert!(!is_given(&here, &claude));
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn it_is_kept_once_and_a_torn_line_loses_no_other() {
         let folder = tempfile::tempdir().unwrap();
-        let project = Project::at(folder.path());
+        let project = StateDir::at(folder.path());
         let [claude, codex] = ["claude", "codex"].map(client);
         give(&project, &claude, Timestamp(1)).unwrap();
         let kept = std::fs::read(file(&project)).unwrap();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use unstuck_core::event::Purpose;
 use unstuck_core::workflow::{Budget, Capability, Work, Worker, Workflow};
-use unstuck_store::state_dir::Project;
+use unstuck_store::state_dir::StateDir;
 use unstuck_workers::Clients;
 use unstuck_workers::Description;
 use unstuck_workers::launch::{self, ARGUMENT_BYTES_MAX, AccessLevel, PromptChannel};
@@ -205,7 +205,7 @@ pub fn acknowledged(
     workflow: &Workflow,
     file: Option<&str>,
     workspace: &Path,
-    project: Option<&Project>,
+    project: Option<&StateDir>,
     yes: bool,
 ) -> Result<()> {
     if yes {

@@ -22,9 +22,9 @@ use unstuck_replay::Story;
 use unstuck_runner::open::{self, Ended, Site};
 use unstuck_runner::workspace::make_again;
 use unstuck_runner::{Interrupt, Watcher};
-use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
-use unstuck_store::state_dir::Project as Runs;
+use unstuck_store::store::{InMemory, Store};
+use unstuck_store_sled::SledStore as Runs;
 use unstuck_workspace::context_dir::CONVERGENCE;
 use unstuck_workspace::snapshot::Snapshots;
 
@@ -134,9 +134,8 @@ where
     let Shown { run, short, header, before } = shown;
     driving.summary_can_be_written()?;
     outlet::install();
-    let folder = runs.as_ref().map(|runs| runs.run(run));
-    let mirror = folder.as_ref().map(RunFolder::mirror);
-    let screen = Arc::new(Screen::new(driving.mode(), mirror, header.clone(), before.clone()));
+    let lines = runs.as_ref().map(|runs| runs.lines(run));
+    let screen = Arc::new(Screen::new(driving.mode(), lines, header.clone(), before.clone()));
     let runtime = room_to_listen()
         .and_then(|()| tokio::runtime::Builder::new_current_thread().enable_all().build())
         .map_err(|error| {
@@ -159,11 +158,11 @@ where
     let ended = ended.map_err(|error| explained(&error, short, runs.as_ref()))?;
     let status = exit::of(ended.outcome);
     let summary = screen::end_json(&story, false);
-    let diagnosis = diagnosis_of(&ended, folder.as_ref(), short);
+    let diagnosis = diagnosis_of(&ended, runs.as_ref().map(|runs| (runs, run)), short);
     if driving.json {
         crate::print_json_line(&summary);
     } else {
-        let changed = changed_in_all(&ended, runs.as_ref(), folder.as_ref());
+        let changed = changed_in_all(&ended, runs.as_ref(), run);
         println!("\n{}", screen::end(&story, short, changed.as_ref(), diagnosis.as_deref()));
     }
     runtime.block_on(notify::notify(&story, &ended, short, &summary, &driving.redactor()));
@@ -178,21 +177,21 @@ where
     })
 }
 
-fn events_of(folder: &RunFolder) -> Option<Vec<Event>> {
-    RunLog::open_for_reading(folder).ok()?.read(Seq(1)).ok()?.collect::<std::result::Result<_, _>>().ok()
+fn events_of(runs: &Runs, run: &RunId) -> Option<Vec<Event>> {
+    runs.open(run).ok()?.read(Seq(1)).ok()?.collect::<std::result::Result<_, _>>().ok()
 }
 
 /// Counts what a run that is complete has changed, where that can be told.
-fn changed_in_all(ended: &Ended, runs: Option<&Runs>, folder: Option<&RunFolder>) -> Option<Diffstat> {
+fn changed_in_all(ended: &Ended, runs: Option<&Runs>, run: &RunId) -> Option<Diffstat> {
     let is_complete = ended.outcome == RunOutcome::Complete;
-    let (runs, folder) = is_complete.then_some(()).and(runs.zip(folder))?;
-    diff::in_all(runs, ended.state.started()?, &events_of(folder)?)
+    let runs = runs.filter(|_| is_complete)?;
+    diff::in_all(runs, ended.state.started()?, &events_of(runs, run)?)
 }
 
 /// Writes what the loops of a run have come to, and says where the diagnosis is of one that is stuck. All of it can be made
 /// again from the log.
-fn diagnosis_of(ended: &Ended, folder: Option<&RunFolder>, short: &str) -> Option<PathBuf> {
-    let folder = folder?;
+fn diagnosis_of(ended: &Ended, kept: Option<(&Runs, &RunId)>, short: &str) -> Option<PathBuf> {
+    let (runs, run) = kept?;
     let started = ended.state.started()?;
     let mut events: Option<Vec<Event>> = None;
     let mut diagnosis = None;
@@ -200,14 +199,14 @@ fn diagnosis_of(ended: &Ended, folder: Option<&RunFolder>, short: &str) -> Optio
         let is_stuck = matches!(at.phase.end(), Some(StepEnd::Stuck(_)));
         let has_views =
             started.workflow_file.is_some() && step.convergence.is_some() && at.feedback.decision.is_some();
-        let to = views_of(started, step, folder);
+        let to = views_of(started, step, &runs.artifacts(run));
         // The page of a step that was stuck once would say so for ever.
         let with_page = is_stuck || to.path().join(artifacts::PAGE).is_file();
         if !with_page && !has_views {
             continue;
         }
         if events.is_none() {
-            events = Some(events_of(folder)?);
+            events = Some(events_of(runs, run)?);
         }
         let events = events.as_deref().unwrap_or_default();
         match artifacts::write(events, &step.id, short, &to, with_page) {
@@ -223,9 +222,9 @@ fn diagnosis_of(ended: &Ended, folder: Option<&RunFolder>, short: &str) -> Optio
 }
 
 /// Returns the folder for the views of a step's loop: of a run with a file it is in its workspace.
-fn views_of(started: &RunStarted, step: &Step, folder: &RunFolder) -> PrivateDir {
+fn views_of(started: &RunStarted, step: &Step, artifacts: &Path) -> PrivateDir {
     if started.workflow_file.is_none() {
-        return PrivateDir::at(&folder.artifacts().join("diagnosis")).join(step.id.as_str());
+        return PrivateDir::at(&artifacts.join("diagnosis")).join(step.id.as_str());
     }
     let workspace = Path::new(&started.workspace);
     let context = PrivateDir::of(workspace, &workspace.join(&started.workflow.context_dir));
@@ -234,13 +233,16 @@ fn views_of(started: &RunStarted, step: &Step, folder: &RunFolder) -> PrivateDir
 
 fn site(
     driving: &Driving,
-    project: Option<Runs>,
+    runs: Option<Runs>,
     branches: Branches,
     watcher: Arc<dyn Watcher>,
     interrupts: watch::Receiver<Option<Interrupt>>,
 ) -> Site {
+    let state_dir = runs.as_ref().map(|runs| runs.state().clone());
+    let in_memory = || Arc::new(InMemory) as Arc<dyn Store>;
     Site {
-        project,
+        store: runs.map_or_else(in_memory, |runs| Arc::new(runs)),
+        state_dir,
         watcher,
         redactor: driving.redactor(),
         interrupts,
@@ -292,7 +294,7 @@ pub fn mend(project: &Project, found: &Found) -> Option<Arc<RunLog>> {
     if found.is_live() {
         return None;
     }
-    let mended = quiet_site(project.runs().clone()).mend(&found.folder).inspect_err(|error| {
+    let mended = quiet_site(project.runs().clone()).mend(&found.entry.run).inspect_err(|error| {
         tracing::info!(error = with_causes(error), "store and events.jsonl were not brought together");
     });
     let (log, opening) = mended.ok()?;
@@ -311,7 +313,7 @@ pub fn opened(project: &Project, found: &Found, log: Option<Arc<RunLog>>) -> Res
         return Ok(log);
     }
     let (log, opening) = quiet_site(project.runs().clone())
-        .mend(&found.folder)
+        .mend(&found.entry.run)
         .map_err(|error| explained(&error, found.short(), Some(project.runs())))?;
     verify::note(&opening);
     Ok(log)
@@ -320,7 +322,7 @@ pub fn opened(project: &Project, found: &Found, log: Option<Arc<RunLog>>) -> Res
 /// Opens the snapshots of the workspace of a run.
 pub fn snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots> {
     let workspace = Path::new(&started.workspace);
-    unstuck_runner::snapshots::open(runs, workspace, started).map_err(|error| {
+    unstuck_runner::snapshots::open(runs.state(), workspace, started).map_err(|error| {
         // What was there is kept beside the log; the folder has to be there, and may be empty.
         let is_gone = !workspace.exists();
         let hint = is_gone.then(|| format!("{}    then the same again", make_again(workspace)));
@@ -333,9 +335,8 @@ pub fn recorded_snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots
     match Path::new(&started.workspace).is_dir() {
         true => snapshots(runs, started),
         // Which folder is named makes no difference to what was recorded.
-        false => {
-            unstuck_runner::snapshots::open(runs, runs.path(), started).map_err(|error| of_snapshots(&error))
-        }
+        false => unstuck_runner::snapshots::open(runs.state(), runs.path(), started)
+            .map_err(|error| of_snapshots(&error)),
     }
 }
 
@@ -346,7 +347,7 @@ pub fn recorded_snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots
 /// Why there are none.
 pub fn kept_snapshots(runs: &Runs, started: &RunStarted) -> std::result::Result<Snapshots, String> {
     // Where there are none, opening them would make the folder for them.
-    match unstuck_runner::snapshots::folder(runs).exists() {
+    match unstuck_runner::snapshots::folder(runs.state()).exists() {
         true => recorded_snapshots(runs, started).map_err(|error| error.message().to_owned()),
         false => Err("no snapshots of this run are kept here".to_owned()),
     }

@@ -4,8 +4,9 @@ use unstuck_files::error::with_causes;
 use unstuck_files::hint;
 use unstuck_runner::open;
 use unstuck_runner::workspace::remake;
-use unstuck_store::lease::{Holder, Lease};
-use unstuck_store::state_dir::{Project as Runs, RunEntry};
+use unstuck_store::lease::Holder;
+use unstuck_store::store::{RunEntry, Store as _};
+use unstuck_store_sled::SledStore as Runs;
 use unstuck_workspace::snapshot;
 
 use crate::error::Error;
@@ -86,7 +87,7 @@ fn driven_by(runs: &Runs, holder: &Holder) -> Option<String> {
     let known = runs.runs().ok()?;
     let process = |holder: &Holder| (holder.pid, holder.pid_start);
     let is_driven = |entry: &&RunEntry| {
-        let of_run = Lease::holder(&runs.run(&entry.run).lease()).filter(|it| !it.released);
+        let of_run = runs.holder(&entry.run).filter(|it| !it.released);
         of_run.is_some_and(|it| process(&it) == process(holder))
     };
     let run = &known.iter().find(is_driven)?.run;

@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::cost::{Spent, Sum, Tokens};
 use unstuck_core::id::{Millis, RunId, Timestamp};
 use unstuck_files::safe_open;
-use unstuck_store::state_dir::{Changes, Project as Runs};
+use unstuck_store_sled::SledStore as Runs;
+use unstuck_store_sled::store::Changes;
 
 use crate::project::shortest;
 use crate::standing::Standing;
@@ -438,7 +439,7 @@ impl Key {
 }
 
 fn soon(now: Timestamp) -> Timestamp {
-    Timestamp(now.0.saturating_add(unstuck_store::state_dir::CLOCKS_DIFFER))
+    Timestamp(now.0.saturating_add(unstuck_store_sled::store::CLOCKS_DIFFER))
 }
 
 impl<'a> Listing<'a> {
@@ -566,7 +567,7 @@ impl<'a> Listing<'a> {
         const TRIES: usize = 3;
         for _ in 0..TRIES {
             let page = self.page_as_kept(places.clone())?;
-            let is_stale = |row: &&Summary| Stamp::of(&self.runs.run(&row.run).mirror()) != row.stamp;
+            let is_stale = |row: &&Summary| Stamp::of(&self.runs.lines(&row.run)) != row.stamp;
             let is_live = |row: &&Summary| self.live.iter().any(|live| live.run == row.run);
             let stale: BTreeSet<String> = page
                 .iter()
@@ -653,7 +654,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Mutex;
 
-    use unstuck_store::state_dir::RunEntry;
+    use unstuck_store::store::{RunEntry, Store as _};
 
     use super::*;
 
@@ -694,9 +695,9 @@ mod tests {
         }
 
         fn set(&self, run: &str, standing: Standing, started_at: u64) {
-            fs::create_dir_all(self.runs.run(&run.into()).path()).expect("the folder is ours");
+            fs::create_dir_all(self.runs.path_of(&run.into())).expect("the folder is ours");
             self.state.lock().unwrap().insert(run.to_owned(), summary(run, standing, started_at));
-            self.runs.record(&RunEntry {
+            self.runs.note_started(&RunEntry {
                 run: run.into(),
                 started_at: Timestamp(started_at),
                 workflow: String::new(),
@@ -752,16 +753,16 @@ mod tests {
         place.check(&["d1", "a1", "b1"], &["a1"]);
         place.check(&["d1", "a1", "b1"], &[]);
         // A changed log is noticed when it is shown.
-        fs::write(place.runs.run(&"b1".into()).mirror(), "").expect("the folder is ours");
+        fs::write(place.runs.lines(&"b1".into()), "").expect("the folder is ours");
         let mut changed = summary("b1", Standing::Damaged, 2);
-        changed.stamp = Stamp::of(&place.runs.run(&"b1".into()).mirror());
+        changed.stamp = Stamp::of(&place.runs.lines(&"b1".into()));
         place.state.lock().unwrap().insert("b1".to_owned(), changed);
         let examine = |run: &RunId| place.examine(run);
         let page =
             Listing::open(&place.runs, &examine).and_then(|mut it| it.page(0..9)).expect("it can be read");
         assert_eq!(page.iter().map(|row| row.run.as_str()).collect::<Vec<_>>(), ["b1", "d1", "a1"]);
         place.check(&["b1", "d1", "a1"], &[]);
-        fs::remove_dir(place.runs.run(&"d1".into()).path()).expect("it is empty");
+        fs::remove_dir(place.runs.path_of(&"d1".into())).expect("it is empty");
         place.check(&["b1", "a1"], &[]);
     }
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use unstuck_core::workflow::{Work, Workflow};
-use unstuck_store::state_dir::Project;
+use unstuck_store::state_dir::StateDir;
 use unstuck_workers::ClientFile;
 use unstuck_workers::Description;
 
@@ -68,7 +68,7 @@ impl<'a> Origins<'a> {
         &self,
         client: &Description,
         path: &Path,
-        project: Option<&Project>,
+        project: Option<&StateDir>,
     ) -> Option<&'static str> {
         if project.is_some_and(|project| consent::is_given(project, client)) {
             return None;
@@ -136,7 +136,7 @@ mod tests {
         let found = found.replace("W", workspace.to_str().unwrap());
         let said = origins.unasked(&client, Path::new(&found), None);
         assert_eq!(said, unasked, "{program} {found} {origin}");
-        let project = Project::at(folder.path().join("state"));
+        let project = StateDir::at(folder.path().join("state"));
         consent::give(&project, &client, text::now()).unwrap();
         assert_eq!(origins.unasked(&client, Path::new(&found), Some(&project)), None);
     }

@@ -13,12 +13,13 @@ use unstuck_files::error::with_causes;
 use unstuck_files::hint;
 use unstuck_files::safe_open::{self, LINE_MAX as ALL_MAX};
 use unstuck_store::event_store::ReadError;
-use unstuck_store::lease::{Lease, Liveness};
+use unstuck_store::lease::{Holder, Liveness};
 use unstuck_store::opening::OpenError;
-use unstuck_store::run_folder::RunFolder;
-use unstuck_store::run_log::{ReadLog, RunLog};
-use unstuck_store::state_dir::{Project as Runs, ResolveError, RunEntry};
+use unstuck_store::run_log::ReadLog;
+use unstuck_store::store::{RunEntry, Store as _};
 use unstuck_store::store_url::StoreUrl;
+use unstuck_store_sled::SledStore as Runs;
+use unstuck_store_sled::store::ResolveError;
 
 use crate::args::Global;
 use crate::commands::runs;
@@ -43,8 +44,8 @@ pub struct Project {
 pub struct Found {
     /// What the index knows of it.
     pub entry: RunEntry,
-    /// Where it is.
-    pub folder: RunFolder,
+    /// Where it is kept.
+    pub runs: Runs,
     short: String,
     /// Something about its folder is said once.
     noted: OnceLock<()>,
@@ -124,7 +125,7 @@ impl Project {
     /// Returns what is known of all runs, the latest first; child runs are left out.
     pub fn entries(&self) -> Result<Vec<RunEntry>> {
         let mut entries = self.all()?;
-        entries.retain(|entry| !is_child(&self.runs.run(&entry.run)));
+        entries.retain(|entry| !is_child(&self.runs, &entry.run));
         Ok(entries)
     }
 
@@ -173,7 +174,7 @@ impl Project {
     /// Returns a run by its full id, with the short one among others, which are sorted.
     fn found_with(&self, run: RunId, ids: &[String]) -> Option<Found> {
         let (short, entry) = (listing::short_among(&run, ids), self.runs.entry(&run)?);
-        Some(Found { folder: self.runs.run(&run), short, entry, noted: OnceLock::new() })
+        Some(Found { runs: self.runs.clone(), short, entry, noted: OnceLock::new() })
     }
 
     /// Returns where a run is that is one of another project.
@@ -196,7 +197,7 @@ impl Project {
     /// Returns the latest runs, so many at most; child runs are left out.
     pub fn latest(&self, most: usize) -> Result<Vec<Found>> {
         let all = self.all()?;
-        let own = all.iter().filter(|entry| !is_child(&self.runs.run(&entry.run)));
+        let own = all.iter().filter(|entry| !is_child(&self.runs, &entry.run));
         Ok(own.take(most).map(|entry| self.among(entry.clone(), &all)).collect())
     }
 
@@ -210,7 +211,7 @@ impl Project {
     pub fn unfinished(&self) -> Result<Vec<Found>> {
         let unfinished = self.runs.unfinished().map_err(|error| self.unlisted(&error))?;
         let found = |entry: RunEntry| Found {
-            folder: self.runs.run(&entry.run),
+            runs: self.runs.clone(),
             short: entry.run.to_string(),
             entry,
             noted: OnceLock::new(),
@@ -233,12 +234,12 @@ impl Project {
             workspace: String::new(),
             trouble: None,
         };
-        Found { folder: self.runs.run(run), short: run.to_string(), entry, noted: OnceLock::new() }
+        Found { runs: self.runs.clone(), short: run.to_string(), entry, noted: OnceLock::new() }
     }
 
     fn among(&self, entry: RunEntry, all: &[RunEntry]) -> Found {
         let short = shortest(&entry.run, all.iter().map(|other| &other.run));
-        Found { folder: self.runs.run(&entry.run), entry, short, noted: OnceLock::new() }
+        Found { runs: self.runs.clone(), entry, short, noted: OnceLock::new() }
     }
 }
 
@@ -251,21 +252,21 @@ pub fn shortest<'a>(run: &RunId, others: impl Iterator<Item = &'a RunId>) -> Str
 }
 
 /// Says whether a run carries out a step of another one.
-pub fn is_child(folder: &RunFolder) -> bool {
-    parent(folder).is_some()
+pub fn is_child(runs: &Runs, run: &RunId) -> bool {
+    parent(runs, run).is_some()
 }
 
 /// Returns the run of which a run carries out a step.
-pub fn parent(folder: &RunFolder) -> Option<RunId> {
-    let first = safe_open::first_line(&folder.mirror()).ok()?;
+pub fn parent(runs: &Runs, run: &RunId) -> Option<RunId> {
+    let first = safe_open::first_line(&runs.lines(run)).ok()?;
     let line: serde_json::Value = serde_json::from_slice(&first).ok()?;
     Some(line["event"]["parent"]["run"].as_str()?.into())
 }
 
 /// Reads how a run has ended from the end of its log alone; `None` if it has not, or nobody can tell.
-pub fn end_of(folder: &RunFolder) -> Option<RunOutcome> {
+pub fn end_of(runs: &Runs, run: &RunId) -> Option<RunOutcome> {
     const LINE_MAX: u64 = 64 * 1024;
-    let mut file = safe_open::open(&folder.mirror()).ok()?;
+    let mut file = safe_open::open(&runs.lines(run)).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LINE_MAX))).ok()?;
     let mut end = Vec::new();
@@ -293,10 +294,10 @@ impl Found {
 
     /// Opens the log to look at it; works while the run is live.
     pub fn log(&self) -> Result<ReadLog> {
-        let log = RunLog::open_for_reading(&self.folder).map_err(|error| self.unopened(&error))?;
-        if self.folder.lacks_format() {
+        let log = self.runs.open(&self.entry.run).map_err(|error| self.unopened(&error))?;
+        if let Some(format) = self.runs.missing_format(&self.entry.run) {
             self.noted.get_or_init(|| {
-                let (format, short) = (self.folder.format(), &self.short);
+                let short = &self.short;
                 eprintln!(
                     "note: {} is missing or damaged; the events tell their versions themselves\n  next: {UNSTUCK} verify {short}   writes it anew",
                     format.display()
@@ -367,19 +368,27 @@ impl Found {
 
     /// Returns what its folder tells when its log cannot be read; `None` if the run never began.
     pub fn look(&self) -> Option<RunEntry> {
-        let runs = self.folder.path().parent()?.parent()?;
-        Runs::at(runs).entry(&self.entry.run)
+        self.runs.entry(&self.entry.run)
+    }
+
+    /// Returns the process that works on it, or worked on it last.
+    pub fn holder(&self) -> Option<Holder> {
+        self.runs.holder(&self.entry.run)
+    }
+
+    /// Returns how it has ended, as far as the end of its log tells.
+    pub fn end(&self) -> Option<RunOutcome> {
+        end_of(&self.runs, &self.entry.run)
     }
 
     /// Says whether a supervisor works on it.
     pub fn is_live(&self) -> bool {
-        let holder = Lease::holder(&self.folder.lease());
-        holder.is_some_and(|holder| holder.liveness() == Liveness::Alive)
+        self.holder().is_some_and(|holder| holder.liveness() == Liveness::Alive)
     }
 
     /// Returns the process that works on it, if that is stopped, so that it does nothing and holds no limit.
     pub fn stopped_supervisor(&self) -> Option<u32> {
-        let holder = Lease::holder(&self.folder.lease())?;
+        let holder = self.holder()?;
         holder.is_stopped().then_some(holder.pid)
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use unstuck_core::id::RunId;
 use unstuck_core::text::shell::quoted;
 use unstuck_files::error::with_causes;
-use unstuck_store::state_dir::Project as Runs;
+use unstuck_store_sled::SledStore as Runs;
 use unstuck_workspace::branch::{GitFacts, facts};
 use unstuck_workspace::git_ignored;
 use unstuck_workspace::worktree::{self, Branch, Worktree};
@@ -64,7 +64,9 @@ pub fn make(runs: Option<&Runs>, workspace: &Path, run: &RunId) -> Result<Worktr
         Error::usage("a run that is kept in memory has no folder for a checkout of its own")
             .hint("--store sled:PATH, or without --worktree")
     })?;
-    runs.create().map_err(|error| Error::usage(format!("cannot make {}: {error}", runs.path().display())))?;
+    runs.state()
+        .create()
+        .map_err(|error| Error::usage(format!("cannot make {}: {error}", runs.path().display())))?;
     let root = folder(runs).join(run.as_str());
     worktree::add(workspace, &root, &branch(run)).map_err(|error| {
         let said = with_causes(&error);

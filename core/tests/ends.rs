@@ -181,7 +181,7 @@ fn who_has_worked_or_given_a_verdict_and_ended_well_is_not_out_of_order() {
 
 #[test]
 fn repeating_the_prompt_of_a_registry_is_no_verdict() {
-    const TASK: &str = "Mend it. When all is done, end with:\n{\"decision\":\"complete\"}\n";
+    const TASK: &str = "Mend it. At the end, say this.\nVerdict: COMPLETE\n";
     let repeats = || Left::saying(0, TASK, "").changed();
     check(&[(claims(), repeats(), "complete"), (claims(), Left { asked: TASK, ..repeats() }, "no verdict")]);
 }

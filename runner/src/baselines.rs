@@ -7,7 +7,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use unstuck_core::Event;
 use unstuck_core::event::{CheckFinished, Exit, Fact, Observation, Outcome};
@@ -18,14 +18,15 @@ use unstuck_files::durable;
 use unstuck_files::safe_open;
 use unstuck_process::redact::Redactor;
 use unstuck_store::blobs::BlobStore;
-use unstuck_store::run_log::RunLog;
-use unstuck_store::state_dir::Project;
+use unstuck_store::state_dir::StateDir;
+use unstuck_store::store::Store;
 
 use crate::snapshots::Keeper;
 
 /// The baselines of a project that runs share which are asked to.
 pub struct Baselines {
-    project: Project,
+    store: Arc<dyn Store>,
+    state: StateDir,
     run: RunId,
     /// What those are of that this run has taken, until they are recorded.
     taken: Mutex<Vec<(StepId, Digest)>>,
@@ -38,8 +39,8 @@ type Place = (RunId, Seq);
 const BLOB_MAX: u64 = 64 << 20;
 
 impl Baselines {
-    pub(crate) fn new(project: Project, run: RunId) -> Self {
-        Self { project, run, taken: Mutex::default() }
+    pub(crate) fn new(store: Arc<dyn Store>, state: StateDir, run: RunId) -> Self {
+        Self { store, state, run, taken: Mutex::default() }
     }
 
     /// Returns the result of an earlier run, if one is known of this.
@@ -50,7 +51,7 @@ impl Baselines {
         redactor: &Redactor,
     ) -> Option<(Outcome, Vec<CommandResult>)> {
         let (run, event): Place = serde_json::from_slice(&safe_open::read(&self.file(of)).ok()?).ok()?;
-        let log = RunLog::open_for_reading(&self.project.run(&run)).ok()?;
+        let log = self.store.open(&run).ok()?;
         let found = log.read(event).ok()?.next()?.ok()?;
         let CheckFinished { mut outcome, commands, .. } = usable(&found)?.clone();
         let of_commands =
@@ -84,12 +85,12 @@ impl Baselines {
     }
 
     fn remember(&self, of: Digest, place: &Place) -> io::Result<()> {
-        durable::create_folder(&folder(&self.project))?;
+        durable::create_folder(&folder(&self.state))?;
         durable::replace(&self.file(of), &serde_json::to_vec(place)?)
     }
 
     fn file(&self, of: Digest) -> PathBuf {
-        folder(&self.project).join(of.to_string())
+        folder(&self.state).join(of.to_string())
     }
 }
 
@@ -98,9 +99,9 @@ impl Baselines {
 /// # Errors
 ///
 /// What is remembered cannot be read or removed.
-pub fn forget_lost(project: &Project) -> io::Result<()> {
+pub fn forget_lost(store: &dyn Store, state: &StateDir) -> io::Result<()> {
     let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    let entries = match fs::read_dir(folder(project)) {
+    let entries = match fs::read_dir(folder(state)) {
         Err(error) if is_gone(&error) => return Ok(()),
         entries => entries?,
     };
@@ -111,15 +112,15 @@ pub fn forget_lost(project: &Project) -> io::Result<()> {
             // What is being written is nobody's yet.
             bytes => serde_json::from_slice(&bytes?).ok(),
         };
-        if place.is_some_and(|(run, _)| !project.run(&run).path().try_exists().unwrap_or(true)) {
+        if place.is_some_and(|(run, _)| !store.has(&run)) {
             fs::remove_file(file).or_else(|error| if is_gone(&error) { Ok(()) } else { Err(error) })?;
         }
     }
     Ok(())
 }
 
-fn folder(project: &Project) -> PathBuf {
-    project.path().join("baselines")
+fn folder(state: &StateDir) -> PathBuf {
+    state.path().join("baselines")
 }
 
 /// Returns a name for the commands of a check and the files that they are run on now; `None` where nobody knows all of those.

@@ -53,7 +53,7 @@ pub mod world;
 mod written;
 
 use std::panic::{self, AssertUnwindSafe};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -189,7 +189,8 @@ impl<W: World> Runner<W> {
     }
 
     fn place(&self) -> PathBuf {
-        self.log.folder().map_or_else(std::env::temp_dir, |folder| folder.path().to_owned())
+        let of_run = self.log.artifacts().and_then(|artifacts| artifacts.parent().map(Path::to_owned));
+        of_run.unwrap_or_else(std::env::temp_dir)
     }
 
     fn stop_all(&self, how: StopRequest) {

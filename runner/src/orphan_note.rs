@@ -2,6 +2,7 @@
 //!
 //! Without the note nobody can tell what the lost attempt has changed from what a person changed before the run went on.
 
+use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -13,10 +14,10 @@ use unstuck_core::id::RunId;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_store::chain::Head;
 use unstuck_store::checkpoint::Checkpoint;
-use unstuck_store::lease::{Holder, Lease, Liveness};
-use unstuck_store::run_folder::RunFolder;
-use unstuck_store::run_log::RunLog;
-use unstuck_store::state_dir::Project;
+use unstuck_store::lease::{Holder, Liveness};
+use unstuck_store::run_log::ReadLog;
+use unstuck_store::state_dir::StateDir;
+use unstuck_store::store::Store;
 
 use crate::snapshots::{self, Keeper};
 use crate::workspace;
@@ -40,67 +41,67 @@ pub(crate) struct Note {
 }
 
 /// Says whether another supervisor than `supervisor` works on a run.
-pub fn is_taken_over(folder: &RunFolder, supervisor: u32) -> bool {
-    let holder = Lease::holder(&folder.lease());
-    holder.is_some_and(|it| it.pid != supervisor && it.liveness() == Liveness::Alive)
+pub fn is_taken_over(store: &dyn Store, run: &RunId, supervisor: u32) -> bool {
+    store.holder(run).is_some_and(|it| it.pid != supervisor && it.liveness() == Liveness::Alive)
 }
 
 /// Looks at the workspace of a run whose supervisor was gone at `gone_at`, when all that it had started is ended, and leaves a
 /// note in the folder of the run and of each child run that was under way. None where there is nothing to note, or somebody
 /// goes on with the run by now.
-pub fn note(project: &Project, run: &RunId, supervisor: u32, gone_at: SystemTime) {
-    let folder = project.run(run);
-    let Some(held) = not_given_back(&folder, supervisor) else { return };
+pub fn note(store: &dyn Store, place: &StateDir, run: &RunId, supervisor: u32, gone_at: SystemTime) {
+    let Some(held) = not_given_back(store, run, supervisor) else { return };
     wait_until_gone(&held);
-    let Some((state, head)) = fold(&folder) else { return };
-    let _nobody_listens = note_one(project, &folder, &held, &state, head, gone_at);
+    let Ok(log) = store.open(run) else { return };
+    let Some((state, head)) = fold(&log) else { return };
+    let is_still_held = || {
+        not_given_back(store, run, held.pid)
+            .is_some_and(|now| now == held && held.liveness() == Liveness::Gone)
+    };
+    if let Some(snapshot) = seen(place, &log, &state, head)
+        // Who has taken the run over meanwhile may have begun something.
+        && is_still_held()
+    {
+        let _nobody_listens = save(&log, head, &Note { gone_at, snapshot });
+    }
     for (step, at) in state.in_flight() {
         let (run, step) = (run.clone(), step.id.clone());
         let child = Parent { run, step, iteration: at.iteration }.child();
-        note(project, &child, supervisor, gone_at);
+        note(store, place, &child, supervisor, gone_at);
     }
 }
 
-fn note_one(
-    project: &Project,
-    folder: &RunFolder,
-    held: &Holder,
-    state: &RunState,
-    head: Head,
-    gone_at: SystemTime,
-) -> Option<()> {
+/// Takes a snapshot of what a dead supervisor has left; `None` where it cannot have changed anything, or somebody has looked.
+fn seen(state_dir: &StateDir, log: &ReadLog, state: &RunState, head: Head) -> Option<Box<Snapshot>> {
     let started = state.started().filter(|_| state.may_have_changed_workspace())?;
     let place = Path::new(&started.workspace);
-    if workspace::leads_elsewhere(place, Some(project.path())).is_some() {
+    if workspace::leads_elsewhere(place, Some(state_dir.path())).is_some() {
         return None;
     }
-    let keeper = Keeper::new(snapshots::open(project, place, started).ok()?, started);
+    let keeper = Keeper::new(snapshots::open(state_dir, place, started).ok()?, started);
     // An earlier note of the same moment is the better one: nothing has been begun since.
-    if noted(folder, head, &keeper).is_some() {
+    if noted(log.orphan_note(), head, &keeper).is_some() {
         return None;
     }
-    let snapshot = keeper.take(state.first_snapshot(), state.last_snapshot()).ok()?;
-    // Who has taken the run over meanwhile may have begun something.
-    if not_given_back(folder, held.pid)? != *held || held.liveness() != Liveness::Gone {
-        return None;
-    }
-    let text = serde_json::to_vec(&Note { gone_at, snapshot: Box::new(snapshot) }).ok()?;
-    let note = Checkpoint { seq: head.seq, hash: head.hash, reducer_version: VERSION, state: text };
-    note.save(&folder.abandoned()).ok()
+    keeper.take(state.first_snapshot(), state.last_snapshot()).ok().map(Box::new)
+}
+
+fn save(log: &ReadLog, head: Head, note: &Note) -> io::Result<()> {
+    let state = serde_json::to_vec(note)?;
+    log.save_orphan_note(&Checkpoint { seq: head.seq, hash: head.hash, reducer_version: VERSION, state })
 }
 
 /// Returns what was noted after the last event of a log, if the snapshot is whole.
-pub(crate) fn noted(folder: &RunFolder, head: Head, keeper: &Keeper) -> Option<Note> {
+pub(crate) fn noted(saved: Option<Checkpoint>, head: Head, keeper: &Keeper) -> Option<Note> {
     let of_head = |it: &Checkpoint| (it.reducer_version, it.seq, it.hash) == (VERSION, head.seq, head.hash);
-    let saved = Checkpoint::load(&folder.abandoned()).filter(of_head)?;
+    let saved = saved.filter(of_head)?;
     let note: Note = serde_json::from_slice(&saved.state).ok()?;
     keeper.find(&note.snapshot).ok()?;
     Some(note)
 }
 
 /// Returns how a supervisor holds its run, if it did not give it back and nobody has held it since.
-fn not_given_back(folder: &RunFolder, supervisor: u32) -> Option<Holder> {
-    let holder = Lease::holder(&folder.lease())?;
+fn not_given_back(store: &dyn Store, run: &RunId, supervisor: u32) -> Option<Holder> {
+    let holder = store.holder(run)?;
     (!holder.released && holder.pid == supervisor).then_some(holder)
 }
 
@@ -113,8 +114,8 @@ fn wait_until_gone(holder: &Holder) {
 }
 
 /// Folds what is in the mirror, without any right to the run.
-fn fold(folder: &RunFolder) -> Option<(RunState, Head)> {
-    let mut events = RunLog::open_for_reading(folder).ok()?.follow().ok()?;
+fn fold(log: &ReadLog) -> Option<(RunState, Head)> {
+    let mut events = log.follow().ok()?;
     let mut state = RunState::default();
     loop {
         let some = events.poll().ok()?;

@@ -15,7 +15,7 @@ use unstuck_core::snapshot::{Snapshot, on_one_line};
 use unstuck_core::state::Gap;
 use unstuck_core::workflow::Convergence;
 use unstuck_files::error::with_causes;
-use unstuck_store::state_dir::Project;
+use unstuck_store::state_dir::StateDir;
 use unstuck_workspace::branch;
 use unstuck_workspace::snapshot::{
     Change, ChangeKind, ChangedExcluded, Error, ExcludedChange, ExcludedReason, Git, MovedBranch, Options,
@@ -98,14 +98,14 @@ impl Compared {
 /// In so many files changed lines are counted.
 const COUNTED_MAX: usize = 1000;
 
-/// Returns the folder that holds the snapshots of a project.
-pub fn folder(project: &Project) -> PathBuf {
-    project.path().join("snapshots.git")
+/// Returns the folder that holds the snapshots of a state folder.
+pub fn folder(state: &StateDir) -> PathBuf {
+    state.path().join("snapshots.git")
 }
 
 /// Says whether any snapshot of a run is kept here, as far as names tell.
-pub fn has_any_of(project: &Project, run: &RunId) -> bool {
-    folder(project).join("refs/unstuck").join(run.as_str()).exists()
+pub fn has_any_of(state: &StateDir, run: &RunId) -> bool {
+    folder(state).join("refs/unstuck").join(run.as_str()).exists()
 }
 
 /// Opens the snapshots of the workspace of a run. What is Unstuck's in it is not looked at: views and artifacts in the
@@ -114,17 +114,17 @@ pub fn has_any_of(project: &Project, run: &RunId) -> bool {
 /// # Errors
 ///
 /// As [`Snapshots::open`].
-pub fn open(project: &Project, workspace: &Path, started: &RunStarted) -> Result<Snapshots, Error> {
+pub fn open(state: &StateDir, workspace: &Path, started: &RunStarted) -> Result<Snapshots, Error> {
     let mut skipped = of_run(workspace, started);
     // Somebody may work in the folder that our state is in, such as the home folder.
-    let state = project.path();
-    let of_all = state.parent().filter(|folder| folder.ends_with("unstuck")).unwrap_or(state);
+    let own = state.path();
+    let of_all = own.parent().filter(|folder| folder.ends_with("unstuck")).unwrap_or(own);
     let root = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
     let of_all = of_all.canonicalize().unwrap_or_else(|_| of_all.to_owned());
     skipped.extend(of_all.strip_prefix(&root).ok().map(Path::to_owned));
     let options =
         Options { skipped, skipped_patterns: scope::decision_files(&started.workflow), ..Options::default() };
-    Snapshots::open(&folder(project), workspace, &options)
+    Snapshots::open(&folder(state), workspace, &options)
 }
 
 /// Returns what of the workspace is Unstuck's, but the files for verdicts.

@@ -53,7 +53,7 @@ impl Head {
 }
 
 /// An event encoded, before it has a place in the chain. Made outside of any lock.
-pub(crate) struct Prepared {
+pub struct Prepared {
     kind: EventType,
     schema: SchemaVersion,
     codec: Codec,
@@ -64,25 +64,24 @@ pub(crate) struct Prepared {
 }
 
 /// A record with its place in the chain.
-pub(crate) struct Sealed {
-    pub(crate) record: Record,
+pub struct Sealed {
+    /// The record.
+    pub record: Record,
     /// The fact as JSON, for a mirror; empty where nobody asked for it.
-    pub(crate) json: Vec<u8>,
+    pub json: Vec<u8>,
 }
 
 /// Whether JSON is wanted along with the record.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Json {
+pub enum Json {
+    /// It is.
     Wanted,
+    /// It is not.
     Unwanted,
 }
 
 /// Encodes `batch`; payloads that are too large for a record go to `blobs` first, durably.
-pub(crate) fn prepare(
-    batch: &[Event],
-    blobs: &dyn BlobStore,
-    json: Json,
-) -> Result<Vec<Prepared>, AppendError> {
+pub fn prepare(batch: &[Event], blobs: &dyn BlobStore, json: Json) -> Result<Vec<Prepared>, AppendError> {
     batch.iter().map(|event| prepare_one(event, blobs, json)).collect()
 }
 
@@ -116,7 +115,7 @@ fn spill(payload: Vec<u8>, blobs: &dyn BlobStore) -> std::io::Result<(Codec, Vec
 }
 
 /// Checks that a batch may follow `head` and gives it its place there.
-pub(crate) fn seal(
+pub fn seal(
     prepared: Vec<Prepared>,
     expected: Expected,
     head: &mut Head,
@@ -163,7 +162,7 @@ fn check_version(prepared: &[Prepared], expected: Seq, actual: Seq) -> Result<()
 }
 
 /// Returns the encoded fact of a record: its payload, or the content of the blob that the payload names.
-pub(crate) fn content<'a>(record: &RecordRef<'a>, blobs: &dyn BlobStore) -> Result<Cow<'a, [u8]>, ReadError> {
+pub fn content<'a>(record: &RecordRef<'a>, blobs: &dyn BlobStore) -> Result<Cow<'a, [u8]>, ReadError> {
     if record.header.codec != Codec::Spilled {
         return Ok(Cow::Borrowed(record.payload));
     }
@@ -180,7 +179,7 @@ pub(crate) fn content<'a>(record: &RecordRef<'a>, blobs: &dyn BlobStore) -> Resu
 }
 
 /// Decodes the event of a record whose hash and place have been checked.
-pub(crate) fn decode(record: &RecordRef<'_>, blobs: &dyn BlobStore) -> Result<Event, ReadError> {
+pub fn decode(record: &RecordRef<'_>, blobs: &dyn BlobStore) -> Result<Event, ReadError> {
     let Header { kind, schema, seq, at, codec, .. } = record.header;
     let content = content(record, blobs)?;
     let fact = match codec {
@@ -198,7 +197,7 @@ pub(crate) fn decode(record: &RecordRef<'_>, blobs: &dyn BlobStore) -> Result<Ev
 }
 
 /// Reads stored records in order, checks each hash and each link, and stops at the first that is wrong.
-pub(crate) struct Checked<I> {
+pub struct Checked<I> {
     raw: I,
     position: Position,
     until: Seq,
@@ -217,7 +216,7 @@ where
     B: AsRef<[u8]>,
 {
     /// Reads the events from `from` to `until`. `open` gets the place at which the raw records have to begin.
-    pub(crate) fn open(
+    pub fn open(
         from: Seq,
         until: Seq,
         open: impl FnOnce(Seq) -> Result<I, ReadError>,
@@ -235,7 +234,7 @@ where
     }
 
     /// Applies `use_it` to the next record.
-    pub(crate) fn next_with<T>(
+    pub fn next_with<T>(
         &mut self,
         use_it: impl FnOnce(&RecordRef<'_>) -> Result<T, ReadError>,
     ) -> Option<Result<T, ReadError>> {

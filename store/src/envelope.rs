@@ -37,7 +37,7 @@ pub const RECORD_MAX: usize = 32 << 10;
 /// Most bytes of a payload that is stored within its record.
 pub const INLINE_MAX: usize = RECORD_MAX - HEADER_LEN;
 /// Length of a payload that is a reference to a blob.
-pub(crate) const REFERENCE_LEN: usize = 40;
+pub const REFERENCE_LEN: usize = 40;
 
 /// The part of the header that the hash covers.
 const HASHED_LEN: usize = HEADER_LEN - 32;
@@ -236,7 +236,7 @@ impl<'a> RecordRef<'a> {
     }
 
     /// Returns the record of these bytes, whose header was read before.
-    pub(crate) fn with(header: Header, bytes: &'a [u8]) -> Self {
+    pub fn with(header: Header, bytes: &'a [u8]) -> Self {
         Self { header, payload: &bytes[HEADER_LEN..] }
     }
 
@@ -263,20 +263,20 @@ impl Record {
 }
 
 /// Returns the place of the first of several records that follow one another, as its header says.
-pub(crate) fn first_seq(records: &[u8]) -> Option<Seq> {
+pub fn first_seq(records: &[u8]) -> Option<Seq> {
     let seq = records.get(SEQ_AT..SEQ_AT + 8)?;
     Some(Seq(u64::from_le_bytes(seq.try_into().ok()?)))
 }
 
 /// Returns the length of the first of several records that follow one another, as its header says.
-pub(crate) fn first_length(records: &[u8]) -> Option<usize> {
+pub fn first_length(records: &[u8]) -> Option<usize> {
     let length = records.get(LENGTH_AT..LENGTH_AT + 4)?;
     let length = HEADER_LEN + u32::from_le_bytes(length.try_into().ok()?) as usize;
     (length <= records.len()).then_some(length)
 }
 
 /// Writes the payload of a spilled record.
-pub(crate) fn reference(blob: &Blob) -> Vec<u8> {
+pub fn reference(blob: &Blob) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(REFERENCE_LEN);
     bytes.extend_from_slice(&blob.digest.0);
     bytes.extend_from_slice(&blob.size.to_le_bytes());
@@ -284,7 +284,7 @@ pub(crate) fn reference(blob: &Blob) -> Vec<u8> {
 }
 
 /// Reads the payload of a spilled record.
-pub(crate) fn parse_reference(payload: &[u8]) -> Option<Blob> {
+pub fn parse_reference(payload: &[u8]) -> Option<Blob> {
     let (digest, size) = payload.split_at_checked(32)?;
     Some(Blob { digest: Digest(digest.try_into().ok()?), size: u64::from_le_bytes(size.try_into().ok()?) })
 }

@@ -87,7 +87,7 @@ pub enum AppendError {
 
 impl AppendError {
     /// The same, with the place of what could not be made durable.
-    pub(crate) fn within(self, folder: &Path) -> Self {
+    pub fn within(self, folder: &Path) -> Self {
         match self {
             Self::NotDurable { what, source } => {
                 Self::NotDurable { what: format!("{what} in {}", folder.display()), source }
@@ -147,13 +147,13 @@ pub enum ReadError {
 }
 
 /// Names the events from `first` to `last`.
-pub(crate) fn span(first: Seq, last: Seq) -> String {
+pub fn span(first: Seq, last: Seq) -> String {
     if first == last { format!("event {first}") } else { format!("events {first} to {last}") }
 }
 
 impl ReadError {
     /// Returns the error for a file that cannot be read.
-    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { what: path.display().to_string(), source }
     }
 

@@ -3,18 +3,16 @@
 //! Export and mirror are the same bytes. An import has the same events with the same hashes, so an
 //! exported log can be checked against the run that it came from.
 
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 
 use unstuck_core::id::Seq;
 use unstuck_files::durable;
 use unstuck_files::safe_open;
 
-use crate::event_store::EventStore as _;
 use crate::line;
 use crate::mirror::EventLines;
-use crate::opening::OpenError;
 use crate::run_folder::RunFolder;
-use crate::run_log::{ReadLog, RunLog};
+use crate::run_log::ReadLog;
 
 /// Writes the lines of a log up to that of the event `last`, the last that was found to be good: those of the mirror as they
 /// stand, then those of what only the store has. Somebody else may be writing the log, and its store may be damaged.
@@ -24,7 +22,7 @@ use crate::run_log::{ReadLog, RunLog};
 /// The log cannot be read, or `out` cannot be written.
 pub fn export(log: &ReadLog, last: Seq, out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
-    let mut mirror = EventLines::of(safe_open::open(&log.folder().mirror())?);
+    let mut mirror = EventLines::of(safe_open::open(&log.lines())?);
     // Where the end of the mirror cannot be read, nothing is known to follow it.
     let unmirrored = log.unmirrored().unwrap_or_default();
     let lines = unmirrored.first().map_or(last.0, |first| last.0.min(first.header.seq.0 - 1));
@@ -41,29 +39,6 @@ pub fn export(log: &ReadLog, last: Seq, out: &mut dyn Write) -> io::Result<()> {
     out.flush()
 }
 
-/// Makes a new run from exported lines. Unless all of them are good there is no run; a last batch that is
-/// cut short is left out.
-///
-/// Lines that another program has put in another form are read too, but then the mirror differs from
-/// the export in its bytes, not in its events.
-pub fn import(lines: &mut dyn Read, folder: &RunFolder) -> Result<RunLog, OpenError> {
-    let log = RunLog::create_from(folder, lines)?;
-    note_imported(folder, log.head().seq);
-    Ok(log)
-}
-
-/// Adds to a run that is here what exported lines hold beyond its last event. Returns that event, too; where it is the
-/// last one still, there was nothing to add.
-///
-/// # Errors
-///
-/// An event that is here is another one than in the lines, or as [`import`]; nothing is changed then.
-pub fn extend(lines: &mut dyn Read, folder: &RunFolder) -> Result<(RunLog, Seq), OpenError> {
-    let (log, before) = RunLog::extend_from(folder, lines)?;
-    note_imported(folder, log.head().seq);
-    Ok((log, before))
-}
-
 /// Returns the last event that came from an export, which leaves payloads out; 0 of a run that was recorded here.
 pub fn imported_up_to(folder: &RunFolder) -> Seq {
     let noted = safe_open::read(&folder.imported()).ok().and_then(|it| String::from_utf8(it).ok());
@@ -71,6 +46,6 @@ pub fn imported_up_to(folder: &RunFolder) -> Seq {
 }
 
 /// Without the note what an export leaves out is taken for lost, which costs a word.
-fn note_imported(folder: &RunFolder, last: Seq) {
+pub fn note_imported(folder: &RunFolder, last: Seq) {
     let _best_effort = durable::replace(&folder.imported(), format!("{last}\n").as_bytes());
 }

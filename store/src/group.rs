@@ -13,12 +13,17 @@ use crate::chain::{self, Head, Prepared, Sealed};
 use crate::event_store::{AppendError, Expected};
 
 /// Makes sealed records durable, all or none.
-pub(crate) trait Commit: Send {
+pub trait Commit: Send {
+    /// Returns when the records are durable.
+    ///
+    /// # Errors
+    ///
+    /// They are not, and nothing more may be committed.
     fn commit(&mut self, records: &[Sealed]) -> Result<(), AppendError>;
 }
 
 /// Appends of several producers to one stream.
-pub(crate) struct Group<C> {
+pub struct Group<C> {
     queue: Mutex<Queue>,
     changed: Condvar,
     committer: Mutex<C>,
@@ -40,7 +45,8 @@ struct Queue {
 }
 
 impl<C: Commit> Group<C> {
-    pub(crate) fn new(committer: C, head: Head, epoch: Epoch) -> Self {
+    /// Continues the stream that ends with `head`.
+    pub fn new(committer: C, head: Head, epoch: Epoch) -> Self {
         let queue = Queue {
             tail: head,
             durable: head,
@@ -53,12 +59,13 @@ impl<C: Commit> Group<C> {
         Self { queue: Mutex::new(queue), changed: Condvar::new(), committer: Mutex::new(committer), epoch }
     }
 
-    pub(crate) fn head(&self) -> Head {
+    /// Returns the end of the durable stream.
+    pub fn head(&self) -> Head {
         self.lock().durable
     }
 
     /// Gives `prepared` a place at the end of the stream and returns when it is durable.
-    pub(crate) fn append(&self, prepared: Vec<Prepared>, expected: Expected) -> Result<Head, AppendError> {
+    pub fn append(&self, prepared: Vec<Prepared>, expected: Expected) -> Result<Head, AppendError> {
         let mut queue = self.lock();
         queue.check_healthy()?;
         let sealed = chain::seal(prepared, expected, &mut queue.tail, self.epoch)?;

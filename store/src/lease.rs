@@ -19,7 +19,7 @@ use unstuck_files::safe_open;
 use crate::event_store::AppendError;
 use crate::run_folder::RunFolder;
 
-/// Who holds a lease, or held it last.
+/// The current or last holder of a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// The process.
@@ -67,7 +67,7 @@ impl Holder {
 }
 
 impl Holder {
-    /// Says whether its process is there and does nothing until somebody lets it go on (`kill -CONT`).
+    /// Says whether its process is stopped until it gets a `kill -CONT`.
     pub fn is_stopped(&self) -> bool {
         self.liveness() == Liveness::Alive && platform::is_stopped(self.pid)
     }
@@ -102,9 +102,20 @@ fn described(holder: Option<&Holder>) -> String {
     holder.map_or_else(String::new, |holder| format!(" by {holder}"))
 }
 
-/// A held lease; given back when dropped.
+/// The right to work on a run or in a workspace; given back when dropped.
 #[derive(Debug)]
-pub struct Lease {
+pub enum Lease {
+    /// A locked file on this machine.
+    File(FileLease),
+    /// The lease of the parent: this is a child run.
+    OfParent,
+    /// There is no place for a lease, so nothing keeps a second process out.
+    Missing,
+}
+
+/// A locked file; given back when dropped.
+#[derive(Debug)]
+pub struct FileLease {
     file: File,
     path: PathBuf,
     identity: FileId,
@@ -114,7 +125,7 @@ pub struct Lease {
 #[derive(Debug)]
 struct Held {
     holder: Holder,
-    /// What the file holds as long as nobody else has written it.
+    /// The content of the file, unless another process has written it.
     content: Vec<u8>,
 }
 
@@ -123,7 +134,7 @@ const FILE_LEN: usize = 512;
 /// Maximum length of a name of a run that fits into the file.
 const RUN_LEN_MAX: usize = 64;
 
-impl Lease {
+impl FileLease {
     /// Takes the lease with a new epoch. Also returns the holder it was taken from, if that one never gave it back.
     pub fn acquire(path: &Path) -> Result<(Self, Option<Holder>), AcquireError> {
         Self::acquire_as(path, None)
@@ -162,7 +173,7 @@ impl Lease {
             identity,
             held: Mutex::new(Held { content: Vec::new(), holder: holder.clone() }),
         };
-        // What is behind what we write would be taken for what another one has written.
+        // Bytes behind our own would look like the content of another process.
         if lease.file.metadata().map_err(failed)?.len() > FILE_LEN as u64 {
             lease.file.set_len(FILE_LEN as u64).map_err(failed)?;
         }
@@ -182,7 +193,7 @@ impl Lease {
     }
 
     /// Makes the epoch larger than `other`, one that was found in the log.
-    pub(crate) fn raise_above(&self, other: Epoch) -> io::Result<()> {
+    pub fn raise_above(&self, other: Epoch) -> io::Result<()> {
         let mut holder = self.held.lock().unwrap_or_else(PoisonError::into_inner).holder.clone();
         if holder.epoch > other {
             return Ok(());
@@ -191,8 +202,8 @@ impl Lease {
         self.write(holder)
     }
 
-    /// Checks that nobody has taken the lease over. Two system calls.
-    pub(crate) fn check(&self) -> Result<(), AppendError> {
+    /// Checks that no other process has taken the lease over. Two system calls.
+    pub fn check(&self) -> Result<(), AppendError> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_untouched(&held.content).map_err(|source| self.unreadable(source))? {
             return Ok(());
@@ -229,7 +240,7 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for FileLease {
     fn drop(&mut self) {
         if self.check().is_ok() {
             let mut holder = self.held.lock().unwrap_or_else(PoisonError::into_inner).holder.clone();
@@ -241,7 +252,7 @@ impl Drop for Lease {
     }
 }
 
-/// Returns who holds the lease at `path`, or held it last; `None` if there is none, or nobody can be named.
+/// Returns the current or last holder of the lease at `path`; `None` if there is no readable one.
 fn read_holder(path: &Path) -> io::Result<Option<Holder>> {
     match safe_open::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -250,7 +261,7 @@ fn read_holder(path: &Path) -> io::Result<Option<Holder>> {
 }
 
 /// Returns the moment it is.
-pub(crate) fn now() -> Timestamp {
+pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
@@ -269,19 +280,19 @@ mod tests {
     fn one_holder_at_a_time_and_each_has_a_larger_epoch() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lease");
-        assert_eq!(Lease::holder(&path), None);
-        let (first, before) = Lease::acquire(&path).unwrap();
+        assert_eq!(FileLease::holder(&path), None);
+        let (first, before) = FileLease::acquire(&path).unwrap();
         assert_eq!((first.epoch(), before), (Epoch(1), None));
-        let holder = Lease::holder(&path).unwrap();
+        let holder = FileLease::holder(&path).unwrap();
         assert_eq!((holder.pid, holder.liveness()), (std::process::id(), Liveness::Alive));
-        let AcquireError::Held { holder: Some(by) } = Lease::acquire(&path).unwrap_err() else {
+        let AcquireError::Held { holder: Some(by) } = FileLease::acquire(&path).unwrap_err() else {
             panic!("not held")
         };
         assert_eq!(by, holder);
         first.check().unwrap();
         drop(first);
-        assert_eq!(Lease::holder(&path).unwrap().liveness(), Liveness::Gone);
-        let (second, before) = Lease::acquire(&path).unwrap();
+        assert_eq!(FileLease::holder(&path).unwrap().liveness(), Liveness::Gone);
+        let (second, before) = FileLease::acquire(&path).unwrap();
         assert_eq!((second.epoch(), before), (Epoch(2), None));
         second.raise_above(Epoch(7)).unwrap();
         assert_eq!(second.epoch(), Epoch(8));
@@ -292,10 +303,10 @@ mod tests {
     fn a_lease_is_given_back_although_a_process_that_was_just_forked_still_has_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lease");
-        let (first, _) = Lease::acquire(&path).unwrap();
+        let (first, _) = FileLease::acquire(&path).unwrap();
         let of_fork = first.file.try_clone().unwrap();
         drop(first);
-        Lease::acquire(&path).unwrap();
+        FileLease::acquire(&path).unwrap();
         drop(of_fork);
     }
 
@@ -315,20 +326,20 @@ mod tests {
         assert_eq!(dead.liveness(), Liveness::Gone);
         assert_eq!(Holder { host: "another".to_owned(), ..dead.clone() }.liveness(), Liveness::Elsewhere);
         fs::write(&path, serde_json::to_vec(&dead).unwrap()).unwrap();
-        let (lease, before) = Lease::acquire(&path).unwrap();
+        let (lease, before) = FileLease::acquire(&path).unwrap();
         assert_eq!((lease.epoch(), before), (Epoch(5), Some(dead)));
     }
 
     #[test]
-    fn what_was_in_the_file_before_is_not_taken_for_another_holder() {
+    fn an_older_longer_file_is_not_another_holder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lease");
         for before in [&b""[..], b"garbage", &[b'x'; FILE_LEN + 1], &[0; 3 * FILE_LEN]] {
             fs::write(&path, before).unwrap();
-            let (lease, _) = Lease::acquire(&path).unwrap();
+            let (lease, _) = FileLease::acquire(&path).unwrap();
             lease.check().unwrap();
             drop(lease);
-            assert!(Lease::holder(&path).unwrap().released);
+            assert!(FileLease::holder(&path).unwrap().released);
         }
     }
 
@@ -336,8 +347,8 @@ mod tests {
     fn a_lease_that_was_taken_over_or_removed_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lease");
-        let (lease, _) = Lease::acquire(&path).unwrap();
-        let thief = Holder { epoch: Epoch(9), ..Lease::holder(&path).unwrap() };
+        let (lease, _) = FileLease::acquire(&path).unwrap();
+        let thief = Holder { epoch: Epoch(9), ..FileLease::holder(&path).unwrap() };
         fs::write(&path, serde_json::to_vec(&thief).unwrap()).unwrap();
         assert!(matches!(lease.check(), Err(AppendError::Fenced { ours: Epoch(1), theirs: Epoch(9) })));
         fs::remove_file(&path).unwrap();
@@ -345,6 +356,6 @@ mod tests {
         fs::write(&path, serde_json::to_vec(&thief).unwrap()).unwrap();
         assert!(matches!(lease.check(), Err(AppendError::Fenced { theirs: Epoch(9), .. })));
         drop(lease);
-        assert_eq!(Lease::holder(&path).unwrap(), thief, "a loser does not write");
+        assert_eq!(FileLease::holder(&path).unwrap(), thief, "a loser does not write");
     }
 }

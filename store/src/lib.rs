@@ -1,8 +1,7 @@
 //! Remembers: event stores, blobs, the log of a run.
 //!
 //! A run is an append-only log of events. [`RunLog`] is what a supervisor holds: it appends durably,
-//! under a lease, and mends or reports what an earlier crash left. [`ReadLog`] is what everybody else
-//! uses, also while the run is live. Where runs lie and how a person names them is in [`state_dir`].
+//! under a lease. [`ReadLog`] is what everybody else uses, also while the run is live. A [`Store`] makes both.
 //!
 //! ```
 //! use unstuck_core::event::{AnswerGiven, Event, Observation};
@@ -21,14 +20,14 @@
 //!
 //! # Map
 //!
-//! - Contracts: [`event_store`] and [`blobs`]. Backends: `sled_store` with `group` (group commit), `engine` and `waker` (sled
-//!   behind a fence), and [`memory`].
+//! - Contracts: [`store`] (a place of runs), [`event_store`] (the stream of one run) and [`blobs`]. [`memory`] is a stream that is gone with
+//!   the process; `unstuck-store-sled` keeps runs on the disk.
+//! - [`run_log`]: the log of a run, to append to and to read; [`opening`] is what opening one found, or why it failed; [`lease`] is the right to
+//!   append, [`checkpoint`] a saved fold.
 //! - Format: [`envelope`] (the header of a record), [`chain`] (hash chain), [`wire`] (stored types and upcasters).
-//! - `events.jsonl`: [`mirror`], `line`, `lines`, `cursor`.
-//! - A run on disk: [`run_log`] ties the parts together, [`opening`] repairs what a crash left (`beginning`, `before`,
-//!   `unmirrored`, `merged`, `trouble`), [`lease`] gives the right to append, [`checkpoint`] saves a fold.
-//! - Folders: [`run_folder`], [`state_dir`], [`store_url`]. Export and import: [`exchange`].
-//! - For tests: `failpoint`, `faulty`.
+//! - `events.jsonl`: [`mirror`], [`line`](mod@line), [`lines`], `cursor`; [`exchange`] writes exports.
+//! - Folders: [`run_folder`] (the files of a run that are the same for every engine), [`state_dir`], [`store_url`].
+//! - For engines: [`group`] (concurrent appends share a flush), [`trouble`] (blobs that could not be stored). For tests: `faulty`.
 //!
 //! What is assumed of the disk: what `fdatasync` and `fsync` have returned for stays, a `rename` within a
 //! folder is atomic, and anything else may be lost or damaged. Damage is noticed by a hash chain over all
@@ -50,30 +49,23 @@ pub mod opening;
 pub mod run_folder;
 pub mod run_log;
 pub mod state_dir;
+pub mod store;
 pub mod store_url;
 pub mod wire;
 
-mod before;
-mod beginning;
 mod cursor;
-mod engine;
-mod failpoint;
-mod group;
-mod line;
-mod lines;
-mod merged;
-mod sled_store;
-mod trouble;
-mod unmirrored;
-mod waker;
+pub mod group;
+pub mod line;
+pub mod lines;
+pub mod trouble;
 
 pub use blobs::{BlobStore, BlobWriter};
 pub use event_store::{AppendError, EventStore, Events, Expected, Head, ReadError, Records};
 pub use lease::{Holder, Lease, Liveness};
-pub use merged::Merged;
 pub use mirror::MirrorReader;
 pub use opening::{Finding, OpenError, Opening};
 pub use run_folder::RunFolder;
 pub use run_log::{ReadLog, RunLog};
-pub use state_dir::{Project, RunEntry};
+pub use state_dir::StateDir;
+pub use store::{RunEntry, Store};
 pub use store_url::StoreUrl;

@@ -25,7 +25,7 @@ use crate::wire::{self, DecodeError, EventType, SchemaVersion};
 
 /// Why a line is no event.
 #[derive(Debug)]
-pub(crate) enum LineError {
+pub enum LineError {
     /// Another program, of a later time, would read it.
     Newer(String),
     /// It is not what was written.
@@ -39,7 +39,7 @@ impl From<DecodeError> for LineError {
 }
 
 /// Appends a line for the record with this header, whose fact is `json`.
-pub(crate) fn push(out: &mut Vec<u8>, header: &Header, json: &[u8]) {
+pub fn push(out: &mut Vec<u8>, header: &Header, json: &[u8]) {
     let mut number = |before: &str, number: u64| {
         out.extend_from_slice(before.as_bytes());
         push_number(out, number);
@@ -66,7 +66,7 @@ pub(crate) fn push(out: &mut Vec<u8>, header: &Header, json: &[u8]) {
 }
 
 /// Appends a line for a record whose fact, in bincode or JSON, is `content`.
-pub(crate) fn push_record(out: &mut Vec<u8>, header: &Header, content: &[u8]) -> Result<(), DecodeError> {
+pub fn push_record(out: &mut Vec<u8>, header: &Header, content: &[u8]) -> Result<(), DecodeError> {
     if header.codec == Codec::Json {
         push(out, header, content);
         return Ok(());
@@ -78,7 +78,7 @@ pub(crate) fn push_record(out: &mut Vec<u8>, header: &Header, content: &[u8]) ->
 }
 
 /// Appends the line of a stored record, whose payload may be in a blob.
-pub(crate) fn push_stored(
+pub fn push_stored(
     out: &mut Vec<u8>,
     record: &RecordRef<'_>,
     blobs: &dyn BlobStore,
@@ -90,7 +90,7 @@ pub(crate) fn push_stored(
 
 /// What is kept from one line to the next, to spare work.
 #[derive(Default)]
-pub(crate) struct Scratch {
+pub struct Scratch {
     /// The encoded fact.
     content: Vec<u8>,
     /// The hash of the line before, which is what the next one should name as its `prev`.
@@ -118,10 +118,11 @@ impl FromLine for Event {
 }
 
 /// A record rebuilt from a line.
-pub(crate) struct Rebuilt {
-    pub(crate) record: Record,
+pub struct Rebuilt {
+    /// The record.
+    pub record: Record,
     /// What its payload refers to, where that is in a blob.
-    pub(crate) spilled: Option<Vec<u8>>,
+    pub spilled: Option<Vec<u8>>,
 }
 
 impl FromLine for Rebuilt {
@@ -141,7 +142,7 @@ impl FromLine for Rebuilt {
 }
 
 /// Checks a line, and returns the encoded fact.
-pub(crate) fn check<'s>(line: &[u8], scratch: &'s mut Scratch) -> Result<(Header, &'s [u8]), LineError> {
+pub fn check<'s>(line: &[u8], scratch: &'s mut Scratch) -> Result<(Header, &'s [u8]), LineError> {
     let (header, ()) = parse(line, scratch, wire::encode_json)?;
     Ok((header, &scratch.content))
 }

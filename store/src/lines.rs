@@ -16,7 +16,7 @@ use crate::event_store::ReadError;
 use crate::line::{self, LineError, Scratch};
 
 /// What can be made of a line.
-pub(crate) trait FromLine: Send + Sized + 'static {
+pub trait FromLine: Send + Sized + 'static {
     /// Reads a line, without its line feed, and checks its hash. Links to other lines are the caller's.
     fn from_line(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Self), LineError>;
     /// Reads the same from the encoded fact of a line that was checked.
@@ -24,17 +24,17 @@ pub(crate) trait FromLine: Send + Sized + 'static {
 }
 
 /// What is known of a log beside its lines.
-pub(crate) struct Source {
+pub struct Source {
     /// Where the lines come from.
-    pub(crate) read: Box<dyn Read + Send>,
+    pub read: Box<dyn Read + Send>,
     /// For messages.
-    pub(crate) name: PathBuf,
+    pub name: PathBuf,
     /// What the first line has to follow.
-    pub(crate) after: Head,
+    pub after: Head,
 }
 
 /// The batches of a log, complete ones only, in order and checked. After an error it ends.
-pub(crate) struct Lines<T> {
+pub struct Lines<T> {
     answers: Option<Receiver<(u64, io::Result<Packed>)>>,
     /// Chunks that came before their turn.
     early: BTreeMap<u64, Answer<T>>,
@@ -88,7 +88,8 @@ const CHUNK_BYTES: usize = 64 << 10;
 const AHEAD: usize = 4;
 
 impl<T: FromLine> Lines<T> {
-    pub(crate) fn open(source: Source) -> Self {
+    /// Reads the lines of a source on all processors.
+    pub fn open(source: Source) -> Self {
         let helpers = thread::available_parallelism().map_or(0, |it| it.get() - 1).min(7);
         let (send, answers) = mpsc::sync_channel(AHEAD);
         let cutter =
@@ -119,7 +120,7 @@ impl<T: FromLine> Lines<T> {
     }
 
     /// Returns the last event of the last complete batch that was read.
-    pub(crate) fn complete_head(&self) -> Head {
+    pub fn complete_head(&self) -> Head {
         self.complete
     }
 
@@ -364,13 +365,13 @@ impl<T> Chunk<T> {
 }
 
 /// Says whether there is nothing on a line: such lines are passed over.
-pub(crate) fn is_blank(line: &[u8]) -> bool {
+pub fn is_blank(line: &[u8]) -> bool {
     line.trim_ascii_start().is_empty()
 }
 
 /// Returns the whole lines without their line feeds, each with the place where the next one begins. Empty
 /// lines are passed over.
-pub(crate) fn lines_of(bytes: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
+pub fn lines_of(bytes: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
     let mut start = 0;
     memchr::memchr_iter(b'\n', bytes).filter_map(move |end| {
         let line = &bytes[start..end];
@@ -381,7 +382,7 @@ pub(crate) fn lines_of(bytes: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
 }
 
 /// Returns a reader's error for the line after `head` of the file `name`.
-pub(crate) fn line_error(error: LineError, head: Head, name: &Path) -> ReadError {
+pub fn line_error(error: LineError, head: Head, name: &Path) -> ReadError {
     let at = head.seq.next();
     let name = name.file_name().unwrap_or(name.as_os_str()).to_string_lossy();
     match error {

@@ -28,7 +28,7 @@ pub fn read(path: &Path, from: Seq) -> Result<Events<'static>, ReadError> {
 }
 
 /// Reads the same as records.
-pub(crate) fn rebuild(path: &Path) -> Result<Lines<Rebuilt>, ReadError> {
+pub fn rebuild(path: &Path) -> Result<Lines<Rebuilt>, ReadError> {
     Ok(Lines::open(source(path)?))
 }
 
@@ -117,39 +117,44 @@ impl MirrorReader {
 }
 
 /// Appends to a mirror.
-pub(crate) struct MirrorWriter {
+pub struct MirrorWriter {
     file: File,
 }
 
 impl MirrorWriter {
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    /// Opens a mirror, and makes it if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// As the system says.
+    pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self { file: safe_open::open_with(OpenOptions::new().append(true).create(true), path)? })
     }
 
     /// Writes whole lines at once.
-    pub(crate) fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+    pub fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         self.file.write_all(lines)
     }
 }
 
 /// The end of a mirror.
 #[derive(Debug)]
-pub(crate) struct Tail {
+pub struct Tail {
     /// Length of the lines up to the last whole one.
-    pub(crate) whole: u64,
+    pub whole: u64,
     /// Bytes after it of lines on which there is nothing.
-    pub(crate) blank: u64,
+    pub blank: u64,
     /// Bytes after those that are no whole line.
-    pub(crate) unfinished: u64,
+    pub unfinished: u64,
     /// The last whole line; `None` if there is none.
-    pub(crate) last: Option<Result<Header, LineError>>,
+    pub last: Option<Result<Header, LineError>>,
 }
 
 const TAIL_BYTES: u64 = 64 << 10;
 
 impl Tail {
     /// Looks at the end of the mirror at `path`; one that is not there is empty.
-    pub(crate) fn read(path: &Path) -> io::Result<Self> {
+    pub fn read(path: &Path) -> io::Result<Self> {
         let file = match safe_open::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Self { whole: 0, blank: 0, unfinished: 0, last: None });
@@ -201,7 +206,7 @@ impl Tail {
 }
 
 /// Ends the last line where its end is all that it lacks.
-pub(crate) fn end_last_line(path: &Path) -> io::Result<()> {
+pub fn end_last_line(path: &Path) -> io::Result<()> {
     let tail = Tail::read(path)?;
     if tail.unfinished == 0 {
         return Ok(());
@@ -214,7 +219,7 @@ pub(crate) fn end_last_line(path: &Path) -> io::Result<()> {
 }
 
 /// Removes the lines after event `seq`, and a last line that is not whole.
-pub(crate) fn truncate_after(path: &Path, seq: Seq) -> io::Result<()> {
+pub fn truncate_after(path: &Path, seq: Seq) -> io::Result<()> {
     let mut lines = EventLines::of(safe_open::open(path)?);
     let (mut end, mut line) = (0, Vec::new());
     for _ in 0..seq.0 {
@@ -228,19 +233,20 @@ pub(crate) fn truncate_after(path: &Path, seq: Seq) -> io::Result<()> {
 
 /// The lines of a mirror as they stand, of which the n-th is that of event n: everything that writes a mirror sees to
 /// that, but for lines on which there is nothing.
-pub(crate) struct EventLines {
+pub struct EventLines {
     file: BufReader<File>,
     /// Where the last line ends that was read.
     end: u64,
 }
 
 impl EventLines {
-    pub(crate) fn of(file: File) -> Self {
+    /// Reads the lines of a file.
+    pub fn of(file: File) -> Self {
         Self { file: BufReader::new(file), end: 0 }
     }
 
     /// Reads the next line, with its line feed, into `line`; says whether there was a whole one.
-    pub(crate) fn read(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
+    pub fn read(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
         loop {
             line.clear();
             self.end += self.file.by_ref().take(LINE_MAX).read_until(b'\n', line)? as u64;
@@ -255,7 +261,7 @@ impl EventLines {
 }
 
 /// Returns how many whole lines there are on which there is something.
-pub(crate) fn count_lines(path: &Path) -> io::Result<u64> {
+pub fn count_lines(path: &Path) -> io::Result<u64> {
     let (mut lines, mut line, mut count) = (EventLines::of(safe_open::open(path)?), Vec::new(), 0);
     while lines.read(&mut line)? {
         count += 1;

@@ -24,7 +24,7 @@ impl RunFolder {
     }
 
     /// Names another folder of the same run, in which its log is made.
-    pub(crate) fn under(&self, path: PathBuf) -> Self {
+    pub fn under(&self, path: PathBuf) -> Self {
         Self { run: self.run.clone(), path }
     }
 
@@ -44,7 +44,7 @@ impl RunFolder {
     }
 
     /// Returns the folder in which the database is kept while it is being opened, as it was before.
-    pub(crate) fn store_before(&self) -> PathBuf {
+    pub fn store_before(&self) -> PathBuf {
         self.path.join("store.before")
     }
 
@@ -89,7 +89,7 @@ impl RunFolder {
     }
 
     /// Returns the file that says what a supervisor that died has left, if somebody looked.
-    pub fn abandoned(&self) -> PathBuf {
+    pub fn orphan_note(&self) -> PathBuf {
         self.path.join("abandoned")
     }
 
@@ -109,7 +109,7 @@ impl RunFolder {
     }
 
     /// Says whether `events.jsonl` holds anything.
-    pub(crate) fn has_lines(&self) -> bool {
+    pub fn has_lines(&self) -> bool {
         fs::symlink_metadata(self.mirror()).is_ok_and(|it| !it.is_file() || it.len() > 0)
     }
 }
@@ -119,13 +119,20 @@ pub const FORMAT_VERSION: u32 = 1;
 
 /// Content of the file `format`. Read before anything else, so that a later program may change all the rest.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Format {
-    pub(crate) format: u32,
-    pub(crate) program: String,
+pub struct Format {
+    /// The version.
+    pub format: u32,
+    /// The program that wrote it.
+    pub program: String,
 }
 
 impl Format {
-    pub(crate) fn write(folder: &RunFolder) -> io::Result<()> {
+    /// Writes the file.
+    ///
+    /// # Errors
+    ///
+    /// As the system says.
+    pub fn write(folder: &RunFolder) -> io::Result<()> {
         let format =
             Self { format: FORMAT_VERSION, program: format!("unstuck {}", env!("CARGO_PKG_VERSION")) };
         let mut text = serde_json::to_vec(&format)?;
@@ -134,7 +141,7 @@ impl Format {
     }
 
     /// Reads what the file says; nothing where it is lost or damaged, since the records tell their versions themselves.
-    pub(crate) fn read(folder: &RunFolder) -> io::Result<Option<Self>> {
+    pub fn read(folder: &RunFolder) -> io::Result<Option<Self>> {
         match safe_open::read(&folder.format()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             bytes => Ok(serde_json::from_slice(&bytes?).ok()),

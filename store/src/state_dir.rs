@@ -1,84 +1,20 @@
-//! Where the runs of a workspace are kept, outside of it, and how a person names one of them.
-//!
-//! `<state>/unstuck/<project>/` holds `runs/<id>/`, what they share, and `index`, one line of JSON per run. The index is a
-//! convenience: what it lacks is read from the runs themselves, and it can be written anew at any time.
+//! Where the state of a workspace is kept, outside of it: `<state>/unstuck/<project>/`.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
-use unstuck_core::id::{Digest, RunId, Timestamp};
+use unstuck_core::id::Digest;
 use unstuck_files::durable;
-use unstuck_files::error::with_causes;
-use unstuck_files::hint;
-use unstuck_files::platform;
-use unstuck_files::read::Read;
-use unstuck_files::safe_open;
 
-use crate::beginning;
-use crate::lease::{Lease, Liveness, now};
-use crate::run_folder::RunFolder;
-
-/// The folder that holds the runs of one workspace.
+/// The folder for the runs of one workspace and for what they share.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Project {
+pub struct StateDir {
     folder: PathBuf,
 }
 
-/// What the index knows of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunEntry {
-    /// The run.
-    pub run: RunId,
-    /// When it began.
-    pub started_at: Timestamp,
-    /// The name of its workflow.
-    pub workflow: String,
-    /// Its workspace.
-    pub workspace: String,
-    /// The reason why its first event cannot be read; `None` if the entry is from that event or from the index.
-    #[serde(skip)]
-    pub trouble: Option<String>,
-}
-
-/// The folders below `runs`.
-#[derive(Debug, Default)]
-struct Folders {
-    /// Runs, the latest first.
-    runs: Vec<RunEntry>,
-    /// Folders in which the creation of a run was cut short, and on which no process works.
-    unfinished: Vec<RunEntry>,
-}
-
-/// State of what names the runs of a project: the index, and the folder of the runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changes {
-    /// Bytes of the index.
-    index: u64,
-    /// Digest of the last of them, by which an index that was written again is known.
-    end: String,
-    /// Last change of the folder of the runs, in nanoseconds; 0 if another change may have the same moment.
-    folder: u64,
-}
-
-impl Changes {
-    /// Returns whether no folder of a run was made or removed in between.
-    pub fn has_same_runs(&self, other: &Self) -> bool {
-        self.folder == other.folder && self.folder > 0
-    }
-}
-
-/// A line of the index for a log that was opened for writing.
-#[derive(Serialize, Deserialize)]
-struct Opened {
-    opened: RunId,
-}
-
-/// Why the folder of the runs is not known.
+/// Why the folder is not known.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum LocateError {
@@ -102,50 +38,7 @@ impl LocateError {
     }
 }
 
-/// Why a text names no run.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum ResolveError {
-    #[error("there are no runs here")]
-    NoRuns,
-    #[error("no run is named {text:?}{}", listed("; the latest are", candidates))]
-    Unknown { text: String, candidates: Vec<RunId> },
-    #[error("{text:?} is the beginning of several runs{}", listed(":", candidates))]
-    Ambiguous { text: String, candidates: Vec<RunId> },
-    #[error("cannot list the runs in {}", path.display())]
-    Io {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-}
-
-fn listed(before: &str, candidates: &[RunId]) -> String {
-    let names: Vec<_> = candidates.iter().map(RunId::as_str).collect();
-    if names.is_empty() { String::new() } else { format!("{before} {}", names.join(", ")) }
-}
-
-impl ResolveError {
-    /// Returns what to do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::NoRuns => Some("begin one: unstuck run WORKFLOW".to_owned()),
-            Self::Unknown { .. } => Some("see all of them: unstuck runs".to_owned()),
-            Self::Ambiguous { .. } => Some("type one more character".to_owned()),
-            Self::Io { source, .. } => Some(format!("{}, then try again", hint::for_io(source))),
-        }
-    }
-}
-
-/// How many runs an error names.
-const CANDIDATES_MAX: usize = 5;
-/// Names the run that was started last.
-const LAST: &str = "@last";
-
-/// So many milliseconds may clocks differ that are right.
-pub const CLOCKS_DIFFER: u64 = 60_000;
-
-impl Project {
+impl StateDir {
     /// Returns the folder for `workspace`, below `$XDG_STATE_HOME` or `~/.local/state`.
     pub fn locate(workspace: &Path) -> Result<Self, LocateError> {
         Self::locate_in(workspace, |name| std::env::var_os(name))
@@ -180,247 +73,6 @@ impl Project {
     pub fn create(&self) -> io::Result<()> {
         durable::create_folder(&self.folder)
     }
-
-    /// Returns the folder of a run, which need not exist.
-    pub fn run(&self, run: &RunId) -> RunFolder {
-        RunFolder::new(&self.runs_folder(), run.clone())
-    }
-
-    /// Adds a run to the index. Where that cannot be written it is said, and nothing is lost.
-    pub fn record(&self, entry: &RunEntry) {
-        if let Err(error) = self.add(entry) {
-            let error = with_causes(&error);
-            tracing::warn!(error, "the index was not written; it can be made again from the runs");
-        }
-    }
-
-    fn add(&self, entry: &RunEntry) -> io::Result<()> {
-        durable::create_folder(&self.folder)?;
-        self.append(serde_json::to_vec(entry)?)
-    }
-
-    fn append(&self, mut line: Vec<u8>) -> io::Result<()> {
-        line.push(b'\n');
-        let mut options = OpenOptions::new();
-        let mut file = safe_open::open_with(options.read(true).append(true).create(true), &self.index())?;
-        if !ends_line(&file)? {
-            line.insert(0, b'\n');
-        }
-        file.write_all(&line)
-    }
-
-    /// Returns the runs, the latest first, also those that cannot be read. A run of a moment that is yet to come is from a
-    /// wrong clock and comes last.
-    pub fn runs(&self) -> io::Result<Vec<RunEntry>> {
-        Ok(self.folders()?.runs)
-    }
-
-    /// Returns the runs whose creation was cut short before their first event. No process works on them.
-    pub fn unfinished(&self) -> io::Result<Vec<RunEntry>> {
-        Ok(self.folders()?.unfinished)
-    }
-
-    fn folders(&self) -> io::Result<Folders> {
-        let mut indexed = self.indexed();
-        let Folders { mut runs, mut unfinished } = Folders::default();
-        for run in self.names()? {
-            match indexed.remove(&run) {
-                Some(entry) => runs.push(entry),
-                None => match look(&self.run(&run)) {
-                    Folder::Run(entry) => runs.push(entry),
-                    Folder::Unfinished(entry) => unfinished.push(entry),
-                    Folder::Beginning => {}
-                },
-            }
-        }
-        let soon = Timestamp(now().0.saturating_add(CLOCKS_DIFFER));
-        let rank = |it: &RunEntry| (it.started_at <= soon, it.started_at);
-        runs.sort_by(|a, b| (rank(b), &b.run).cmp(&(rank(a), &a.run)));
-        Ok(Folders { runs, unfinished })
-    }
-
-    /// Removes what is left of runs whose removal was cut short.
-    ///
-    /// # Errors
-    ///
-    /// The folder of the runs cannot be read, or something in it cannot be removed.
-    pub fn remove_unfinished(&self) -> io::Result<()> {
-        let gone = |result: io::Result<()>| match result {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        };
-        let entries = match fs::read_dir(self.runs_folder()) {
-            Err(error) => return gone(Err(error)),
-            Ok(entries) => entries,
-        };
-        for entry in entries {
-            let entry = entry?;
-            if durable::is_unfinished(&entry.file_name()) {
-                // An import works in such a folder, under its lease.
-                let folder =
-                    RunFolder::new(&self.runs_folder(), RunId::new(entry.file_name().to_string_lossy()));
-                let Ok((_lease, _)) = Lease::acquire(&folder.lease()) else { continue };
-                // Another process may remove it, too.
-                gone(fs::remove_dir_all(entry.path()))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes the index anew from the runs themselves.
-    pub fn rebuild_index(&self) -> io::Result<Vec<RunEntry>> {
-        match fs::remove_file(self.index()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let runs = self.runs()?;
-        let mut text = Vec::new();
-        for entry in runs.iter().rev().filter(|entry| entry.trouble.is_none()) {
-            serde_json::to_writer(&mut text, entry)?;
-            text.push(b'\n');
-        }
-        durable::create_folder(&self.folder)?;
-        durable::replace(&self.index(), &text)?;
-        Ok(runs)
-    }
-
-    /// Finds the run that `text` names: an id, the beginning of one, or `@last`.
-    pub fn resolve(&self, text: &str) -> Result<RunEntry, ResolveError> {
-        let folders =
-            self.folders().map_err(|source| ResolveError::Io { path: self.runs_folder(), source })?;
-        let Folders { mut runs, unfinished } = folders;
-        if text == LAST {
-            return runs.into_iter().next().ok_or(ResolveError::NoRuns);
-        }
-        runs.extend(unfinished);
-        if runs.is_empty() {
-            return Err(ResolveError::NoRuns);
-        }
-        let names = |runs: &[&RunEntry]| runs.iter().take(CANDIDATES_MAX).map(|it| it.run.clone()).collect();
-        let fitting: Vec<&RunEntry> =
-            runs.iter().filter(|it| !text.is_empty() && it.run.as_str().starts_with(text)).collect();
-        match fitting.as_slice() {
-            [one] => Ok((*one).clone()),
-            [] => Err(ResolveError::Unknown {
-                text: text.to_owned(),
-                candidates: names(&runs.iter().collect::<Vec<_>>()),
-            }),
-            several => match several.iter().find(|it| it.run.as_str() == text) {
-                Some(exact) => Ok((*exact).clone()),
-                None => Err(ResolveError::Ambiguous { text: text.to_owned(), candidates: names(several) }),
-            },
-        }
-    }
-
-    /// Returns the file in which commands keep the list of the runs.
-    pub fn listing(&self) -> PathBuf {
-        self.folder.join("listing")
-    }
-
-    /// Returns the state of what names the runs.
-    pub fn changes(&self) -> Changes {
-        /// Longer than a tick of any kernel.
-        const TICK: Duration = Duration::from_millis(50);
-        let (index, end) = self.index_end(u64::MAX).unwrap_or_default();
-        let changed = fs::symlink_metadata(self.runs_folder()).and_then(|it| it.modified()).ok();
-        let settled = changed.filter(|at| at.elapsed().is_ok_and(|age| age > TICK));
-        let since = settled.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
-        let folder = since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
-        Changes { index, end, folder }
-    }
-
-    /// Returns the runs whose logs were opened for writing after a state; `None` if the index was written again since, or cannot be
-    /// read.
-    pub fn opened_since(&self, before: &Changes) -> Option<Vec<RunId>> {
-        let (index, end) = self.index_end(before.index).unwrap_or_default();
-        if (index, &end) != (before.index, &before.end) {
-            return None;
-        }
-        let mut file = match safe_open::open(&self.index()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(Vec::new()),
-            file => file.ok()?,
-        };
-        file.seek(SeekFrom::Start(before.index)).ok()?;
-        if file.metadata().ok()?.len().saturating_sub(before.index) > safe_open::LINE_MAX {
-            return None;
-        }
-        let mut runs = Vec::new();
-        for line in BufReader::new(file).split(b'\n') {
-            let line = line.ok()?;
-            let opened = serde_json::from_slice::<Opened>(&line).map(|it| it.opened).ok();
-            runs.extend(opened.or_else(|| serde_json::from_slice::<RunEntry>(&line).map(|it| it.run).ok()));
-        }
-        Some(runs)
-    }
-
-    /// Returns the size of the index up to `most`, and a digest of its end there.
-    fn index_end(&self, most: u64) -> io::Result<(u64, String)> {
-        const END: u64 = 64;
-        let file = safe_open::open(&self.index())?;
-        let size = file.metadata()?.len().min(most);
-        let mut end = vec![0; usize::try_from(size.min(END)).unwrap_or(0)];
-        platform::read_exact_at(&file, &mut end, size - size.min(END))?;
-        Ok((size, if size == 0 { String::new() } else { Digest::of(&end).to_string() }))
-    }
-
-    /// Returns the names of all folders of runs, whatever they hold.
-    pub fn names(&self) -> io::Result<Vec<RunId>> {
-        let entries = match fs::read_dir(self.runs_folder()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries?,
-        };
-        let mut names = Vec::new();
-        for entry in entries {
-            let entry = entry?;
-            let name = entry.file_name();
-            // A file is no run, whatever its name.
-            if !durable::is_unfinished(&name) && !entry.file_type()?.is_file() {
-                names.push(RunId::new(name.to_string_lossy()));
-            }
-        }
-        Ok(names)
-    }
-
-    /// Looks at the folder of a run; `None` if there is none, or its creation was cut short.
-    pub fn entry(&self, run: &RunId) -> Option<RunEntry> {
-        let folder = self.run(run);
-        if fs::symlink_metadata(folder.path()).is_err_and(|it| it.kind() == io::ErrorKind::NotFound) {
-            return None;
-        }
-        match look(&folder) {
-            Folder::Run(entry) => Some(entry),
-            Folder::Unfinished(_) | Folder::Beginning => None,
-        }
-    }
-
-    /// Notes in the index that the log of a run was opened for writing, so that a list of runs looks at it again.
-    pub(crate) fn note_opened(folder: &RunFolder) {
-        let runs = folder.path().parent().filter(|runs| runs.ends_with("runs"));
-        let Some(project) = runs.and_then(Path::parent) else { return };
-        let noted = serde_json::to_vec(&Opened { opened: folder.run().clone() }).map_err(io::Error::from);
-        if let Err(error) = noted.and_then(|line| Self::at(project).append(line)) {
-            tracing::debug!("the index does not say that run {} was opened: {error}", folder.run());
-        }
-    }
-
-    fn runs_folder(&self) -> PathBuf {
-        self.folder.join("runs")
-    }
-
-    fn index(&self) -> PathBuf {
-        self.folder.join("index")
-    }
-
-    /// Returns what the index has; lines that are not readable are passed over.
-    fn indexed(&self) -> BTreeMap<RunId, RunEntry> {
-        let Ok(file) = safe_open::open(&self.index()) else { return BTreeMap::new() };
-        // Runs of a longer index are looked up in their folders.
-        let lines = BufReader::new(file.take(safe_open::LINE_MAX)).split(b'\n').map_while(Result::ok);
-        lines
-            .filter_map(|line| serde_json::from_slice::<RunEntry>(&line).ok())
-            .map(|entry| (entry.run.clone(), entry))
-            .collect()
-    }
 }
 
 /// Returns the name of the folder for a workspace: readable, and different for every path.
@@ -436,91 +88,9 @@ fn project_name(workspace: &Path) -> String {
     format!("{}-{}", if plain.is_empty() { "workspace" } else { plain }, &digest[..8])
 }
 
-/// Says whether the last line of a file is whole.
-fn ends_line(file: &fs::File) -> io::Result<bool> {
-    let length = file.metadata()?.len();
-    let mut last = [b'\n'];
-    if length > 0 {
-        platform::read_exact_at(file, &mut last, length - 1)?;
-    }
-    Ok(last == [b'\n'])
-}
-
-/// The content of a folder below `runs`.
-enum Folder {
-    Run(RunEntry),
-    /// The creation of a run was cut short.
-    Unfinished(RunEntry),
-    /// A process creates a run in it now.
-    Beginning,
-}
-
-/// Finds out what a folder holds that the index does not name.
-fn look(folder: &RunFolder) -> Folder {
-    let run = folder.run().clone();
-    let entry = |trouble| RunEntry {
-        run: run.clone(),
-        started_at: changed_at(folder),
-        workflow: UNKNOWN.to_owned(),
-        workspace: String::new(),
-        trouble,
-    };
-    match beginning::of_run(folder) {
-        Read::Found(first) => Folder::Run(RunEntry {
-            run: run.clone(),
-            started_at: first.at,
-            workflow: first.started.workflow.name,
-            workspace: first.started.workspace,
-            trouble: None,
-        }),
-        Read::Unreadable(why) => Folder::Run(entry(Some(why))),
-        Read::Absent => match beginning::is_unfinished(folder) {
-            Read::Found(true) => {
-                let holder = Lease::holder(&folder.lease());
-                match holder.is_some_and(|holder| holder.liveness() == Liveness::Alive) {
-                    true => Folder::Beginning,
-                    false => Folder::Unfinished(entry(None)),
-                }
-            }
-            Read::Unreadable(why) => Folder::Run(entry(Some(why))),
-            _ => Folder::Run(entry(Some("its log is gone: no file has an event of it".to_owned()))),
-        },
-    }
-}
-
-/// Stands for the name of a workflow that cannot be read.
-const UNKNOWN: &str = "?";
-
-/// Returns the last change of a folder: the only moment that is known of a run that cannot be read.
-fn changed_at(folder: &RunFolder) -> Timestamp {
-    let changed = fs::symlink_metadata(folder.path()).and_then(|it| it.modified());
-    let since = changed.ok().and_then(|it| it.duration_since(SystemTime::UNIX_EPOCH).ok());
-    Timestamp(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn entry(run: &str, started_at: u64) -> RunEntry {
-        RunEntry {
-            run: run.into(),
-            started_at: Timestamp(started_at),
-            workflow: "fix".to_owned(),
-            workspace: "/w".to_owned(),
-            trouble: None,
-        }
-    }
-
-    fn project_with(runs: &[(&str, u64)]) -> (tempfile::TempDir, Project) {
-        let folder = tempfile::tempdir().unwrap();
-        let project = Project::at(folder.path().join("project"));
-        for (run, started_at) in runs {
-            fs::create_dir_all(project.run(&(*run).into()).path()).unwrap();
-            project.add(&entry(run, *started_at)).unwrap();
-        }
-        (folder, project)
-    }
 
     #[test]
     fn a_workspace_has_a_readable_folder_of_its_own() {
@@ -528,7 +98,7 @@ mod tests {
         let workspace = folder.path().join("my project!");
         fs::create_dir(&workspace).unwrap();
         let located = |state: Option<&str>, home: Option<&str>| {
-            Project::locate_in(&workspace, |name| {
+            StateDir::locate_in(&workspace, |name| {
                 if name == "HOME" { home.map(OsString::from) } else { state.map(OsString::from) }
             })
         };
@@ -540,59 +110,5 @@ mod tests {
         assert!(located(Some("not/absolute"), Some("/home/me")).unwrap().path().starts_with("/home/me"));
         assert!(matches!(located(None, None), Err(LocateError::NoHome)));
         assert!(project_name(Path::new("/")).starts_with("workspace-"));
-    }
-
-    #[test]
-    fn runs_are_found_by_the_beginning_of_their_name_and_by_last() {
-        let (_folder, project) =
-            project_with(&[("abc111111111", 1), ("abd222222222", 3), ("e33333333333", 2)]);
-        let found = |text: &str| match project.resolve(text) {
-            Ok(entry) => entry.run.to_string(),
-            Err(error) => error.to_string(),
-        };
-        assert_eq!(found("e"), "e33333333333");
-        assert_eq!(found("abc"), "abc111111111");
-        assert_eq!(found("abd222222222"), "abd222222222");
-        assert_eq!(found("@last"), "abd222222222");
-        assert_eq!(found("ab"), r#""ab" is the beginning of several runs: abd222222222, abc111111111"#);
-        let latest = "the latest are abd222222222, e33333333333, abc111111111";
-        assert_eq!(found("x"), format!(r#"no run is named "x"; {latest}"#));
-        assert_eq!(found(""), format!(r#"no run is named ""; {latest}"#));
-        let (_folder, empty) = project_with(&[]);
-        assert!(matches!(empty.resolve("@last"), Err(ResolveError::NoRuns)));
-    }
-
-    #[test]
-    fn a_run_of_a_clock_that_was_ahead_is_not_the_last() {
-        let ahead = now().0 + 3 * 3_600_000;
-        let (_folder, project) =
-            project_with(&[("old", 1), ("ahead", ahead), ("new", now().0), ("farther", ahead + 1)]);
-        let runs: Vec<_> = project.runs().unwrap().into_iter().map(|it| it.run.to_string()).collect();
-        assert_eq!(runs, ["new", "old", "farther", "ahead"]);
-    }
-
-    #[test]
-    fn what_a_removal_has_left_is_no_run_and_is_removed() {
-        let (_folder, project) = project_with(&[("a", 1)]);
-        let left = project.runs_folder().join(".tmp-7-0");
-        fs::create_dir_all(left.join("blobs")).unwrap();
-        project.add(&entry(".tmp-7-0", 2)).unwrap();
-        assert_eq!(project.runs().unwrap(), [entry("a", 1)]);
-        project.remove_unfinished().unwrap();
-        assert!(!left.exists() && project.run(&"a".into()).path().exists());
-        Project::at("no such folder").remove_unfinished().unwrap();
-    }
-
-    #[test]
-    fn an_index_with_a_torn_line_loses_no_other_and_a_deleted_run_is_gone() {
-        let (_folder, project) = project_with(&[("a", 1), ("b", 2)]);
-        let mut index = fs::read(project.index()).unwrap();
-        index.extend_from_slice(b"{\"run\":\"to");
-        fs::write(project.index(), index).unwrap();
-        fs::create_dir_all(project.run(&"c".into()).path()).unwrap();
-        project.add(&entry("c", 3)).unwrap();
-        fs::remove_dir(project.run(&"a".into()).path()).unwrap();
-        let runs: Vec<_> = project.runs().unwrap().into_iter().map(|it| it.run.to_string()).collect();
-        assert_eq!(runs, ["c", "b"]);
     }
 }

@@ -14,11 +14,11 @@ use crate::blobs::{BlobStore, BlobWriter};
 
 /// The first payload that could not be stored, if there was one.
 #[derive(Clone, Default)]
-pub(crate) struct Trouble(Arc<Mutex<Option<io::Error>>>);
+pub struct Trouble(Arc<Mutex<Option<io::Error>>>);
 
 impl Trouble {
     /// Returns why a payload could not be stored.
-    pub(crate) fn first(&self) -> Option<io::Error> {
+    pub fn first(&self) -> Option<io::Error> {
         let first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         first.as_ref().map(copy)
     }
@@ -41,14 +41,14 @@ fn copy(error: &io::Error) -> io::Error {
 }
 
 /// Blobs whose failures are remembered.
-pub(crate) struct WatchedBlobs {
+pub struct WatchedBlobs {
     inner: Arc<dyn BlobStore>,
     trouble: Trouble,
 }
 
 impl WatchedBlobs {
     /// Watches over `inner`.
-    pub(crate) fn over(inner: Arc<dyn BlobStore>, trouble: Trouble) -> Self {
+    pub fn over(inner: Arc<dyn BlobStore>, trouble: Trouble) -> Self {
         Self { inner, trouble }
     }
 }

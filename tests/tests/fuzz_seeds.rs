@@ -22,9 +22,9 @@ use unstuck_core::judge::verdict::{self, Evidence};
 use unstuck_core::testing::{self, Act, Script, World, script_worker, step};
 use unstuck_core::workflow::{CheckBy, Convergence, OnFailure, Step, WorkerKind, Workflow};
 use unstuck_store::event_store::{EventStore as _, Expected};
-use unstuck_store::run_folder::RunFolder;
-use unstuck_store::run_log::RunLog;
+use unstuck_store::store::Store as _;
 use unstuck_store::wire::{self, EventType, SchemaVersion};
+use unstuck_store_sled::SledStore;
 use unstuck_tests::fuzz_targets::{CHECK_ID, GOOD_LOG, TARGETS, read_log};
 
 /// Fewer seeds than this, and somebody has lost some.
@@ -323,8 +323,8 @@ fn reordered(line: &str) -> String {
 /// Returns the lines of a run.
 fn exported(world: &World) -> Vec<u8> {
     let place = tempfile::tempdir().unwrap();
-    let folder = RunFolder::new(place.path(), "seed".into());
-    let log = RunLog::create(&folder).unwrap();
+    let (store, run) = (SledStore::at(place.path()), "seed".into());
+    let log = store.create(&run).unwrap();
     let mut events: &[Event] = &world.history.events;
     for length in &world.history.batches {
         let (batch, rest) = events.split_at(*length);
@@ -332,7 +332,7 @@ fn exported(world: &World) -> Vec<u8> {
         log.append(batch, Expected::Exactly(version)).unwrap();
         events = rest;
     }
-    fs::read(folder.mirror()).unwrap()
+    fs::read(store.lines(&run)).unwrap()
 }
 
 // ---- runs ----

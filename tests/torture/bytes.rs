@@ -14,6 +14,7 @@ use unstuck_core::event::{AnswerGiven, Event, Observation};
 use unstuck_core::id::{Seq, Timestamp};
 use unstuck_store::{EventStore as _, Expected, OpenError, RunFolder, RunLog};
 
+use crate::in_folder;
 use crate::sample;
 
 /// Events of the store.
@@ -51,8 +52,8 @@ struct Run {
 impl Run {
     fn new() -> Self {
         let keep = tempfile::tempdir().expect("a temporary folder");
-        let folder = RunFolder::new(keep.path(), "0123456789ab".into());
-        let log = RunLog::create(&folder).expect("a new run");
+        let folder = in_folder::folder(keep.path(), "0123456789ab");
+        let log = in_folder::create(&folder).expect("a new run");
         let original: Vec<_> = (1..=EVENTS).map(event).collect();
         // Batches of one to four events.
         for batch in original.chunk_by(|event, _| event.seq.0 % 4 != 0) {
@@ -101,11 +102,11 @@ impl Run {
 
     /// Opens the damaged run and says what became of it, or what must not be.
     fn open(&self) -> Result<&'static str, String> {
-        let (log, opening) = match RunLog::open_for_writing(&self.folder) {
+        let (log, opening) = match in_folder::open_for_writing(&self.folder) {
             Ok(opened) => opened,
             Err(OpenError::Corrupt { .. } | OpenError::Damaged { .. }) => {
                 let (log, _) =
-                    RunLog::rebuild_store(&self.folder).map_err(|error| format!("rebuild: {error}"))?;
+                    in_folder::rebuild_store(&self.folder).map_err(|error| format!("rebuild: {error}"))?;
                 return self.whole(&log).map(|()| "refused, then rebuilt on request");
             }
             Err(other) => return Err(format!("{other}: {:?}", std::error::Error::source(&other))),
@@ -121,9 +122,10 @@ impl Run {
             (Ok(_), false) => Ok("mended"),
             (Err(_), _) => {
                 drop(log);
-                RunLog::rebuild_mirror(&self.folder)
+                in_folder::rebuild_mirror(&self.folder)
                     .map_err(|error| format!("rebuild the mirror: {error}"))?;
-                let (log, _) = RunLog::open_for_writing(&self.folder).map_err(|error| error.to_string())?;
+                let (log, _) =
+                    in_folder::open_for_writing(&self.folder).map_err(|error| error.to_string())?;
                 log.verify().map_err(|error| format!("after the mirror was rebuilt: {error}"))?;
                 self.whole(&log).map(|()| "opened, and verify says what is damaged")
             }

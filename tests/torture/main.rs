@@ -17,6 +17,8 @@ mod calls;
 #[cfg(target_arch = "x86_64")]
 mod commands;
 mod hostile;
+#[path = "../../store/tests/common/in_folder.rs"]
+mod in_folder;
 mod limits;
 mod odd;
 mod pairs;

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::event::{AnswerGiven, Event, Observation};
 use unstuck_core::id::{Seq, Timestamp};
-use unstuck_store::{EventStore as _, Expected, Finding, OpenError, ReadError, RunFolder, RunLog, exchange};
+use unstuck_store::{EventStore as _, Expected, Finding, OpenError, ReadError, RunFolder, RunLog};
 
+use crate::in_folder;
 use crate::sample;
 
 /// So many damages are tried on every change.
@@ -68,8 +69,8 @@ struct Run {
 impl Run {
     fn new() -> Self {
         let keep = tempfile::tempdir().expect("a temporary folder");
-        let folder = RunFolder::new(keep.path(), "0123456789ab".into());
-        let log = RunLog::create(&folder).expect("a new run");
+        let folder = in_folder::folder(keep.path(), "0123456789ab");
+        let log = in_folder::create(&folder).expect("a new run");
         let original: Vec<_> = (1..=EVENTS).map(event).collect();
         for (nth, batch) in original.chunk_by(|event, _| event.seq.0 % 3 != 0).enumerate() {
             let head = log.append(batch, Expected::Exactly(log.head().seq)).expect("a disk that works");
@@ -81,7 +82,7 @@ impl Run {
             log.records(Seq(1)).expect("it is whole").map(|it| it.expect("it is whole")).collect();
         drop(log);
         // The engine makes a snapshot of its own when it finds something.
-        drop(RunLog::open_for_writing(&folder).expect("it is whole"));
+        drop(in_folder::open_for_writing(&folder).expect("it is whole"));
         let mut files = Files::new();
         remember(folder.path(), &mut files);
         let export = files[&folder.mirror()].clone();
@@ -123,7 +124,7 @@ impl Run {
         let whole = self.whole();
         let (mut before, mut after) = (Files::new(), Files::new());
         remember(self.folder.path(), &mut before);
-        let refused = match RunLog::open_for_writing(&self.folder) {
+        let refused = match in_folder::open_for_writing(&self.folder) {
             Ok((log, opening)) => match self.check(&log, &opening.findings, whole) {
                 Ok(true) => {
                     return self.settled(if opening.is_clean() { "not harmed" } else { "mended" }, log);
@@ -147,7 +148,7 @@ impl Run {
             if whole > 0 {
                 return Err(format!("{whole} events are whole: {refused}"));
             }
-            let log = exchange::import(&mut &self.export[..], &self.folder)
+            let log = in_folder::import(&mut &self.export[..], &self.folder)
                 .map_err(|error| format!("import: {error}"))?;
             return match self.check(&log, &[], EVENTS) {
                 Ok(true) => self.settled("gone, then read in again", log),
@@ -155,7 +156,7 @@ impl Run {
             };
         }
         let (log, opening) =
-            RunLog::rebuild_store(&self.folder).map_err(|error| format!("rebuild: {error}"))?;
+            in_folder::rebuild_store(&self.folder).map_err(|error| format!("rebuild: {error}"))?;
         match self.check(&log, &opening.findings, whole) {
             Ok(true)
                 if refused.contains("are whole")
@@ -200,7 +201,7 @@ impl Run {
         let count = log.head().seq;
         drop(log);
         let (log, opening) =
-            RunLog::open_for_writing(&self.folder).map_err(|error| format!("{how}: again: {error}"))?;
+            in_folder::open_for_writing(&self.folder).map_err(|error| format!("{how}: again: {error}"))?;
         let is_lost =
             |it: &Finding| matches!(it, Finding::TailDropped { why, .. } if why.contains("checkpoint"));
         if !opening.findings.iter().all(is_lost) {
@@ -209,11 +210,11 @@ impl Run {
         if log.verify().is_err() {
             // Lines in the middle are looked at by whoever verifies.
             drop(log);
-            RunLog::rebuild_mirror(&self.folder).map_err(|error| format!("{how}: the mirror: {error}"))?;
-            let (log, _) = RunLog::open_for_writing(&self.folder).map_err(|error| error.to_string())?;
+            in_folder::rebuild_mirror(&self.folder).map_err(|error| format!("{how}: the mirror: {error}"))?;
+            let (log, _) = in_folder::open_for_writing(&self.folder).map_err(|error| error.to_string())?;
             log.verify().map_err(|error| format!("{how}: verify: {error}"))?;
         }
-        let reading = RunLog::open_for_reading(&self.folder).map_err(|error| error.to_string())?;
+        let reading = in_folder::open_for_reading(&self.folder).map_err(|error| error.to_string())?;
         let read = reading.read(Seq(1)).map_err(|error| error.to_string())?.filter(Result::is_ok).count();
         if read as u64 == count.0 { Ok(how) } else { Err(format!("{how}: a reader sees {read} of {count}")) }
     }

@@ -13,7 +13,8 @@ use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
 use unstuck_files::own_stdout;
 use unstuck_files::safe_open;
-use unstuck_store::state_dir::Project as Runs;
+use unstuck_store::store::Store as _;
+use unstuck_store_sled::SledStore as Runs;
 
 use crate::error::{Error, Result};
 use crate::typed::UNSTUCK;
@@ -42,14 +43,13 @@ pub fn start(runs: Option<&Runs>, started: &RunStarted, short: &str) -> Result {
         )
         .hint("--store sled:PATH")
     })?;
-    let folder = runs.run(&started.run);
-    let output = folder.create_artifacts().map(|artifacts| artifacts.join("output.log"));
+    let output = runs.create_artifacts(&started.run).map(|artifacts| artifacts.join("output.log"));
     let begun = output.and_then(|output| Ok((begin(&output, started, runs)?, output)));
     let (ended, output) = begun.map_err(|error| Error::store(&error))?;
     match ended {
         Some(status) => {
             let said = safe_open::read_text(&output).unwrap_or_default();
-            let _nothing_is_in_it = std::fs::remove_dir_all(folder.path());
+            let _nothing_is_in_it = std::fs::remove_dir_all(runs.path_of(&started.run));
             let _nobody_may_listen = io::stderr().write_all(said.as_bytes());
             Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::STORE))
         }

@@ -11,7 +11,7 @@ use unstuck_core::id::Seq;
 use unstuck_core::text::shell::quoted;
 use unstuck_replay::{gaps, seen};
 use unstuck_runner::snapshots;
-use unstuck_store::state_dir::Project as Runs;
+use unstuck_store_sled::SledStore as Runs;
 use unstuck_workspace::snapshot::{
     Change, ChangeKind, ChangedExcluded, DiffOptions, ExcludedChange, ExcludedReason, OneSidedPath, Snapshot,
     Snapshots,

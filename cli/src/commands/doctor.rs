@@ -15,10 +15,10 @@ use unstuck_process as process;
 use unstuck_process::inherited;
 use unstuck_replay::Story;
 use unstuck_runner::host::mark_of;
-use unstuck_store::exchange;
-use unstuck_store::lease::{Lease, Liveness};
+use unstuck_store::lease::{FileLease, Liveness};
 use unstuck_store::opening::OpenError;
-use unstuck_store::state_dir::Project as Runs;
+use unstuck_store::state_dir::StateDir;
+use unstuck_store_sled::SledStore as Runs;
 use unstuck_workspace::branch;
 use unstuck_workspace::snapshot::{self, Options, Snapshots};
 use unstuck_workspace::worktree::{self, Branch, Part};
@@ -239,7 +239,7 @@ fn of_project(global: &Global, project: &Project) -> Result<Vec<Finding>> {
             ),
         ));
     }
-    let snapshots = unstuck_runner::snapshots::folder(project.runs());
+    let snapshots = unstuck_runner::snapshots::folder(project.runs().state());
     if snapshots.exists() {
         let size = gc::size_of(&snapshots);
         let what = format!("{} in {}", gc::bytes(size), snapshots.display());
@@ -290,7 +290,7 @@ fn of_snapshots(snapshots: &Snapshots, found: &[Found]) -> Option<Finding> {
 fn last_of_here(found: &Found) -> Option<Digest> {
     let (events, _) = found.good_events().ok()?;
     let last = unstuck_replay::seen(&events).next_back()?;
-    (last.seq > exchange::imported_up_to(&found.folder)).then_some(last.snapshot.id)
+    (last.seq > found.runs.imported_up_to(&found.entry.run)).then_some(last.snapshot.id)
 }
 
 fn state_folder(folder: &Path) -> Finding {
@@ -315,8 +315,8 @@ fn state_folder(folder: &Path) -> Finding {
 
 /// Who works in the workspace.
 fn workspace(folder: &Path) -> Option<Finding> {
-    let place = Runs::locate(folder).ok()?;
-    let holder = Lease::holder(&place.workspace_lease())?;
+    let place = StateDir::locate(folder).ok()?;
+    let holder = FileLease::holder(&place.workspace_lease())?;
     match holder.liveness() {
         Liveness::Alive if holder.is_stopped() => Some(Finding::bad(
             "workspace",
@@ -398,7 +398,7 @@ fn of_branches(all: &[Branch]) -> Vec<Finding> {
 /// What keeps runs that could go on from their workspace.
 fn of_workspaces(found: &[Found]) -> Vec<Finding> {
     let mut places: BTreeMap<&str, Vec<&Found>> = BTreeMap::new();
-    for found in found.iter().filter(|it| project::end_of(&it.folder) != Some(RunOutcome::Complete)) {
+    for found in found.iter().filter(|it| it.end() != Some(RunOutcome::Complete)) {
         places.entry(&found.entry.workspace).or_default().push(found);
     }
     let unreadable = places.into_iter().filter_map(|(place, runs)| {

@@ -88,7 +88,7 @@ fn whole(found: &Found) -> Result {
 }
 
 fn open(found: &Found) -> Result<std::fs::File> {
-    let path = found.folder.mirror();
+    let path = found.runs.lines(&found.entry.run);
     unstuck_files::safe_open::open(&path)
         .map_err(|error| Error::usage(format!("cannot read {}: {error}", path.display())))
 }

@@ -10,7 +10,6 @@ use unstuck_files::output_file::{Existing, OutputFile};
 use unstuck_store::event_store::ReadError;
 use unstuck_store::exchange;
 use unstuck_store::opening::PUT_BACK;
-use unstuck_store::run_log::RunLog;
 
 use crate::args::Global;
 use crate::driving;
@@ -54,16 +53,17 @@ pub fn export(global: &Global, args: &Args) -> Result {
 
 /// Writes what is whole of the lines and of the files of the store, and says what is not.
 fn salvage(found: &Found, args: &Args) -> Result {
-    let log = RunLog::open_to_salvage(&found.folder).map_err(|error| found.unopened(&error))?;
-    let merge = |out: &mut dyn Write| log.salvage(out).map_err(|error| found.unreadable(&error));
-    let merged = merge(&mut io::sink())?;
+    let write = |out: &mut dyn Write| {
+        found.runs.salvage(&found.entry.run, out).map_err(|error| found.unopened(&error))
+    };
+    let merged = write(&mut io::sink())?.map_err(|error| found.unreadable(&error))?;
     let last = merged.last();
     if last == Seq(0) {
         let none = format!("nothing of run {} can be kept: no event of it is whole", found.short());
         return Err(Error::damaged(none).hint(PUT_BACK));
     }
     let mut out = open(args)?;
-    let written = log.salvage(out.writer()).map(drop).map_err(|error| match error {
+    let written = write(out.writer())?.map(drop).map_err(|error| match error {
         ReadError::Io { source, .. } => source,
         other => io::Error::other(other),
     });

@@ -12,9 +12,7 @@ use unstuck_core::id::{Millis, RunId};
 use unstuck_files::error::with_causes;
 use unstuck_files::hint;
 use unstuck_runner::baselines;
-use unstuck_store::lease::{AcquireError, Lease};
-use unstuck_store::run_folder::RunFolder;
-use unstuck_store::run_log::RunLog;
+use unstuck_store::opening::OpenError;
 use unstuck_workspace::snapshot::Snapshots;
 
 use crate::args::Global;
@@ -48,11 +46,11 @@ pub fn gc(global: &Global, args: &Args) -> Result {
     let old: Vec<(Found, u64)> = old
         .into_iter()
         .map(|found| {
-            let size = size_of(found.folder.path());
+            let size = size_of(&found.runs.path_of(&found.entry.run));
             (found, size)
         })
         .collect();
-    let snapshots = unstuck_runner::snapshots::folder(project.runs());
+    let snapshots = unstuck_runner::snapshots::folder(project.runs().state());
     let snapshots_before = size_of(&snapshots);
     let names: Vec<&str> = old.iter().map(|(found, _)| found.entry.run.as_str()).collect();
     let would_free = if args.yes { None } else { Snapshots::would_free(&snapshots, &names).ok() };
@@ -89,8 +87,9 @@ pub fn gc(global: &Global, args: &Args) -> Result {
 fn at_rest(all: Vec<Found>, older_than: Duration) -> Vec<Found> {
     let there: BTreeSet<RunId> = all.iter().map(|found| found.entry.run.clone()).collect();
     let mut rest: Vec<Found> =
-        all.into_iter().filter(|found| !found.is_live() && age(&found.folder) >= older_than).collect();
-    let parent = |found: &Found| Some((found.entry.run.clone(), project::parent(&found.folder)?));
+        all.into_iter().filter(|found| !found.is_live() && age(found) >= older_than).collect();
+    let parent =
+        |found: &Found| Some((found.entry.run.clone(), project::parent(&found.runs, &found.entry.run)?));
     let mut parents: BTreeMap<RunId, RunId> = rest.iter().filter_map(parent).collect();
     // Who has forgotten its parent goes alone.
     parents.retain(|_, parent| there.contains(parent));
@@ -115,15 +114,15 @@ fn chosen(project: &Project, args: &Args) -> Result<(Vec<Found>, Vec<Found>)> {
     all.extend(project.unfinished()?);
     if named.is_empty() {
         let old = at_rest(all, Duration::from_millis(args.older_than.0));
-        return Ok(old.into_iter().partition(|found| is_waiting(&found.folder)));
+        return Ok(old.into_iter().partition(is_waiting));
     }
     let meant = at_rest(all, Duration::ZERO).into_iter().filter(|found| named.contains(&found.entry.run));
     Ok((Vec::new(), meant.collect()))
 }
 
 /// Says whether somebody has to answer before a run goes on.
-fn is_waiting(folder: &RunFolder) -> bool {
-    project::end_of(folder) == Some(RunOutcome::Blocked)
+fn is_waiting(found: &Found) -> bool {
+    found.end() == Some(RunOutcome::Blocked)
 }
 
 /// Says which runs stay because they wait, and how they go.
@@ -147,7 +146,7 @@ fn tell_waiting(waiting: &[Found]) {
 fn line(project: &Project, found: &Found, size: u64) -> String {
     let when = text::ago(found.entry.started_at, text::now());
     let name = text::cut(&found.entry.workflow, 40);
-    let end = project::end_of(&found.folder).map_or("interrupted", RunOutcome::as_str);
+    let end = found.end().map_or("interrupted", RunOutcome::as_str);
     let mut line = format!("  {:<6} {when:<14} {:>9}  {end:<17} {name}", found.short(), bytes(size));
     if let Some(what) = worktrees::ignored(project.runs(), &found.entry.run) {
         line.push_str(&format!("\n         in its worktree, in no commit because git ignores it: {what}"));
@@ -222,7 +221,7 @@ fn forget_all(project: &Project, snapshots: &Path, old: Vec<(Found, u64)>) -> Do
         false => explained::of_snapshots(&error),
     });
     let index = runs.rebuild_index().map_err(|error| cannot("write the index", &error));
-    let lost = baselines::forget_lost(runs)
+    let lost = baselines::forget_lost(runs, runs.state())
         .map_err(|error| cannot("forget the baselines of forgotten runs", &error));
     let then = [unfinished, freed, index.map(drop), lost];
     done.failed = done.failed.or(then.into_iter().find_map(std::result::Result::err));
@@ -242,17 +241,22 @@ fn forget(snapshots: &Path, found: &Found) -> Result<bool> {
         let why = with_causes(error);
         Error::damaged(format!("cannot forget run {}: {why}", found.short())).hint("unstuck doctor")
     };
-    let lease = match Lease::acquire_run(&found.folder) {
-        Ok((lease, _)) => lease,
-        Err(AcquireError::Held { .. }) => return Ok(false),
-        Err(AcquireError::Io { path, source }) => {
-            let hint = format!("{}, then the same again", hint::for_io(&source));
-            return Err(failed(&AcquireError::Io { path, source }).hint(hint));
+    let lease = match found.runs.lease(&found.entry.run) {
+        Ok(lease) => lease,
+        Err(OpenError::Locked { .. }) => return Ok(false),
+        Err(error) => {
+            let hint = match &error {
+                OpenError::Io { source, .. } => {
+                    Some(format!("{}, then the same again", hint::for_io(source)))
+                }
+                _ => None,
+            };
+            return Err(failed(&error).hint_if(hint));
         }
     };
     Snapshots::forget_names(snapshots, found.entry.run.as_str())
         .map_err(|error| explained::of_snapshots(&error))?;
-    RunLog::delete(&found.folder, lease).map_err(|error| failed(&error))?;
+    found.runs.delete(&found.entry.run, lease).map_err(|error| failed(&error))?;
     Ok(true)
 }
 
@@ -268,9 +272,10 @@ fn age_of(text: &str) -> std::result::Result<Millis, String> {
 
 /// Returns the time since the last event of a run; where its events are lost, since the last change of its folder. A run of
 /// unknown age is new: it stays.
-fn age(folder: &RunFolder) -> Duration {
+fn age(found: &Found) -> Duration {
     let modified = |path: &Path| fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
-    let modified = modified(&folder.mirror()).or_else(|_| modified(folder.path()));
+    let modified = modified(&found.runs.lines(&found.entry.run))
+        .or_else(|_| modified(&found.runs.path_of(&found.entry.run)));
     modified.ok().and_then(|at| SystemTime::now().duration_since(at).ok()).unwrap_or_default()
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 use unstuck_core::id::RunId;
 use unstuck_process::reaper::{self, Reaper};
 use unstuck_runner::{host, orphan_note};
-use unstuck_store::state_dir::Project as Runs;
+use unstuck_store_sled::SledStore as Runs;
 
 use crate::error::Result;
 use crate::exit;
@@ -27,12 +27,11 @@ pub struct Args {
 pub fn guard(args: &Args) -> Result {
     let run = RunId::new(args.run.clone());
     let project = args.project.clone().map(Runs::at);
-    let folder = project.as_ref().map(|project| project.run(&run));
     let is_taken_over =
-        || folder.as_ref().is_some_and(|folder| orphan_note::is_taken_over(folder, args.supervisor));
+        || project.as_ref().is_some_and(|runs| orphan_note::is_taken_over(runs, &run, args.supervisor));
     let gone = reaper::serve(&host::mark_of(&run), is_taken_over);
     if let Some((gone_at, project)) = gone.zip(project.as_ref()) {
-        orphan_note::note(project, &run, args.supervisor, gone_at);
+        orphan_note::note(project, project.state(), &run, args.supervisor, gone_at);
     }
     Ok(exit::OK)
 }

@@ -9,9 +9,8 @@ use unstuck_core::id::{RunId, Seq};
 use unstuck_core::{Event, Fact, Observation};
 use unstuck_files::error::with_causes;
 use unstuck_store::event_store::EventStore as _;
-use unstuck_store::exchange;
 use unstuck_store::opening::OpenError;
-use unstuck_store::state_dir::RunEntry;
+use unstuck_store::store::{RunEntry, Store as _};
 
 use crate::args::{self, Global};
 use crate::error::{Error, Result};
@@ -99,9 +98,8 @@ fn unreadable_file(file: &Path, error: &io::Error) -> Error {
 /// Reads the lines into a run of the same name.
 fn a_run(global: &Global, args: &Args, run: &RunId, mut input: impl Read) -> Result {
     let project = Project::open(global)?;
-    let folder = project.runs().run(run);
-    let (log, before) = match exchange::import(&mut input, &folder) {
-        Err(OpenError::Exists { .. }) => exchange::extend(&mut input, &folder),
+    let (log, before) = match project.runs().import(run, &mut input) {
+        Err(OpenError::Exists { .. }) => project.runs().extend(run, &mut input),
         log => log.map(|log| (log, Seq(0))),
     }
     .map_err(|error| refused(&error, args))?;
@@ -113,14 +111,14 @@ fn a_run(global: &Global, args: &Args, run: &RunId, mut input: impl Read) -> Res
     if let Some(Event { at, fact: Fact::Observed(Observation::RunStarted(started)), .. }) = first {
         let (workflow, workspace) = (started.workflow.name.clone(), started.workspace.clone());
         let entry = RunEntry { run: run.clone(), started_at: at, workflow, workspace, trouble: None };
-        project.runs().record(&entry);
+        project.runs().note_started(&entry);
     }
     if let Some((first, last)) = left_out(&args.file, log.head().seq) {
         let lines =
             if first == last { format!("line {first} was") } else { format!("lines {first} to {last} were") };
         eprintln!("note: {}: the last batch is not whole: {lines} left out", args.file.display());
     }
-    if project::end_of(&folder).is_none() {
+    if project::end_of(project.runs(), run).is_none() {
         eprintln!("note: it has not ended: the export was cut short, or it was made while the run went on");
     }
     let events = match before {
@@ -128,7 +126,7 @@ fn a_run(global: &Global, args: &Args, run: &RunId, mut input: impl Read) -> Res
         before => format!("events {} to {} were added", before.next(), log.head().seq),
     };
     println!("imported run {run}: {events}, the chain is unbroken");
-    if !unstuck_runner::snapshots::has_any_of(project.runs(), run) {
+    if !unstuck_runner::snapshots::has_any_of(project.runs().state(), run) {
         println!(
             "an export holds no snapshots of the workspace: diff, undo and checkout cannot reach back to before now"
         );

@@ -35,7 +35,7 @@ pub fn kick(global: &Global, args: &Args) -> Result {
         return Err(Error::usage(format!("run {} does not wait for anything", found.short()))
             .hint(format!("unstuck {next} {}", found.short())));
     }
-    let artifacts = found.folder.artifacts();
+    let artifacts = found.runs.artifacts(&found.entry.run);
     kick::leave(&artifacts, state.version()).map_err(|error| Error::store(&error))?;
     if state.is_waiting() && log.is_none() && found.is_live() {
         println!("run {} tries now what it waits for", found.short());

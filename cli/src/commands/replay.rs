@@ -8,8 +8,9 @@ use unstuck_core::id::{Blob, Seq};
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Conclusion, Event, RunState};
 use unstuck_replay::{Change, ChangeError, Decided, Difference, ReadAgain, Recheck, WhatIf};
-use unstuck_store::blobs::{BlobStore, FolderBlobs};
+use unstuck_store::blobs::BlobStore;
 use unstuck_store::event_store::ReadError;
+use unstuck_store::store::Store as _;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
@@ -187,7 +188,7 @@ fn what_if(found: &Found, args: &Args) -> Result {
     let parsed = in_file(found, changes)?;
     let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
     let events = events.map(|event| event.map_err(Failed::Read));
-    let blobs = FolderBlobs::new(found.folder.blobs());
+    let blobs = found.runs.blobs(&found.entry.run);
     let kept = |blob: &Blob, max| blobs.end(blob, max);
     let read_again = args.read_again.then(|| ReadAgain::new(&found.entry.workspace, &kept));
     let answer = unstuck_replay::what_if(events, &parsed, read_again);

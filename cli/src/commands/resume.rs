@@ -12,7 +12,6 @@ use unstuck_core::{Event, Fact, Observation};
 use unstuck_replay::Story;
 use unstuck_runner::open::{self, TakeUp};
 use unstuck_runner::workspace::make_again;
-use unstuck_store::exchange;
 use unstuck_store::run_log::RunLog;
 
 use crate::args::{self, Global};
@@ -136,7 +135,7 @@ impl Successor {
         if !accepts_unknown && !workflow.budget.accepts_unknown {
             crew::can_be_held(&workflow, None)?;
         }
-        crew::acknowledged(&workflow, file, workspace, Some(project.runs()), self.yes)?;
+        crew::acknowledged(&workflow, file, workspace, Some(project.runs().state()), self.yes)?;
         let origins = Origins::of(workspace);
         for (client, words) in crew::permissions(&workflow) {
             let who = origins.name(&client, file.map(|file| (&workflow, file)));
@@ -207,7 +206,7 @@ pub fn take_up(
 
 /// Says whether a run was read in that had not ended, and did not go on here yet.
 fn went_on_unseen(found: &Found, events: &[Event], story: &Story) -> bool {
-    let imported = exchange::imported_up_to(&found.folder);
+    let imported = found.runs.imported_up_to(&found.entry.run);
     let goes_on_here = |event: &Event| {
         event.seq > imported && matches!(event.fact, Fact::Observed(Observation::RunResumed(_)))
     };

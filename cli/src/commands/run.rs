@@ -12,7 +12,8 @@ use unstuck_files::output_file::{self, Existing};
 use unstuck_process::redact::{self, NOT_SECRET};
 use unstuck_replay::Story;
 use unstuck_runner::open;
-use unstuck_store::state_dir::{Project as Runs, RunEntry};
+use unstuck_store::store::{RunEntry, Store as _};
+use unstuck_store_sled::SledStore as Runs;
 use unstuck_workers::prices;
 use unstuck_workflow::workflow_file::{self, Loaded, Options};
 use unstuck_workspace::branch;
@@ -290,7 +291,7 @@ pub fn run(global: &Global, args: Args) -> Result {
         started.warnings.push(format!("{NOT_KEPT}, so nothing can be undone: {}", error.message()));
     }
     let file = started.workflow_file.as_deref();
-    crew::acknowledged(&started.workflow, file, &workspace, runs.as_ref(), args.means.yes)?;
+    crew::acknowledged(&started.workflow, file, &workspace, runs.as_ref().map(Runs::state), args.means.yes)?;
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
     let branches = args.driving.branches.look(&workspace, rules, None).inspect_err(|_| {
         if let Some(own) = &own {
@@ -410,11 +411,10 @@ fn files(started: &RunStarted, branches: &Branches, short: &str) -> String {
 /// Says how the last run in the same workspace ended, where it did not end well. A new run neither waits
 /// for it nor goes on with it.
 fn before(runs: &Runs, known: &[RunEntry], workspace: &str) -> Option<String> {
-    let is_last =
-        |entry: &&RunEntry| entry.workspace == workspace && !project::is_child(&runs.run(&entry.run));
+    let is_last = |entry: &&RunEntry| entry.workspace == workspace && !project::is_child(runs, &entry.run);
     let last = known.iter().find(is_last)?;
     let short = project::shortest(&last.run, known.iter().map(|entry| &entry.run));
-    match project::end_of(&runs.run(&last.run)) {
+    match project::end_of(runs, &last.run) {
         Some(RunOutcome::Complete) => None,
         Some(outcome) => Some(format!("run {short} ended {} · {UNSTUCK} why {short}", outcome.as_str())),
         None => Some(format!("run {short} was left · {UNSTUCK} resume {short}")),

@@ -159,7 +159,7 @@ fn examine(project: &Project, run: &RunId) -> Examined {
 }
 
 fn summary(found: Found, is_live: bool) -> Option<Summary> {
-    let stamp = Stamp::of(&found.folder.mirror());
+    let stamp = Stamp::of(&found.runs.lines(&found.entry.run));
     let read = found.good_events();
     let (events, trouble, is_readable) = match read {
         Ok((events, error)) => (events, error.map(|error| with_causes(&error)), true),

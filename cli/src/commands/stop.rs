@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use unstuck_store::lease::{Lease, Liveness};
+use unstuck_store::lease::Liveness;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::project::{self, Project, RunArg};
+use crate::project::{Project, RunArg};
 use crate::typed::UNSTUCK;
 use crate::{exit, system, text};
 
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub fn stop(global: &Global, args: &Args) -> Result {
     let found = Project::open(global)?.find(&args.run)?;
     let short = found.short();
-    let holder = Lease::holder(&found.folder.lease());
+    let holder = found.holder();
     let Some(holder) = holder.filter(|holder| holder.liveness() != Liveness::Gone) else {
         return Err(
             Error::usage(format!("nobody works on run {short}")).hint(format!("{UNSTUCK} show {short}"))
@@ -59,7 +59,7 @@ pub fn stop(global: &Global, args: &Args) -> Result {
         }
         std::thread::sleep(POLL);
     }
-    let end = project::end_of(&found.folder);
+    let end = found.end();
     println!("{}", end.map_or("its supervisor is gone", |end| end.as_str()));
     println!("next: {UNSTUCK} resume {short}    {UNSTUCK} show {short}");
     Ok(exit::OK)

@@ -9,9 +9,8 @@ use unstuck_core::{Event, Fact, Observation};
 use unstuck_files::error::with_causes;
 use unstuck_store::blobs::BlobStore;
 use unstuck_store::event_store::{EventStore as _, ReadError};
-use unstuck_store::exchange;
 use unstuck_store::opening::{OpenError, Opening};
-use unstuck_store::run_log::RunLog;
+use unstuck_store::store::Store as _;
 use unstuck_workspace::snapshot;
 
 use crate::args::Global;
@@ -48,7 +47,7 @@ pub fn verify(global: &Global, args: &Args) -> Result {
     let log = found.log()?;
     let events = log.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
     let blobs = log.blobs();
-    let imported = exchange::imported_up_to(&found.folder);
+    let imported = found.runs.imported_up_to(&found.entry.run);
     let (mut payloads, mut missing) = (0, 0);
     let checked = events.map(|event| {
         let event = event.map_err(Failed::Log)?;
@@ -203,13 +202,15 @@ impl Failed {
 /// Checks the store, and mends what may be mended; a damaged store only where that is asked for.
 fn mend_store(project: &Project, found: &Found, rebuild: bool) -> Result<()> {
     let site = driving::quiet_site(project.runs().clone());
-    if let Ok((_, opening)) = site.mend(&found.folder) {
+    if let Ok((_, opening)) = site.mend(&found.entry.run) {
         note(&opening);
     }
     match check_store(found) {
         Err(OpenError::Corrupt { .. } | OpenError::Damaged { .. }) if rebuild => {
-            let opening = site
-                .rebuild_store(&found.folder)
+            let rebuilt =
+                found.runs.rebuild_store(&found.entry.run).map_err(unstuck_runner::open::Error::from);
+            let opening = rebuilt
+                .and_then(|(log, opening)| site.record_repairs(log, &opening).map(|_| opening))
                 .map_err(|error| explained(&error, found.short(), Some(project.runs())))?;
             note(&opening);
             Ok(())
@@ -224,8 +225,8 @@ fn mend_store(project: &Project, found: &Found, rebuild: bool) -> Result<()> {
 ///
 /// The run cannot be opened, or something of it is damaged or lost.
 pub fn examine(found: &Found) -> std::result::Result<(), OpenError> {
-    let (log, _) = RunLog::open_for_writing(&found.folder)?;
-    log.verify().map(drop).map_err(|error| OpenError::from_read(&found.folder, error))
+    let (log, _) = found.runs.claim(&found.entry.run)?;
+    log.verify().map(drop).map_err(|error| found.runs.unreadable(&found.entry.run, error))
 }
 
 /// Returns the large payloads that the event names; an empty one is not stored.
@@ -264,7 +265,7 @@ fn payloads_of(event: &Event) -> Vec<Blob> {
 /// Says which payload of a run is not there first, if any. One that an import has left out is not missed.
 pub fn missing_payload(found: &Found) -> Option<String> {
     let (events, _) = found.good_events().ok()?;
-    let (blobs, imported) = (found.log().ok()?.blobs(), exchange::imported_up_to(&found.folder));
+    let (blobs, imported) = (found.log().ok()?.blobs(), found.runs.imported_up_to(&found.entry.run));
     let events = events.iter().filter(|event| event.seq > imported);
     let mut payloads = events.flat_map(|event| payloads_of(event).into_iter().map(|blob| (event.seq, blob)));
     payloads.find_map(|(at, blob)| {
@@ -280,15 +281,15 @@ pub fn missing_payload(found: &Found) -> Option<String> {
 ///
 /// The store is damaged, or somebody works on the run.
 pub fn check_store(found: &Found) -> std::result::Result<(), OpenError> {
-    let (log, opening) = RunLog::open_for_writing(&found.folder)?;
+    let (log, opening) = found.runs.claim(&found.entry.run)?;
     note(&opening);
     let Err(error) = log.verify() else { return Ok(()) };
     let store_is_whole = log.read(Seq(1)).is_ok_and(|mut events| events.all(|event| event.is_ok()));
     drop(log);
     if !store_is_whole {
-        return Err(OpenError::from_read(&found.folder, error));
+        return Err(found.runs.unreadable(&found.entry.run, error));
     }
-    note(&RunLog::rebuild_mirror(&found.folder)?);
+    note(&found.runs.rebuild_mirror(&found.entry.run)?);
     Ok(())
 }
 

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use unstuck_core::workflow::Capability;
-use unstuck_store::state_dir;
+use unstuck_store::state_dir::StateDir;
+use unstuck_store_sled::SledStore;
 use unstuck_workers::Clients;
 use unstuck_workers::Description;
 use unstuck_workers::launch::{self, CallRequest, Session};
@@ -89,7 +90,8 @@ struct Permissions {
 
 /// Lists the workers, or shows one.
 pub fn workers(global: &Global, args: &Args) -> Result {
-    let project = Project::locate(global)?;
+    let runs = Project::locate(global)?;
+    let project = runs.as_ref().map(SledStore::state);
     let workspace = project::directory(global)?;
     let clients = crew::known(&workspace)?;
     let known = match &args.name {
@@ -98,10 +100,10 @@ pub fn workers(global: &Global, args: &Args) -> Result {
     };
     if args.acknowledge {
         for client in &known {
-            acknowledge(project.as_ref(), client)?;
+            acknowledge(project, client)?;
         }
     }
-    let workers = look(&known, &Origins::of(&workspace), project.as_ref());
+    let workers = look(&known, &Origins::of(&workspace), project);
     match (args.json, workers.as_slice()) {
         (true, [one]) if args.name.is_some() => crate::print_json(one),
         (true, workers) => crate::print_json(&workers),
@@ -129,7 +131,7 @@ fn find(name: &str, known: &Clients) -> Result<Arc<Description>> {
     })
 }
 
-fn acknowledge(project: Option<&state_dir::Project>, client: &Description) -> Result<()> {
+fn acknowledge(project: Option<&StateDir>, client: &Description) -> Result<()> {
     let project = project.ok_or_else(|| {
         Error::usage("a store in memory keeps no acknowledgement").hint("--store sled:PATH")
     })?;
@@ -138,11 +140,7 @@ fn acknowledge(project: Option<&state_dir::Project>, client: &Description) -> Re
 }
 
 /// Asks all of them at once, since some take seconds to tell their version.
-fn look(
-    known: &[Arc<Description>],
-    origins: &Origins<'_>,
-    project: Option<&state_dir::Project>,
-) -> Vec<Worker> {
+fn look(known: &[Arc<Description>], origins: &Origins<'_>, project: Option<&StateDir>) -> Vec<Worker> {
     thread::scope(|scope| {
         let asked: Vec<_> =
             known.iter().map(|client| scope.spawn(|| look_at(client, origins, project))).collect();
@@ -150,7 +148,7 @@ fn look(
     })
 }
 
-fn look_at(client: &Description, origins: &Origins<'_>, project: Option<&state_dir::Project>) -> Worker {
+fn look_at(client: &Description, origins: &Origins<'_>, project: Option<&StateDir>) -> Worker {
     let path = installed(&client.program);
     let version = match path.as_deref() {
         None => Version::NotInstalled,

@@ -10,12 +10,10 @@ use unstuck_core::{Rejection, RunState};
 use unstuck_files::error::with_causes;
 use unstuck_process::exhausted;
 use unstuck_process::{StopRequest, StopSignal};
-use unstuck_store::run_folder::RunFolder;
-use unstuck_store::run_log::RunLog;
 use unstuck_workspace::environment::ParentFacts;
 
 use super::resume::TakeUp;
-use super::site::{Ended, Error, Site, fold, program};
+use super::site::{Ended, Error, Site, program};
 use crate::Interrupt;
 use crate::host::{ChildRun, Children, Place};
 
@@ -48,10 +46,9 @@ impl Children for Site {
 impl Site {
     async fn child(&self, parent: Parent, child: Subworkflow, place: Place) -> Result<Outcome, String> {
         let run = parent.child();
-        let known = self.folder(&run).filter(RunLog::has_begun);
-        let ended = match known {
-            Some(folder) => self.child_again(&folder, place).await,
-            None => {
+        let ended = match self.store.has(&run) {
+            true => self.child_again(&run, place).await,
+            false => {
                 let (workflow, file) = (*child.workflow, child.path);
                 self.start(child_started(run.clone(), parent, workflow, file, place)).await
             }
@@ -77,8 +74,8 @@ impl Site {
 
     /// Takes a child run up again, with what a person has given its parent since. One that cannot go on has ended as it
     /// did, or now for the money or the time that it lacks.
-    async fn child_again(&self, folder: &RunFolder, place: Place) -> Result<Ended, Error> {
-        let (log, _) = self.mend(folder)?;
+    async fn child_again(&self, run: &RunId, place: Place) -> Result<Ended, Error> {
+        let (log, _) = self.mend(run)?;
         let how = TakeUp::AsChild(Box::new(place));
         let refused = match self.take_up(Arc::clone(&log), how, true).await {
             Ok(ended) => return Ok(ended),
@@ -90,7 +87,7 @@ impl Site {
             Rejection::NeedsTime => Some(RunOutcome::TimeLimit),
             _ => None,
         };
-        let state = fold(&log)?;
+        let state = self.fold(&log)?;
         let outcome = lacks.or(state.outcome()).ok_or(refused)?;
         Ok(Ended { outcome, state })
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use unstuck_core::Observation;
 use unstuck_core::event::LogRepaired;
+use unstuck_core::id::RunId;
 use unstuck_store::opening::{Finding, Opening};
-use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 
 use super::site::{Error, Site};
@@ -16,24 +16,17 @@ impl Site {
     /// # Errors
     ///
     /// When the log cannot be opened, or somebody works on it.
-    pub fn mend(&self, folder: &RunFolder) -> Result<(Arc<RunLog>, Opening), Error> {
-        let (log, opening) = RunLog::open_for_writing(folder)?;
+    pub fn mend(&self, run: &RunId) -> Result<(Arc<RunLog>, Opening), Error> {
+        let (log, opening) = self.store.claim(run)?;
         Ok((self.record_repairs(log, &opening)?, opening))
     }
 
-    /// Writes the store of a run anew from its mirror, and records that. The old store is kept aside.
+    /// Records the damage that was repaired when a log was opened.
     ///
     /// # Errors
     ///
-    /// When the mirror is not whole, or somebody works on the run; nothing is changed then.
-    pub fn rebuild_store(&self, folder: &RunFolder) -> Result<Opening, Error> {
-        let (log, opening) = RunLog::rebuild_store(folder)?;
-        self.record_repairs(log, &opening)?;
-        Ok(opening)
-    }
-
-    /// Records the damage that was mended when a log was opened.
-    fn record_repairs(&self, log: RunLog, opening: &Opening) -> Result<Arc<RunLog>, Error> {
+    /// When the log cannot be read, or does not take the event.
+    pub fn record_repairs(&self, log: RunLog, opening: &Opening) -> Result<Arc<RunLog>, Error> {
         let log = Arc::new(log);
         let repaired: Vec<&Finding> = opening.findings.iter().filter(|it| it.concerns_events()).collect();
         if repaired.is_empty() {

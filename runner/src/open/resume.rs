@@ -12,7 +12,6 @@ use unstuck_core::workflow::{Convergence, Step};
 use unstuck_files::error::with_causes;
 use unstuck_process as process;
 use unstuck_store::event_store::EventStore as _;
-use unstuck_store::exchange;
 use unstuck_store::run_log::RunLog;
 
 use super::child_resume::as_child;
@@ -173,7 +172,7 @@ impl Runner<Host> {
         let keeper = self.world.snapshots.as_ref();
         let is_last_known =
             keeper.zip(self.state.last_snapshot()).is_some_and(|(keeper, last)| keeper.has(last));
-        let is_imported = self.log.folder().is_some_and(|folder| exchange::imported_up_to(folder) > Seq(0));
+        let is_imported = self.log.imported_up_to() > Seq(0);
         if is_imported && !is_last_known && !is_accepted {
             let (run, workspace) = (self.world.run.clone(), self.world.workspace.clone());
             return Err(Error::Imported { run, workspace });

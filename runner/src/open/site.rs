@@ -15,9 +15,9 @@ use unstuck_process::redact::Redactor;
 use unstuck_store::event_store::{EventStore as _, ReadError};
 use unstuck_store::lease::{AcquireError, Holder, Lease};
 use unstuck_store::opening::OpenError;
-use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
-use unstuck_store::state_dir::{Project, RunEntry};
+use unstuck_store::state_dir::StateDir;
+use unstuck_store::store::{RunEntry, Store};
 use unstuck_workspace::branch::Protected;
 use unstuck_workspace::environment::{BranchFacts, ParentFacts};
 use unstuck_workspace::snapshot;
@@ -37,8 +37,10 @@ use crate::workspace;
 /// Where and with what runs are carried out. Cheap to clone.
 #[derive(Clone)]
 pub struct Site {
-    /// The folder of the project's state; `None` keeps runs in memory.
-    pub project: Option<Project>,
+    /// Where runs are kept.
+    pub store: Arc<dyn Store>,
+    /// The folder for what runs of the workspace share; `None` where runs are kept in memory.
+    pub state_dir: Option<StateDir>,
     /// Who wants to know.
     pub watcher: Arc<dyn Watcher>,
     /// Knows the secrets.
@@ -175,7 +177,7 @@ impl Site {
     ///
     /// It is [elsewhere](Error::LeadsElsewhere).
     pub fn finds_in_place(&self, workspace: &Path) -> Result<(), Error> {
-        let state = self.project.as_ref().map(Project::path);
+        let state = self.state_dir.as_ref().map(StateDir::path);
         match workspace::leads_elsewhere(workspace, state) {
             Some(to) => Err(Error::LeadsElsewhere { workspace: workspace.to_owned(), to }),
             None => Ok(()),
@@ -183,7 +185,7 @@ impl Site {
     }
 
     /// Goes on with a log that was opened, with the right to work in the workspace.
-    pub(super) fn take_over(&self, log: Arc<RunLog>) -> Result<(Runner<Host>, Option<Lease>), Error> {
+    pub(super) fn take_over(&self, log: Arc<RunLog>) -> Result<(Runner<Host>, Lease), Error> {
         let runner = self.runner_of(log)?;
         self.finds_in_place(&runner.world.workspace)?;
         let workspace = self.take_workspace(&runner.world.workspace, &runner.world.run)?;
@@ -191,7 +193,7 @@ impl Site {
     }
 
     pub(super) fn runner_of(&self, log: Arc<RunLog>) -> Result<Runner<Host>, Error> {
-        let state = fold(&log)?;
+        let state = self.fold(&log)?;
         let Some(started) = state.started().cloned() else {
             return Err(crate::Error::Rejected(Rejection::NotStarted).into());
         };
@@ -201,9 +203,8 @@ impl Site {
     /// Returns the workspace as the last child runs of a run left it, and theirs, as far as that can be read.
     pub(super) fn left_by_children(&self, state: &RunState) -> Vec<Snapshot> {
         let children = state.steps().filter_map(|(_, at)| at.calls.child.as_ref());
-        let folders = children.filter_map(|child| self.folder(&child.run));
-        let states = folders.filter_map(|folder| {
-            let mut events = RunLog::open_for_reading(&folder).ok()?.read(Seq(1)).ok()?;
+        let states = children.filter_map(|child| {
+            let mut events = self.store.open(&child.run).ok()?.read(Seq(1)).ok()?;
             events.try_fold(RunState::default(), |state, event| event.map(|it| state.evolve(&it))).ok()
         });
         let left = |state: RunState| {
@@ -215,7 +216,7 @@ impl Site {
 
     /// Adds a run to the index, with what was recorded of it: secrets are taken out by then.
     pub(super) fn index(&self, state: &RunState) {
-        let (Some(project), Some(started)) = (&self.project, state.started()) else { return };
+        let Some(started) = state.started() else { return };
         let entry = RunEntry {
             run: started.run.clone(),
             started_at: state.last_at(),
@@ -223,35 +224,36 @@ impl Site {
             workspace: started.workspace.clone(),
             trouble: None,
         };
-        project.record(&entry);
+        self.store.note_started(&entry);
     }
 
-    pub(crate) fn folder(&self, run: &RunId) -> Option<RunFolder> {
-        let project = self.project.as_ref()?;
-        Some(project.run(run))
+    /// Folds a log, or says what keeps the run from being resumed.
+    pub(super) fn fold(&self, log: &RunLog) -> Result<RunState, Error> {
+        fold(log).map_err(|error| match log.run() {
+            Some(run) => self.store.unreadable(run, error).into(),
+            None => error.into(),
+        })
     }
 
     pub(super) fn runner(&self, log: Arc<RunLog>, started: &RunStarted, state: RunState) -> Runner<Host> {
-        let artifacts = match log.folder() {
-            Some(folder) => folder.artifacts(),
-            None => std::env::temp_dir().join(format!("unstuck-{}", started.run)),
-        };
+        let temporary = || std::env::temp_dir().join(format!("unstuck-{}", started.run));
+        let artifacts = log.artifacts().unwrap_or_else(temporary);
         let kicks = Kicks::new(&artifacts);
         let clock = Clock::start(state.last_at());
         let machine = Host {
             run: started.run.clone(),
             workspace: PathBuf::from(&started.workspace),
-            state_folder: self.project.as_ref().map(|project| project.path().to_owned()),
+            state_folder: self.state_dir.as_ref().map(|state| state.path().to_owned()),
             artifacts,
             blobs: Arc::clone(log.blobs()),
             redactor: self.redactor.clone(),
             watcher: Arc::clone(&self.watcher),
             children: Arc::new(self.clone()),
             baselines: self
-                .project
+                .state_dir
                 .clone()
                 .filter(|_| self.reuse_baseline)
-                .map(|project| Baselines::new(project, started.run.clone())),
+                .map(|state| Baselines::new(Arc::clone(&self.store), state, started.run.clone())),
             snapshots: self.keeper(started),
             branch: self.branch.clone(),
             branch_lock: self.branch_lock.clone(),
@@ -268,8 +270,8 @@ impl Site {
     }
 
     fn keeper(&self, started: &RunStarted) -> Option<Arc<Keeper>> {
-        let project = self.project.as_ref()?;
-        match snapshots::open(project, Path::new(&started.workspace), started) {
+        let state = self.state_dir.as_ref()?;
+        match snapshots::open(state, Path::new(&started.workspace), started) {
             Ok(snapshots) => Some(Arc::new(Keeper::new(snapshots, started))),
             Err(error) => {
                 let why = with_causes(&error);
@@ -300,12 +302,9 @@ impl Runner<Host> {
         if !self.state.may_have_changed_workspace() {
             return Ok(());
         }
-        let (Some(folder), Some(keeper)) = (self.log.folder(), self.world.snapshots.as_deref()) else {
-            return Ok(());
-        };
-        let Some(Note { gone_at, snapshot }) = orphan_note::noted(folder, self.log.head(), keeper) else {
-            return Ok(());
-        };
+        let Some(keeper) = self.world.snapshots.as_deref() else { return Ok(()) };
+        let noted = orphan_note::noted(self.log.orphan_note(), self.log.head(), keeper);
+        let Some(Note { gone_at, snapshot }) = noted else { return Ok(()) };
         let before = self.state.last_snapshot();
         // Only a warning depends on it.
         let mut files = before.and_then(|before| self.drift(before, &snapshot).ok()).unwrap_or_default();
@@ -336,15 +335,7 @@ fn changed_at(path: &Path) -> Option<SystemTime> {
 /// # Errors
 ///
 /// When a record cannot be read, or is not the one that was written.
-pub fn fold(log: &RunLog) -> Result<RunState, Error> {
-    read_on(log).map_err(|error| match log.folder() {
-        // What keeps it from being gone on with, and what mends that.
-        Some(folder) => OpenError::from_read(folder, error).into(),
-        None => error.into(),
-    })
-}
-
-fn read_on(log: &RunLog) -> Result<RunState, ReadError> {
+pub fn fold(log: &RunLog) -> Result<RunState, ReadError> {
     let saved = log.checkpoint(RunState::REDUCER_VERSION);
     let restored = saved.and_then(|saved| {
         let state: RunState = serde_json::from_slice(&saved.state).ok()?;

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use unstuck_core::event::{RunStarted, SnapshotMoment, SnapshotTaken};
 use unstuck_core::{Observation, RunState};
 use unstuck_files::error::with_causes;
-use unstuck_store::run_log::RunLog;
 
 use super::site::{Ended, Error, Site};
 use crate::host::Host;
@@ -21,10 +20,7 @@ impl Site {
     /// When the log cannot be made, the workspace is taken, or the store fails later.
     pub async fn start(&self, started: RunStarted) -> Result<Ended, Error> {
         let _workspace = self.take_workspace(Path::new(&started.workspace), &started.run)?;
-        let log = match self.folder(&started.run) {
-            Some(folder) => RunLog::create(&folder)?,
-            None => RunLog::in_memory(),
-        };
+        let log = self.store.create(&started.run)?;
         let mut runner = self.runner(Arc::new(log), &started, RunState::default());
         runner.record(Observation::RunStarted(Box::new(started)))?;
         self.index(runner.state());
@@ -56,7 +52,7 @@ pub(super) async fn finish(mut runner: Runner<Host>) -> Result<Ended, Error> {
 impl Runner<Host> {
     /// Removes prompts and scripts of a run whose log is gone with the process.
     fn remove_what_memory_does_not_keep(&self) {
-        if self.log.folder().is_none() {
+        if self.log.artifacts().is_none() {
             let _may_be_gone = fs::remove_dir_all(&self.world.artifacts);
         }
     }

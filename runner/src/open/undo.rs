@@ -59,10 +59,10 @@ impl Site {
         let _left_of_a_dead_supervisor = process::end_leftovers(&runner.mark());
         runner.record_abandoned()?;
         let started = runner.state().started().cloned();
-        let (Some(project), Some(started)) = (&self.project, started) else {
+        let (Some(state), Some(started)) = (&self.state_dir, started) else {
             return Err(crate::Error::Rejected(Rejection::NotStarted).into());
         };
-        let snapshots = snapshots::open(project, Path::new(&started.workspace), &started)?;
+        let snapshots = snapshots::open(state, Path::new(&started.workspace), &started)?;
         let (first, last) =
             (runner.state().first_snapshot().cloned(), runner.state().last_snapshot().cloned());
         let keeper = Keeper::new(snapshots, &started);

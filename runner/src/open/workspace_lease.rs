@@ -7,8 +7,9 @@ use unstuck_core::id::RunId;
 use unstuck_core::plural::count;
 use unstuck_files::error::with_causes;
 use unstuck_process as process;
-use unstuck_store::lease::{AcquireError, Holder, Lease, Liveness};
-use unstuck_store::state_dir::{Project, RunEntry};
+use unstuck_store::lease::{AcquireError, FileLease, Holder, Lease, Liveness};
+use unstuck_store::state_dir::StateDir;
+use unstuck_store::store::RunEntry;
 
 use super::site::{Error, Site};
 use crate::host::mark_of;
@@ -19,15 +20,15 @@ const DEAD_RUNS_MAX: usize = 5;
 impl Site {
     /// Takes the right to work in a workspace; a child run works under its parent's. The lease is in the
     /// state folder of the workspace wherever the run itself is kept, so that all who work there meet.
-    pub(crate) fn take_workspace(&self, workspace: &Path, run: &RunId) -> Result<Option<Lease>, Error> {
+    pub(crate) fn take_workspace(&self, workspace: &Path, run: &RunId) -> Result<Lease, Error> {
         if self.parent.is_some() {
-            return Ok(None);
+            return Ok(Lease::OfParent);
         }
-        let Ok(place) = Project::locate(workspace) else { return Ok(None) };
+        let Ok(place) = StateDir::locate(workspace) else { return Ok(Lease::Missing) };
         let taken = place
             .create()
             .map_err(|source| AcquireError::Io { path: place.path().to_owned(), source })
-            .and_then(|()| Lease::acquire(&place.workspace_lease()));
+            .and_then(|()| FileLease::acquire(&place.workspace_lease()));
         match taken {
             Ok((lease, died)) => {
                 // Only now: of two that begin at the same time, one at least sees the other.
@@ -38,18 +39,18 @@ impl Site {
                 if died.is_some() {
                     end_what_was_left(workspace, &others);
                 }
-                Ok(Some(lease))
+                Ok(Lease::File(lease))
             }
             Err(AcquireError::Held { holder }) => {
                 Err(Error::WorkspaceBusy { workspace: workspace.to_owned(), holder })
             }
             // A run that is kept elsewhere does not need the state folder for anything but this.
-            Err(error) if self.project.as_ref() != Some(&place) => {
+            Err(error) if self.state_dir.as_ref() != Some(&place) => {
                 tracing::warn!(
                     error = with_causes(&error),
                     "nobody keeps a second run out of this workspace"
                 );
-                Ok(None)
+                Ok(Lease::Missing)
             }
             Err(source) => Err(Error::Workspace { run: run.clone(), source }),
         }
@@ -57,12 +58,11 @@ impl Site {
 
     /// Returns the runs of the project but one.
     fn others(&self, run: &RunId) -> Result<Vec<RunEntry>, Error> {
-        let Some(project) = &self.project else { return Ok(Vec::new()) };
         let unlisted = |source| {
-            let source = AcquireError::Io { path: project.path().to_owned(), source };
-            Error::Workspace { run: run.clone(), source }
+            let path = self.state_dir.as_ref().map_or_else(PathBuf::new, |state| state.path().to_owned());
+            Error::Workspace { run: run.clone(), source: AcquireError::Io { path, source } }
         };
-        let mut runs = project.runs().map_err(unlisted)?;
+        let mut runs = self.store.runs().map_err(unlisted)?;
         runs.retain(|entry| entry.run != *run);
         Ok(runs)
     }
@@ -73,8 +73,8 @@ fn overlapping(workspace: &Path, runs: &[RunEntry]) -> Option<(PathBuf, Holder)>
     let known: BTreeSet<&Path> = runs.iter().map(|entry| Path::new(&entry.workspace)).collect();
     let is_below = |it: &&Path| *it != workspace && within_repository(it).any(|above| above == workspace);
     within_repository(workspace).skip(1).chain(known.into_iter().filter(is_below)).find_map(|other| {
-        let lease = Project::locate(other).ok()?.workspace_lease();
-        let holder = Lease::holder(&lease).filter(|it| it.liveness() != Liveness::Gone)?;
+        let lease = StateDir::locate(other).ok()?.workspace_lease();
+        let holder = FileLease::holder(&lease).filter(|it| it.liveness() != Liveness::Gone)?;
         Some((other.to_owned(), holder))
     })
 }

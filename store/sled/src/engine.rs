@@ -18,9 +18,9 @@ use unstuck_files::durable;
 use unstuck_files::platform;
 use unstuck_files::safe_open::{self, FileError, LINE_MAX};
 
-use crate::envelope;
-use crate::event_store::ReadError;
 use crate::waker::Waker;
+use unstuck_store::envelope;
+use unstuck_store::event_store::ReadError;
 
 /// What sled may keep in memory. Its default is a gigabyte.
 const CACHE_BYTES: u64 = 1 << 20;
@@ -427,9 +427,9 @@ mod tests {
     use unstuck_core::id::{Epoch, Timestamp};
 
     use super::*;
-    use crate::blobs::MemoryBlobs;
-    use crate::chain::{self, Head, Json};
-    use crate::event_store::Expected;
+    use unstuck_store::blobs::MemoryBlobs;
+    use unstuck_store::chain::{self, Head, Json};
+    use unstuck_store::event_store::Expected;
 
     fn records(count: u64) -> Vec<Vec<u8>> {
         let facts = (1..=count).map(|seq| Event {

@@ -4,7 +4,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+#[path = "../../tests/common/mod.rs"]
 mod common;
+#[path = "../../tests/common/in_folder.rs"]
+mod in_folder;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::PathBuf;
@@ -13,13 +16,13 @@ use std::process::{Child, Command, Stdio};
 use common::{answer, events};
 use unstuck_core::event::Event;
 use unstuck_core::id::Seq;
-use unstuck_store::{EventStore, Expected, Finding, OpenError, RunFolder, RunLog};
+use unstuck_store::{EventStore, Expected, Finding, OpenError, RunFolder};
 
 const RUNS: &str = "UNSTUCK_TEST_RUNS";
 const BATCH: u64 = 3;
 
 fn folder(runs: PathBuf) -> RunFolder {
-    RunFolder::new(&runs, "killed".into())
+    in_folder::folder(&runs, "killed")
 }
 
 fn batch(after: u64) -> Vec<Event> {
@@ -33,8 +36,8 @@ fn batch(after: u64) -> Vec<Event> {
 fn child_writer() {
     let Some(runs) = std::env::var_os(RUNS) else { return };
     let folder = folder(runs.into());
-    let log = match RunLog::create(&folder) {
-        Err(OpenError::Exists { .. }) => RunLog::open_for_writing(&folder).unwrap().0,
+    let log = match in_folder::create(&folder) {
+        Err(OpenError::Exists { .. }) => in_folder::open_for_writing(&folder).unwrap().0,
         created => created.unwrap(),
     };
     let mut out = std::io::stdout();
@@ -61,7 +64,7 @@ fn acknowledged(line: &str) -> Option<u64> {
 
 /// Opens what is left and checks it. Returns the last event.
 fn check(runs: &std::path::Path, acknowledged: u64) -> u64 {
-    let (log, opening) = RunLog::open_for_writing(&folder(runs.to_owned())).unwrap();
+    let (log, opening) = in_folder::open_for_writing(&folder(runs.to_owned())).unwrap();
     let others: Vec<_> = opening
         .findings
         .iter()
@@ -107,17 +110,17 @@ fn a_log_that_another_process_writes_is_locked_until_it_dies() {
     let mut child = start(runs.path(), None);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     lines.by_ref().find_map(|line| acknowledged(&line)).unwrap();
-    match RunLog::open_for_writing(&folder(runs.path().to_owned())) {
+    match in_folder::open_for_writing(&folder(runs.path().to_owned())) {
         Err(OpenError::Locked { holder: Some(holder), .. }) => assert_eq!(holder.pid, child.id()),
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("opened"),
     }
-    let reading = RunLog::open_for_reading(&folder(runs.path().to_owned())).unwrap();
+    let reading = in_folder::open_for_reading(&folder(runs.path().to_owned())).unwrap();
     assert!(reading.read(Seq(1)).unwrap().map(Result::unwrap).count() >= 3);
     child.kill().unwrap();
     child.wait().unwrap();
     drop(lines);
-    let (_, opening) = RunLog::open_for_writing(&folder(runs.path().to_owned())).unwrap();
+    let (_, opening) = in_folder::open_for_writing(&folder(runs.path().to_owned())).unwrap();
     assert!(matches!(&opening.findings[0], Finding::LeaseTakenOver { from } if from.pid == child.id()));
 }
 

@@ -8,15 +8,15 @@ use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write};
 use unstuck_core::id::Seq;
 use unstuck_files::safe_open::{self, FileError, LINE_MAX};
 
-use crate::blobs::FolderBlobs;
-use crate::chain::Head;
-use crate::checkpoint::Checkpoint;
-use crate::envelope::{Header, Record};
-use crate::event_store::ReadError;
-use crate::line::{self, LineError, Scratch};
-use crate::lines::{is_blank, line_error};
-use crate::run_folder::RunFolder;
 use crate::unmirrored::{Found, RECORDS_MAX};
+use unstuck_store::blobs::FolderBlobs;
+use unstuck_store::chain::Head;
+use unstuck_store::checkpoint::Checkpoint;
+use unstuck_store::envelope::{Header, Record};
+use unstuck_store::event_store::ReadError;
+use unstuck_store::line::{self, LineError, Scratch};
+use unstuck_store::lines::{is_blank, line_error};
+use unstuck_store::run_folder::RunFolder;
 
 /// What was merged.
 #[derive(Debug, Default)]

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use unstuck_files::durable;
 use unstuck_files::safe_open::{self, FileError};
 
-use crate::mirror::Tail;
-use crate::run_folder::RunFolder;
+use unstuck_store::mirror::Tail;
+use unstuck_store::run_folder::RunFolder;
 
 /// So many bytes of a store are copied at most: some 100,000 events, in less than a tenth of a second.
 const COPY_MAX: u64 = 64 << 20;

@@ -18,9 +18,10 @@ use memchr::memmem;
 use unstuck_core::id::{Digest, Seq};
 use unstuck_files::safe_open::{self, FileError};
 
-use crate::chain::Head;
-use crate::envelope::{self, Header, MAGIC, RECORD_MAX, Record, RecordRef};
-use crate::run_folder::RunFolder;
+use unstuck_store::chain::Head;
+use unstuck_store::envelope::{self, Header, MAGIC, RECORD_MAX, Record, RecordRef};
+use unstuck_store::run_folder::RunFolder;
+use unstuck_store::run_log::{Beyond, BeyondMirror};
 
 /// So much of a file is looked at at a time.
 const CHUNK: usize = 1 << 20;
@@ -35,15 +36,13 @@ const PARTS_MAX: u64 = 8;
 /// So many records of a batch may be in the mirror that has not all of it.
 const BEGUN_MAX: u64 = 1_000;
 
-/// What was found.
-#[derive(Debug, Default)]
-pub(crate) struct Beyond {
-    /// What the mirror has of a last batch that it has not all of; `None` where the files lack some of it.
-    pub(crate) begun: Option<Vec<Record>>,
-    /// The records that follow the mirror, up to the end of a batch.
-    pub(crate) records: Vec<Record>,
-    /// The last event of which there is a record behind a gap; 0 if there is none.
-    pub(crate) known: Seq,
+/// The files of the engine.
+pub(crate) struct SledFiles;
+
+impl BeyondMirror for SledFiles {
+    fn after(&self, folder: &RunFolder, last: Option<&Header>) -> Result<Beyond, FileError> {
+        after(folder, last)
+    }
 }
 
 /// Returns what the files of the store have after `last`, the last record of the mirror.
@@ -226,8 +225,8 @@ mod tests {
     use unstuck_core::id::{Epoch, Timestamp};
 
     use super::*;
-    use crate::envelope::Codec;
-    use crate::wire::{EventType, SchemaVersion};
+    use unstuck_store::envelope::Codec;
+    use unstuck_store::wire::{EventType, SchemaVersion};
 
     fn numbered(seq: u64) -> Record {
         let mut header = Header {

@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+#[path = "../../tests/common/mod.rs"]
 mod common;
+#[path = "../../tests/common/in_folder.rs"]
+mod in_folder;
 
 use std::fs;
 use std::io::Write as _;
@@ -12,11 +15,13 @@ use common::{RUN, answer, events, facts, run_started};
 use unstuck_core::event::Event;
 use unstuck_core::id::{Epoch, RunId, Seq};
 use unstuck_store::envelope::{Record, RecordRef};
+use unstuck_store::lease::FileLease;
 use unstuck_store::wire::SchemaVersion;
 use unstuck_store::{
-    AppendError, EventStore, Expected, Finding, Head, Lease, OpenError, Opening, Project, ReadError,
-    RunFolder, RunLog, exchange,
+    AppendError, EventStore, Expected, Finding, Head, OpenError, Opening, ReadError, RunFolder, RunLog,
+    Store as _, exchange,
 };
+use unstuck_store_sled::SledStore;
 
 struct Run {
     _keep: tempfile::TempDir,
@@ -26,13 +31,13 @@ struct Run {
 impl Run {
     fn new() -> Self {
         let keep = tempfile::tempdir().unwrap();
-        Self { folder: RunFolder::new(keep.path(), RUN.into()), _keep: keep }
+        Self { folder: in_folder::folder(keep.path(), RUN), _keep: keep }
     }
 
     /// A closed run of `count` events in batches of one.
     fn with(count: u64) -> Self {
         let run = Self::new();
-        let log = RunLog::create(&run.folder).unwrap();
+        let log = in_folder::create(&run.folder).unwrap();
         run.append(&log, count);
         run
     }
@@ -45,11 +50,11 @@ impl Run {
     }
 
     fn open(&self) -> (RunLog, Opening) {
-        RunLog::open_for_writing(&self.folder).unwrap()
+        in_folder::open_for_writing(&self.folder).unwrap()
     }
 
     fn open_error(&self) -> OpenError {
-        match RunLog::open_for_writing(&self.folder) {
+        match in_folder::open_for_writing(&self.folder) {
             Ok((_, opening)) => panic!("opened with {opening:?}"),
             Err(error) => error,
         }
@@ -70,7 +75,7 @@ impl Run {
     fn holds(&self, log: &RunLog, count: u64) {
         assert_eq!(log.head().seq, Seq(count));
         assert_eq!(log.verify().unwrap().seq, Seq(count));
-        let reading = RunLog::open_for_reading(&self.folder).unwrap();
+        let reading = in_folder::open_for_reading(&self.folder).unwrap();
         let mirrored: Vec<_> = reading.read(Seq(1)).unwrap().map(Result::unwrap).collect();
         let stored: Vec<_> = log.read(Seq(1)).unwrap().map(Result::unwrap).collect();
         assert_eq!(stored, mirrored);
@@ -152,9 +157,9 @@ fn a_closed_run_opens_clean() {
 fn a_run_that_is_not_there_or_is_there_already_is_an_error() {
     let run = Run::new();
     assert!(matches!(run.open_error(), OpenError::NotFound { .. }));
-    assert!(matches!(RunLog::open_for_reading(&run.folder), Err(OpenError::NotFound { .. })));
-    run.append(&RunLog::create(&run.folder).unwrap(), 1);
-    assert!(matches!(RunLog::create(&run.folder), Err(OpenError::Exists { .. })));
+    assert!(matches!(in_folder::open_for_reading(&run.folder), Err(OpenError::NotFound { .. })));
+    run.append(&in_folder::create(&run.folder).unwrap(), 1);
+    assert!(matches!(in_folder::create(&run.folder), Err(OpenError::Exists { .. })));
 }
 
 #[test]
@@ -171,15 +176,18 @@ fn a_creation_that_was_cut_short_at_any_file_is_done_again() {
         if made < files.len() {
             assert!(matches!(run.open_error(), OpenError::Unfinished { .. }), "after {made} files");
         }
-        run.append(&RunLog::create(&run.folder).unwrap(), 3);
-        assert!(matches!(RunLog::create(&run.folder), Err(OpenError::Exists { .. })), "after {made} files");
+        run.append(&in_folder::create(&run.folder).unwrap(), 3);
+        assert!(
+            matches!(in_folder::create(&run.folder), Err(OpenError::Exists { .. })),
+            "after {made} files"
+        );
         run.expect(&[], 3);
     }
     // A store that the creation has left half-written.
     let run = Run::with(0);
     fs::remove_file(run.folder.format()).unwrap();
     fs::write(run.folder.data_file(), "half").unwrap();
-    run.append(&RunLog::create(&run.folder).unwrap(), 1);
+    run.append(&in_folder::create(&run.folder).unwrap(), 1);
     run.expect(&[], 1);
 }
 
@@ -204,7 +212,7 @@ fn a_log_with_a_trace_of_an_event_is_never_created_again() {
             if !has_format {
                 fs::remove_file(run.folder.format()).unwrap();
             }
-            assert!(matches!(RunLog::create(&run.folder), Err(OpenError::Exists { .. })), "case {case}");
+            assert!(matches!(in_folder::create(&run.folder), Err(OpenError::Exists { .. })), "case {case}");
         }
     }
 }
@@ -224,9 +232,9 @@ fn a_log_of_which_store_and_mirror_are_gone_is_no_empty_one_and_is_read_in_again
         fs::remove_file(run.folder.mirror()).unwrap();
         let left = if has_checkpoint { "blobs, checkpoint (of event 5), " } else { "blobs, " };
         let told = [
-            RunLog::open_for_reading(&run.folder).err(),
-            RunLog::rebuild_store(&run.folder).err(),
-            RunLog::rebuild_mirror(&run.folder).err(),
+            in_folder::open_for_reading(&run.folder).err(),
+            in_folder::rebuild_store(&run.folder).err(),
+            in_folder::rebuild_mirror(&run.folder).err(),
             Some(run.open_error()),
         ];
         for error in told.map(Option::unwrap) {
@@ -239,12 +247,12 @@ fn a_log_of_which_store_and_mirror_are_gone_is_no_empty_one_and_is_read_in_again
             assert!(error.hint().unwrap().ends_with("unstuck import FILE"));
         }
         let damaged = &lines[..lines.len() / 2].to_vec().repeat(2);
-        assert!(exchange::import(&mut &damaged[..], &run.folder).is_err());
+        assert!(in_folder::import(&mut &damaged[..], &run.folder).is_err());
         assert!(matches!(run.open_error(), OpenError::Gone { .. }), "it is as it was");
-        drop(exchange::import(&mut &lines[..], &run.folder).unwrap());
+        drop(in_folder::import(&mut &lines[..], &run.folder).unwrap());
         run.expect(&[], 5);
         assert!(run.folder.blobs().exists());
-        assert!(matches!(exchange::import(&mut &lines[..], &run.folder), Err(OpenError::Exists { .. })));
+        assert!(matches!(in_folder::import(&mut &lines[..], &run.folder), Err(OpenError::Exists { .. })));
     }
 }
 
@@ -254,9 +262,9 @@ fn a_format_that_is_lost_or_damaged_keeps_nobody_from_the_records_and_is_written
         let run = Run::with(5);
         damage(&run.folder);
         assert!(run.folder.lacks_format());
-        assert!(matches!(RunLog::create(&run.folder), Err(OpenError::Exists { .. })));
+        assert!(matches!(in_folder::create(&run.folder), Err(OpenError::Exists { .. })));
         if run.folder.mirror().exists() {
-            let reading = RunLog::open_for_reading(&run.folder).unwrap();
+            let reading = in_folder::open_for_reading(&run.folder).unwrap();
             assert_eq!(reading.read(Seq(1)).unwrap().map(Result::unwrap).count(), 5);
         }
         let (log, opening) = run.open();
@@ -280,16 +288,16 @@ fn a_format_that_is_lost_or_damaged_keeps_nobody_from_the_records_and_is_written
     let run = Run::with(5);
     fs::remove_file(run.folder.format()).unwrap();
     fs::remove_file(run.folder.mirror()).unwrap();
-    assert!(matches!(RunLog::create(&run.folder), Err(OpenError::Exists { .. })));
+    assert!(matches!(in_folder::create(&run.folder), Err(OpenError::Exists { .. })));
 }
 
 /// A project with one run that has a first event, and no index.
 fn project_with_a_run(
     facts: impl IntoIterator<Item = unstuck_core::event::Fact>,
-) -> (tempfile::TempDir, Project) {
+) -> (tempfile::TempDir, SledStore) {
     let keep = tempfile::tempdir().unwrap();
-    let project = Project::at(keep.path());
-    let log = RunLog::create(&project.run(&RUN.into())).unwrap();
+    let project = SledStore::at(keep.path());
+    let log = in_folder::create(&in_folder::folder(project.path(), RUN)).unwrap();
     log.append(&events(1, facts), Expected::Exactly(Seq(0))).unwrap();
     (keep, project)
 }
@@ -298,7 +306,7 @@ fn project_with_a_run(
 fn a_run_is_listed_without_index_and_mirror_and_an_unreadable_one_with_the_reason() {
     let check = |damage: &dyn Fn(&RunFolder), expected: Result<&str, &str>| {
         let (_keep, project) = project_with_a_run([run_started()]);
-        damage(&project.run(&RUN.into()));
+        damage(&in_folder::folder(project.path(), RUN));
         let runs = project.runs().unwrap();
         let [entry] = &runs[..] else { panic!("{runs:?}, not {expected:?}") };
         assert_eq!(entry.run, RunId::from(RUN));
@@ -345,7 +353,7 @@ fn a_run_is_listed_without_index_and_mirror_and_an_unreadable_one_with_the_reaso
 #[test]
 fn a_run_whose_creation_was_cut_short_is_no_run_and_is_named_apart() {
     let (_keep, project) = project_with_a_run([run_started()]);
-    fs::create_dir(project.run(&"half".into()).path()).unwrap();
+    fs::create_dir(in_folder::folder(project.path(), "half").path()).unwrap();
     let names = |runs: Vec<unstuck_store::RunEntry>| {
         runs.into_iter().map(|it| it.run.to_string()).collect::<Vec<_>>()
     };
@@ -359,21 +367,22 @@ fn a_run_whose_creation_was_cut_short_is_no_run_and_is_named_apart() {
 fn a_log_in_the_folder_of_another_run_is_refused() {
     let check = |facts: Vec<unstuck_core::event::Fact>, what: &str| {
         let (_keep, project) = project_with_a_run(facts);
-        let (own, other) = (project.run(&RUN.into()), project.run(&"other".into()));
+        let (own, other) =
+            (in_folder::folder(project.path(), RUN), in_folder::folder(project.path(), "other"));
         fs::rename(own.path(), other.path()).unwrap();
         for error in [
-            RunLog::open_for_reading(&other).err(),
-            RunLog::open_for_writing(&other).err(),
-            RunLog::rebuild_store(&other).err(),
+            in_folder::open_for_reading(&other).err(),
+            in_folder::open_for_writing(&other).err(),
+            in_folder::rebuild_store(&other).err(),
         ] {
             let error = error.unwrap();
             let sentence = format!("is the folder of run other, and {what} names run {RUN}");
             assert!(error.to_string().ends_with(&sentence), "{error}");
             assert!(error.hint().unwrap().starts_with("give the folder its name back: mv "));
         }
-        assert!(RunLog::open_to_salvage(&other).is_ok(), "what it holds can be exported");
+        in_folder::salvage(&other, &mut Vec::new()).expect("what it holds can be exported");
         fs::rename(other.path(), own.path()).unwrap();
-        RunLog::open_for_writing(&own).unwrap();
+        in_folder::open_for_writing(&own).unwrap();
     };
     check(vec![run_started()], "its first event");
     check(vec![answer("x")], "its lease");
@@ -382,18 +391,18 @@ fn a_log_in_the_folder_of_another_run_is_refused() {
 #[test]
 fn an_import_that_fails_leaves_nothing_and_the_next_one_succeeds() {
     let (_keep, project) = project_with_a_run([run_started(), answer("x")]);
-    let lines = fs::read(project.run(&RUN.into()).mirror()).unwrap();
+    let lines = fs::read(in_folder::folder(project.path(), RUN).mirror()).unwrap();
     let target = tempfile::tempdir().unwrap();
-    let project = Project::at(target.path());
-    let folder = project.run(&RUN.into());
+    let project = SledStore::at(target.path());
+    let folder = in_folder::folder(project.path(), RUN);
     let newer = String::from_utf8(lines.clone()).unwrap().replace("answer_given", "telepathy_received");
     for bad in [newer.as_bytes(), &lines[..100]] {
-        assert!(exchange::import(&mut &bad[..], &folder).is_err());
+        assert!(in_folder::import(&mut &bad[..], &folder).is_err());
         assert_eq!(fs::read_dir(target.path().join("runs")).unwrap().count(), 0);
     }
     // A killed import leaves such a folder.
     fs::create_dir_all(target.path().join("runs/.tmp-1-0/store")).unwrap();
-    exchange::import(&mut &lines[..], &folder).unwrap();
+    in_folder::import(&mut &lines[..], &folder).unwrap();
     assert_eq!(project.runs().unwrap().len(), 1);
     project.remove_unfinished().unwrap();
     assert_eq!(fs::read_dir(target.path().join("runs")).unwrap().count(), 1);
@@ -450,7 +459,7 @@ fn a_mirror_that_is_behind_missing_or_torn_is_completed() {
     }
     let run = Run::with(5);
     fs::remove_file(run.folder.mirror()).unwrap();
-    assert!(matches!(RunLog::open_for_reading(&run.folder), Err(OpenError::NoMirror { .. })));
+    assert!(matches!(in_folder::open_for_reading(&run.folder), Err(OpenError::NoMirror { .. })));
     run.expect(&["events.jsonl was behind: events 1 to 5 were added to it"], 5);
     let run = Run::with(5);
     let mirror = run.mirror();
@@ -462,7 +471,7 @@ fn a_mirror_that_is_behind_missing_or_torn_is_completed() {
 #[test]
 fn a_reader_sees_what_only_the_store_of_an_interrupted_run_has() {
     let all = |run: &Run| -> Vec<Event> {
-        let log = RunLog::open_for_reading(&run.folder).unwrap();
+        let log = in_folder::open_for_reading(&run.folder).unwrap();
         log.read(Seq(1)).unwrap().collect::<Result<_, _>>().unwrap()
     };
     for kept in [0, 1, 3, 4, 5] {
@@ -478,7 +487,7 @@ fn a_reader_sees_what_only_the_store_of_an_interrupted_run_has() {
         drop(log);
         assert_eq!(all(&run), whole, "{kept}");
         // Whoever reads nothing but the mirror is told.
-        let behind = RunLog::open_for_reading(&run.folder).unwrap().behind();
+        let behind = in_folder::open_for_reading(&run.folder).unwrap().behind();
         let last = Seq(whole.len() as u64);
         assert!(
             matches!(behind, Some(ReadError::Behind { after, known }) if after == Seq(kept as u64) && known == last),
@@ -496,7 +505,8 @@ fn a_reader_is_told_of_events_that_only_the_checkpoint_knows() {
         drop(log);
         run.set_mirror(&run.mirror_lines(kept));
         run.wipe_store();
-        let events: Vec<_> = RunLog::open_for_reading(&run.folder).unwrap().read(Seq(1)).unwrap().collect();
+        let events: Vec<_> =
+            in_folder::open_for_reading(&run.folder).unwrap().read(Seq(1)).unwrap().collect();
         let good = events.iter().take_while(|event| event.is_ok()).count();
         assert_eq!(good, kept);
         match (kept, events.last()) {
@@ -513,7 +523,7 @@ fn a_reader_is_told_of_events_that_only_the_checkpoint_knows() {
 fn a_reader_of_more_than_it_keeps_is_told_how_many_there_are() {
     const BATCH: u64 = 1_500;
     let run = Run::new();
-    let log = RunLog::create(&run.folder).unwrap();
+    let log = in_folder::create(&run.folder).unwrap();
     for batch in 0..8 {
         let first = batch * BATCH + 1;
         log.append(&events(first, (0..BATCH).map(|_| answer("x"))), Expected::Exactly(Seq(first - 1)))
@@ -522,7 +532,7 @@ fn a_reader_of_more_than_it_keeps_is_told_how_many_there_are() {
     drop(log);
     let (all, known) = (run.mirror(), 8 * BATCH);
     run.set_mirror(&run.mirror_lines(BATCH.try_into().unwrap()));
-    let reading = RunLog::open_for_reading(&run.folder).unwrap();
+    let reading = in_folder::open_for_reading(&run.folder).unwrap();
     let events: Vec<_> = reading.read(Seq(1)).unwrap().collect();
     let good = events.iter().take_while(|event| event.is_ok()).count() as u64;
     assert!((10_000..known).contains(&good), "{good}");
@@ -540,13 +550,13 @@ fn a_reader_is_told_where_the_end_of_the_lines_cannot_be_read() {
     for (end, at) in [("garbage\n", 4), ("{\"seq\":4,\"at\":17", 4)] {
         let run = Run::with(3);
         run.set_mirror(&[run.mirror(), end.as_bytes().to_vec()].concat());
-        let log = RunLog::open_for_reading(&run.folder).unwrap();
+        let log = in_folder::open_for_reading(&run.folder).unwrap();
         let behind = log.behind().expect(end);
         assert_eq!(behind.at(), Some(Seq(at)), "{behind}");
         let read: Vec<_> = log.read(Seq(1)).unwrap().collect();
         assert_eq!((read.len(), read.last().unwrap().is_err()), (4, true), "{read:?}");
         // Whoever writes it is about to write the rest of a line.
-        let (_lease, _) = Lease::acquire(&run.folder.lease()).unwrap();
+        let (_lease, _) = FileLease::acquire(&run.folder.lease()).unwrap();
         assert_eq!(log.behind().is_some(), end.ends_with('\n'), "{end}");
     }
 }
@@ -586,12 +596,12 @@ fn a_mirror_that_is_damaged_where_the_store_is_good_is_written_anew() {
     assert!(opening.is_clean());
     let error = log.verify().unwrap_err();
     assert!(matches!(error, ReadError::Corrupt { at: Seq(3), .. }), "{error}");
-    let reading = RunLog::open_for_reading(&run.folder).unwrap();
+    let reading = in_folder::open_for_reading(&run.folder).unwrap();
     let read: Vec<_> = reading.read(Seq(1)).unwrap().collect();
     assert_eq!(read.len(), 3, "two good ones and the error");
     assert!(matches!(read[2], Err(ReadError::Corrupt { at: Seq(3), .. })));
     drop(log);
-    RunLog::rebuild_mirror(&run.folder).unwrap();
+    in_folder::rebuild_mirror(&run.folder).unwrap();
     assert_eq!(run.mirror(), good);
 }
 
@@ -606,7 +616,7 @@ fn damaged_lines_at_the_end_that_the_store_does_not_know_are_kept_aside_and_name
         let good = run.mirror();
         let damaged = [&good, garbage.as_bytes()].concat();
         run.set_mirror(&damaged);
-        let reading = RunLog::open_for_reading(&run.folder).unwrap();
+        let reading = in_folder::open_for_reading(&run.folder).unwrap();
         let error = reading.read(Seq(1)).unwrap().last().unwrap().unwrap_err();
         assert!(error.to_string().starts_with("event 6 is damaged: line 6 of events.jsonl: "), "{error}");
         let aside = run.folder.path().join("events.jsonl.damaged-1");
@@ -634,7 +644,7 @@ fn lines_on_which_there_is_nothing_are_no_damage() {
         let good = run.mirror();
         let before = run.mirror_lines(at);
         run.set_mirror(&[&before, blank.as_bytes(), &good[before.len()..]].concat());
-        let reading = RunLog::open_for_reading(&run.folder).unwrap();
+        let reading = in_folder::open_for_reading(&run.folder).unwrap();
         assert!(reading.behind().is_none(), "{blank:?} {at}");
         assert_eq!(reading.read(Seq(1)).unwrap().map(Result::unwrap).count(), 5);
         let mut exported = Vec::new();
@@ -648,7 +658,7 @@ fn lines_on_which_there_is_nothing_are_no_damage() {
         run.append(&log, 1);
         run.holds(&log, 6);
         let other = Run::new();
-        drop(exchange::import(
+        drop(in_folder::import(
             &mut &[&before, blank.as_bytes(), &good[before.len()..]].concat()[..],
             &other.folder,
         ));
@@ -670,7 +680,7 @@ fn a_last_line_that_lacks_nothing_but_its_end_is_kept() {
     run.expect(&["the store had lost its tail: events 1 to 5 were restored from events.jsonl"], 5);
     assert_eq!(run.mirror(), good);
     let other = Run::new();
-    drop(exchange::import(&mut &good[..good.len() - 1], &other.folder).unwrap());
+    drop(in_folder::import(&mut &good[..good.len() - 1], &other.folder).unwrap());
     other.expect(&[], 5);
 }
 
@@ -712,15 +722,14 @@ fn a_store_that_is_refused_is_as_it_was_and_has_what_the_lines_lack() {
             }
         }
         let mut salvaged = Vec::new();
-        let reading = RunLog::open_to_salvage(&run.folder).unwrap();
-        let merged = reading.salvage(&mut salvaged).unwrap();
+        let merged = in_folder::salvage(&run.folder, &mut salvaged).unwrap();
         let lines = salvaged.iter().filter(|byte| **byte == b'\n').count() as u64;
         assert_eq!(
             (merged.last(), lines, merged.lost().is_some()),
             (Seq(kept), kept, wiped.is_some()),
             "{case}"
         );
-        let (log, opening) = match RunLog::rebuild_store(&run.folder) {
+        let (log, opening) = match in_folder::rebuild_store(&run.folder) {
             Ok(rebuilt) => rebuilt,
             Err(error) => panic!("{case}: {error}"),
         };
@@ -740,10 +749,10 @@ fn a_log_without_a_whole_event_is_read_in_again_and_what_was_left_is_kept() {
     run.wipe_store();
     let hint = run.open_error().hint().unwrap();
     assert!(hint.ends_with("unstuck import FILE"), "{hint}");
-    let cut = exchange::import(&mut &good[..20], &run.folder).map(drop).unwrap_err();
+    let cut = in_folder::import(&mut &good[..20], &run.folder).map(drop).unwrap_err();
     assert!(matches!(cut, OpenError::Lines { at: Seq(1), .. }), "{cut}");
     assert_eq!(run.mirror(), b"garbage\n", "it is as it was");
-    drop(exchange::import(&mut &good[..], &run.folder).unwrap());
+    drop(in_folder::import(&mut &good[..], &run.folder).unwrap());
     run.expect(&[], 5);
     assert_eq!(fs::read(run.folder.path().join("events.jsonl.damaged-1")).unwrap(), b"garbage\n");
     assert!(run.folder.path().join("store.damaged-1").exists());
@@ -782,15 +791,15 @@ fn damage_in_the_middle_stops_with_the_event_and_changes_nothing() {
     let store = fs::read(run.folder.data_file()).unwrap();
     run.set_mirror(b"");
     run.wipe_store();
-    let none = RunLog::rebuild_store(&run.folder).map(drop).unwrap_err();
+    let none = in_folder::rebuild_store(&run.folder).map(drop).unwrap_err();
     assert!(matches!(none, OpenError::Corrupt { at: Seq(1), .. }));
     assert!(none.hint().unwrap().ends_with("unstuck import FILE"));
     fs::write(run.folder.data_file(), store).unwrap();
     run.set_mirror(&before);
     // The mirror still has everything, so the run can be read, and rebuilt on request.
-    let reading = RunLog::open_for_reading(&run.folder).unwrap();
+    let reading = in_folder::open_for_reading(&run.folder).unwrap();
     assert_eq!(reading.read(Seq(1)).unwrap().filter(Result::is_ok).count(), 9);
-    let (log, opening) = RunLog::rebuild_store(&run.folder).unwrap();
+    let (log, opening) = in_folder::rebuild_store(&run.folder).unwrap();
     assert!(matches!(opening.findings[..], [Finding::StoreRebuilt { events: Seq(9), found: 0, .. }]));
     run.holds(&log, 9);
 }
@@ -820,11 +829,11 @@ fn a_store_is_written_anew_from_what_its_own_file_has_beyond_the_mirror_and_the_
         fs::write(run.folder.data_file(), bytes).unwrap();
         let case = format!("{wiped:?} {lines}");
         let read = |run: &Run| -> Vec<_> {
-            RunLog::open_for_reading(&run.folder).unwrap().read(Seq(1)).unwrap().collect()
+            in_folder::open_for_reading(&run.folder).unwrap().read(Seq(1)).unwrap().collect()
         };
         let good = read(&run).into_iter().filter_map(Result::ok).count() as u64;
         assert_eq!((good, lost.is_some()), (kept, read(&run).iter().any(Result::is_err)), "{case}");
-        let (log, opening) = RunLog::rebuild_store(&run.folder).unwrap();
+        let (log, opening) = in_folder::rebuild_store(&run.folder).unwrap();
         let said: Vec<_> = opening.findings.iter().map(ToString::to_string).collect();
         let from = format!(
             "events.jsonl, {lines} events, and from what could be read of its own files, {} events",
@@ -881,7 +890,7 @@ fn a_record_that_is_doubled_or_from_another_run_is_noticed() {
     };
     // Another run with events of the same numbers, one of which is even the same.
     let other = Run::new();
-    let log = RunLog::create(&other.folder).unwrap();
+    let log = in_folder::create(&other.folder).unwrap();
     for seq in 1..=9 {
         let event = events(seq, [answer(if seq == 5 { "x" } else { "another" })]);
         log.append(&event, Expected::Exactly(Seq(seq - 1))).unwrap();
@@ -909,7 +918,7 @@ fn a_record_that_is_doubled_or_from_another_run_is_noticed() {
 
 /// Damage in the middle is refused with its event; at the end (0) the mirror still has what was there.
 fn check_damage(run: &Run, name: &str, damaged_at: u64) {
-    match RunLog::open_for_writing(&run.folder) {
+    match in_folder::open_for_writing(&run.folder) {
         Err(OpenError::Corrupt { at, .. }) => assert_eq!(at.0, damaged_at, "{name}"),
         Err(other) => panic!("{name}: {other}"),
         Ok((log, opening)) => {
@@ -944,14 +953,14 @@ fn a_line_of_the_mirror_that_is_doubled_swapped_or_from_another_run_is_noticed()
         let mut changed = lines(&run);
         change(&mut changed);
         run.set_mirror(&changed.concat());
-        let reading = RunLog::open_for_reading(&run.folder).unwrap();
+        let reading = in_folder::open_for_reading(&run.folder).unwrap();
         assert!(reading.read(Seq(1)).unwrap().any(|event| event.is_err()), "{name}: a reader is told");
-        let verified = RunLog::open_for_writing(&run.folder).map(|(log, opening)| {
+        let verified = in_folder::open_for_writing(&run.folder).map(|(log, opening)| {
             assert_eq!(log.read(Seq(1)).unwrap().map(Result::unwrap).count(), 9, "{name}");
             !opening.is_clean() || log.verify().is_err()
         });
         assert!(verified.unwrap_or(true), "{name}: opening or verifying says so");
-        let _refused_or_mended = RunLog::rebuild_mirror(&run.folder).unwrap();
+        let _refused_or_mended = in_folder::rebuild_mirror(&run.folder).unwrap();
         run.expect(&[], 9);
     }
 }
@@ -1043,7 +1052,7 @@ fn a_mirror_and_a_store_of_different_histories_are_not_mixed() {
     let copy = run.folder.path().join("copy");
     run.copy_store(&copy);
     let other = Run::new();
-    let log = RunLog::create(&other.folder).unwrap();
+    let log = in_folder::create(&other.folder).unwrap();
     log.append(&events(1, (0..5).map(|_| answer("another"))), Expected::Exactly(Seq(0))).unwrap();
     run.set_mirror(&other.mirror());
     let error = run.open_error();
@@ -1063,9 +1072,9 @@ fn a_log_that_is_being_written_is_locked_and_can_be_read() {
     };
     assert_eq!(holder.pid, std::process::id());
     assert!(error.to_string().starts_with("run 0123456789ab is being worked on by process "));
-    assert!(Lease::acquire(&run.folder.lease()).is_err(), "nobody deletes it");
+    assert!(FileLease::acquire(&run.folder.lease()).is_err(), "nobody deletes it");
 
-    let reading = RunLog::open_for_reading(&run.folder).unwrap();
+    let reading = in_folder::open_for_reading(&run.folder).unwrap();
     let mut following = reading.follow().unwrap();
     let seqs = |events: Vec<Event>| events.iter().map(|event| event.seq.0).collect::<Vec<_>>();
     assert_eq!(seqs(following.poll().unwrap()), [1, 2]);
@@ -1087,8 +1096,8 @@ fn a_follower_waits_for_the_end_of_a_line_and_of_a_batch() {
     let third = run.mirror_lines(2).len();
     run.set_mirror(b"");
     // Its supervisor is at work: of a run that is interrupted an unfinished line is a loss.
-    let (_lease, _) = Lease::acquire(&run.folder.lease()).unwrap();
-    let reading = RunLog::open_for_reading(&run.folder).unwrap();
+    let (_lease, _) = FileLease::acquire(&run.folder.lease()).unwrap();
+    let reading = in_folder::open_for_reading(&run.folder).unwrap();
     let mut following = reading.follow().unwrap();
     let mut seen = Vec::new();
     for length in [0, 10, second, second + 10, third, third + 50, whole.len()] {
@@ -1105,13 +1114,13 @@ fn a_follower_waits_for_the_end_of_a_line_and_of_a_batch() {
 #[test]
 fn a_follower_of_a_long_log_gets_all_of_it_in_pieces() {
     let run = Run::new();
-    let log = RunLog::create(&run.folder).unwrap();
+    let log = in_folder::create(&run.folder).unwrap();
     let batch = |first: u64, count: u64| events(first, (0..count).map(|_| answer(&"z".repeat(3000))));
     log.append(&batch(1, 700), Expected::Exactly(Seq(0))).unwrap(); // One batch of two megabytes.
     for first in 701..1001 {
         log.append(&batch(first, 1), Expected::Exactly(Seq(first - 1))).unwrap();
     }
-    let mut following = RunLog::open_for_reading(&run.folder).unwrap().follow().unwrap();
+    let mut following = in_folder::open_for_reading(&run.folder).unwrap().follow().unwrap();
     let mut seen = Vec::new();
     loop {
         let new = following.poll().unwrap();
@@ -1134,7 +1143,7 @@ fn what_a_newer_version_wrote_is_refused_with_the_word_upgrade() {
          written by unstuck 9.0 in format 2; this program reads up to 1"
     );
     assert_eq!(error.hint().unwrap(), "upgrade unstuck to work with it");
-    assert!(matches!(RunLog::open_for_reading(&run.folder), Err(OpenError::NewerVersion { .. })));
+    assert!(matches!(in_folder::open_for_reading(&run.folder), Err(OpenError::NewerVersion { .. })));
 
     let run = Run::with(3);
     run.change_record(3, |record| {
@@ -1166,7 +1175,7 @@ fn what_a_newer_version_wrote_is_refused_with_the_word_upgrade() {
     // What this version wrote is not taken for it where the type, or its version, was changed since.
     for changed in [renamed, String::from_utf8(good).unwrap().replace("\"v\":1", "\"v\":7")] {
         run.set_mirror(changed.as_bytes());
-        let reading = RunLog::open_for_reading(&run.folder).unwrap();
+        let reading = in_folder::open_for_reading(&run.folder).unwrap();
         let error = reading.read(Seq(1)).unwrap().next().unwrap().unwrap_err().to_string();
         assert_eq!(
             error,
@@ -1251,11 +1260,11 @@ fn a_lease_file_that_is_lost_does_not_let_the_epoch_fall() {
 fn a_deleted_run_is_gone_and_its_neighbour_is_not() {
     let run = Run::with(2);
     let neighbour = RunFolder::new(run.folder.path().parent().unwrap(), "neighbour".into());
-    drop(RunLog::create(&neighbour).unwrap());
-    let (lease, _) = Lease::acquire(&run.folder.lease()).unwrap();
-    RunLog::delete(&run.folder, lease).unwrap();
+    drop(in_folder::create(&neighbour).unwrap());
+    let (lease, _) = FileLease::acquire(&run.folder.lease()).unwrap();
+    in_folder::store(&run.folder).delete(run.folder.run(), lease).unwrap();
     assert!(matches!(run.open_error(), OpenError::NotFound { .. }));
-    RunLog::open_for_writing(&neighbour).unwrap();
+    in_folder::open_for_writing(&neighbour).unwrap();
     assert_eq!(fs::read_dir(neighbour.path().parent().unwrap()).unwrap().count(), 1);
 }
 
@@ -1273,10 +1282,10 @@ impl Dice {
 
 /// Opens a damaged run. Whatever the outcome: no panic, and no event is missing in silence.
 fn survives(run: &Run, original: &[Event], case: &str) -> &'static str {
-    let (log, opening) = match RunLog::open_for_writing(&run.folder) {
+    let (log, opening) = match in_folder::open_for_writing(&run.folder) {
         Ok(opened) => opened,
         Err(OpenError::Corrupt { .. } | OpenError::Damaged { .. }) => {
-            let (log, _) = RunLog::rebuild_store(&run.folder).unwrap();
+            let (log, _) = in_folder::rebuild_store(&run.folder).unwrap();
             assert_eq!(log.read(Seq(1)).unwrap().map(Result::unwrap).collect::<Vec<_>>(), original, "{case}");
             return "damaged, then rebuilt";
         }
@@ -1295,7 +1304,7 @@ fn survives(run: &Run, original: &[Event], case: &str) -> &'static str {
 
 fn damage_the_database(cases: u64, damage: impl Fn(&mut Vec<u8>, &mut Dice)) {
     let run = Run::new();
-    let log = RunLog::create(&run.folder).unwrap();
+    let log = in_folder::create(&run.folder).unwrap();
     for _ in 0..40 {
         let first = log.head().seq.0 + 1;
         log.append(&events(first, facts()), Expected::Exactly(log.head().seq)).unwrap();

@@ -3,8 +3,10 @@
 //! `cargo bench -p unstuck-store`; `UNSTUCK_BENCH_EVENTS` changes how long the log of the replays is
 //! (1,000,000), `UNSTUCK_BENCH_DIR` where it lies, `UNSTUCK_BENCH_ONLY` takes words of the rows wanted.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../../tests/common/mod.rs"]
 mod common;
+#[path = "../../tests/common/in_folder.rs"]
+mod in_folder;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -16,7 +18,7 @@ use std::time::{Duration, Instant};
 use common::{events, run_started};
 use unstuck_core::event::{Conclusion, Event, Fact};
 use unstuck_core::id::Seq;
-use unstuck_store::{EventStore, Expected, ReadError, RunFolder, RunLog, exchange};
+use unstuck_store::{EventStore, Expected, ReadError, RunFolder, RunLog};
 
 fn main() {
     let base = std::env::var_os("UNSTUCK_BENCH_DIR").map_or_else(std::env::temp_dir, Into::into);
@@ -47,9 +49,9 @@ fn iteration() -> &'static [Fact] {
     static RECORDED: LazyLock<Vec<Fact>> = LazyLock::new(|| {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/v1/gated.jsonl");
         let folder = tempfile::tempdir().expect("a folder");
-        let folder = RunFolder::new(folder.path(), "6f78cf22e859".into()); // the id in that file
+        let folder = in_folder::folder(folder.path(), "6f78cf22e859"); // the id in that file
         let log =
-            exchange::import(&mut File::open(path).expect("a recorded run"), &folder).expect("a good one");
+            in_folder::import(&mut File::open(path).expect("a recorded run"), &folder).expect("a good one");
         let events = log.read(Seq(1)).expect("a reader");
         let facts: Vec<Fact> = events.map(|event| event.expect("good").fact).collect();
         let begins = |fact: &Fact| matches!(fact, Fact::Concluded(Conclusion::WorkRequested(_)));
@@ -60,7 +62,7 @@ fn iteration() -> &'static [Fact] {
 }
 
 fn create(base: &Path, run: &str) -> RunLog {
-    RunLog::create(&RunFolder::new(base, run.into())).expect("a new run")
+    in_folder::create(&in_folder::folder(base, run)).expect("a new run")
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -160,8 +162,8 @@ fn rate(value: f64) -> String {
 fn replay(base: &Path) {
     let count =
         std::env::var("UNSTUCK_BENCH_EVENTS").ok().and_then(|it| it.parse().ok()).unwrap_or(1_000_000);
-    let folder = RunFolder::new(base, "0123456789ab".into()); // as `run_started` names it
-    let log = RunLog::create(&folder).expect("a new run");
+    let folder = in_folder::folder(base, "0123456789ab"); // as `run_started` names it
+    let log = in_folder::create(&folder).expect("a new run");
     log.append(&events(1, [run_started()]), Expected::Exactly(Seq(0))).expect("an append");
     let start = Instant::now();
     fill(&log, count);
@@ -202,7 +204,7 @@ fn split_up(folder: &RunFolder, count: u64, to: &Path) {
 
 fn replay_round(folder: &RunFolder, count: u64, split: &Path) {
     let start = Instant::now();
-    let (log, opening) = RunLog::open_for_writing(folder).expect("a log");
+    let (log, opening) = in_folder::open_for_writing(folder).expect("a log");
     let opened = start.elapsed().as_secs_f64();
     assert!(opening.is_clean());
     let measure = format!("opening a log of {count} events with a checkpoint");
@@ -226,7 +228,7 @@ fn replay_round(folder: &RunFolder, count: u64, split: &Path) {
         row(measure, &micros(cpu), &micros(raw_cpu), cpu / raw_cpu, "");
     }
     if wanted("mirror") {
-        let reading = RunLog::open_for_reading(folder).expect("a mirror");
+        let reading = in_folder::open_for_reading(folder).expect("a mirror");
         let (ours, cpu) = timed(count, || consume(reading.read(Seq(1)).expect("a reader")));
         let (raw, raw_cpu) = timed(count, || {
             let mut buffer = vec![0; 1 << 20];

@@ -13,14 +13,14 @@ use unstuck_core::id::{RunId, Seq, Timestamp};
 use unstuck_files::read::{Read, is_absence};
 use unstuck_files::safe_open;
 
-use crate::blobs::FolderBlobs;
-use crate::chain::{self, Head};
-use crate::envelope::MAGIC;
-use crate::lease::Lease;
-use crate::line::{LineError, Scratch};
-use crate::lines::FromLine as _;
-use crate::run_folder::{FORMAT_VERSION, Format, RunFolder};
 use crate::unmirrored::{self, Found};
+use unstuck_store::blobs::FolderBlobs;
+use unstuck_store::chain::{self, Head};
+use unstuck_store::envelope::MAGIC;
+use unstuck_store::lease::FileLease;
+use unstuck_store::line::{LineError, Scratch};
+use unstuck_store::lines::FromLine as _;
+use unstuck_store::run_folder::{FORMAT_VERSION, Format, RunFolder};
 
 /// The first event of a run.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ fn first_event(folder: &RunFolder) -> Read<Event> {
 /// Returns the run that the first event or the lease names, where that is another one than the folder's.
 pub(crate) fn other_run(folder: &RunFolder) -> Option<(&'static str, RunId)> {
     let in_log = of_run(folder).found().map(|first| ("its first event", first.started.run));
-    let in_lease = Lease::holder(&folder.lease()).and_then(|holder| holder.run);
+    let in_lease = FileLease::holder(&folder.lease()).and_then(|holder| holder.run);
     let named = in_log.into_iter().chain(in_lease.map(|run| ("its lease", run)));
     named.into_iter().find(|(_, run)| run != folder.run())
 }

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+#[path = "../../tests/common/mod.rs"]
 mod common;
+#[path = "../../tests/common/in_folder.rs"]
+mod in_folder;
 
-#[cfg(feature = "testing")]
 use std::sync::Arc;
 use std::sync::Barrier;
 
@@ -15,13 +17,13 @@ use unstuck_core::id::{Seq, Timestamp};
 use unstuck_store::envelope::{Codec, INLINE_MAX};
 use unstuck_store::exchange;
 use unstuck_store::memory::MemoryStore;
-use unstuck_store::{AppendError, EventStore, Expected, Head, RunFolder, RunLog};
-#[cfg(feature = "testing")]
+use unstuck_store::{AppendError, EventStore, Expected, Head, RunFolder, RunLog, Store as _};
 use unstuck_store::{
     BlobStore,
     blobs::MemoryBlobs,
     faulty::{Fault, Faulty, When},
 };
+use unstuck_store_sled::SledStore;
 
 /// Something that makes empty logs and opens them again.
 trait Backend {
@@ -53,13 +55,13 @@ impl Sled {
 
 impl Backend for Sled {
     fn create(&self, run: &str) -> RunLog {
-        RunLog::create(&RunFolder::new(self.0.path(), run.into())).unwrap()
+        SledStore::at(self.0.path()).create(&run.into()).unwrap()
     }
 
     fn reopen(&self, log: RunLog) -> RunLog {
-        let folder = log.folder().unwrap().clone();
+        let run = log.run().unwrap().clone();
         drop(log);
-        let (log, opening) = RunLog::open_for_writing(&folder).unwrap();
+        let (log, opening) = SledStore::at(self.0.path()).claim(&run).unwrap();
         assert!(opening.is_clean(), "{opening:?}");
         log
     }
@@ -86,7 +88,6 @@ conformance! {
     concurrent_producers_lose_nothing_and_stay_in_order
     of_racing_writers_with_the_same_version_one_wins
     a_reader_sees_what_was_there_when_it_began
-    an_export_is_read_back_with_the_same_hashes
     verify_accepts_what_was_written
     whichever_operation_fails_what_was_acknowledged_is_there_and_it_goes_on
 }
@@ -259,25 +260,26 @@ fn a_reader_sees_what_was_there_when_it_began(backend: &dyn Backend) {
     assert_eq!(reader.map(Result::unwrap).count(), 2);
 }
 
-fn an_export_is_read_back_with_the_same_hashes(backend: &dyn Backend) {
-    let log = backend.create(RUN);
+#[test]
+fn an_export_is_read_back_with_the_same_hashes() {
+    let source = tempfile::tempdir().unwrap();
+    let folder = in_folder::folder(source.path(), RUN);
+    let log = in_folder::create(&folder).unwrap();
     let mut all = facts();
     all.push(answer(&"large ".repeat(20_000)));
     log.append(&events(1, all), Expected::Exactly(Seq(0))).unwrap();
     log.append(&events(log.head().seq.0 + 1, facts()), Expected::Exactly(log.head().seq)).unwrap();
-    // What has no mirror is not exported.
-    let Some(folder) = log.folder() else { return };
     let export = |folder: &RunFolder| {
-        let (log, mut lines) = (RunLog::open_for_reading(folder).unwrap(), Vec::new());
+        let (log, mut lines) = (in_folder::open_for_reading(folder).unwrap(), Vec::new());
         let last = log.read(Seq(1)).unwrap().last().unwrap().unwrap().seq;
         exchange::export(&log, last, &mut lines).unwrap();
         lines
     };
-    let exported = export(folder);
+    let exported = export(&folder);
 
     let target = tempfile::tempdir().unwrap();
-    let folder = RunFolder::new(target.path(), RUN.into());
-    let copy = exchange::import(&mut exported.as_slice(), &folder).unwrap();
+    let folder = in_folder::folder(target.path(), RUN);
+    let copy = in_folder::import(&mut exported.as_slice(), &folder).unwrap();
     assert_eq!(copy.head(), log.head());
     assert_eq!(read_all(&copy), read_all(&log));
     assert_eq!(export(&folder), exported);
@@ -285,7 +287,7 @@ fn an_export_is_read_back_with_the_same_hashes(backend: &dyn Backend) {
     // A mirror that is made anew from the store is the same, too.
     drop(copy);
     std::fs::remove_file(folder.mirror()).unwrap();
-    let (copy, _) = RunLog::open_for_writing(&folder).unwrap();
+    let (copy, _) = in_folder::open_for_writing(&folder).unwrap();
     assert_eq!(export(&folder), exported);
 
     // Another program may have put the fields in another order.
@@ -299,14 +301,14 @@ fn an_export_is_read_back_with_the_same_hashes(backend: &dyn Backend) {
         })
         .collect();
     assert_ne!(reordered, exported);
-    let folder = RunFolder::new(&target.path().join("reordered"), RUN.into());
-    assert_eq!(exchange::import(&mut reordered.as_slice(), &folder).unwrap().head(), log.head());
+    let folder = in_folder::folder(&target.path().join("reordered"), RUN);
+    assert_eq!(in_folder::import(&mut reordered.as_slice(), &folder).unwrap().head(), log.head());
 
     // A damaged export makes no run.
     let mut damaged = exported.clone();
     damaged[exported.len() / 2] ^= 1;
-    let folder = RunFolder::new(&target.path().join("damaged"), RUN.into());
-    assert!(exchange::import(&mut damaged.as_slice(), &folder).is_err());
+    let folder = in_folder::folder(&target.path().join("damaged"), RUN);
+    assert!(in_folder::import(&mut damaged.as_slice(), &folder).is_err());
     assert!(!folder.path().exists());
     copy.verify().unwrap();
 }
@@ -319,7 +321,6 @@ fn verify_accepts_what_was_written(backend: &dyn Backend) {
 }
 
 /// A log of which one operation fails, and its writer.
-#[cfg(feature = "testing")]
 struct Writer {
     log: Faulty<RunLog>,
     blobs: Faulty<Arc<dyn BlobStore>>,
@@ -329,7 +330,6 @@ struct Writer {
     in_doubt: Vec<Event>,
 }
 
-#[cfg(feature = "testing")]
 impl Writer {
     fn new(log: RunLog, fault: &Fault, acknowledged: Vec<Event>) -> Self {
         let blobs = Faulty::new(Arc::clone(log.blobs()), fault.clone());
@@ -355,7 +355,6 @@ impl Writer {
     }
 }
 
-#[cfg(feature = "testing")]
 fn whichever_operation_fails_what_was_acknowledged_is_there_and_it_goes_on(backend: &dyn Backend) {
     let mut untouched = 0;
     for nth in 1.. {
@@ -388,13 +387,7 @@ fn whichever_operation_fails_what_was_acknowledged_is_there_and_it_goes_on(backe
     }
 }
 
-#[cfg(not(feature = "testing"))]
-fn whichever_operation_fails_what_was_acknowledged_is_there_and_it_goes_on(_: &dyn Backend) {
-    println!("skipped: cargo test -p unstuck-store --features testing");
-}
-
 /// What a backend does itself when its place of blobs fails within an append.
-#[cfg(feature = "testing")]
 #[test]
 fn a_payload_that_cannot_be_stored_leaves_nothing_of_its_batch() {
     for nth in 1.. {

@@ -1,7 +1,7 @@
 //! The store of a run on this machine: one sled database, one mirror, group commit.
 //!
 //! An append is: check the lease, insert, `flush`, `fdatasync`, write the mirror, answer. Opening, healing
-//! and the comparison with the mirror are [`run_log`](crate::run_log)'s.
+//! and the comparison with the mirror are [`run_log`](unstuck_store::run_log)'s.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,21 +10,21 @@ use std::sync::Arc;
 use unstuck_core::event::Event;
 use unstuck_core::id::Seq;
 
-use crate::blobs::BlobStore;
-use crate::chain::{self, Checked, Head, Json, Sealed};
 use crate::engine::{Engine, EngineError, Scan};
-use crate::envelope::RECORD_MAX;
-use crate::event_store::{AppendError, EventStore, Events, Expected, ReadError, Records};
 use crate::failpoint::{Boundary, Failpoint};
-use crate::group::{Commit, Group};
-use crate::lease::Lease;
-use crate::line;
-use crate::mirror::MirrorWriter;
-use crate::run_folder::RunFolder;
-use crate::trouble::{Trouble, WatchedBlobs};
+use unstuck_store::blobs::BlobStore;
+use unstuck_store::chain::{self, Checked, Head, Json, Sealed};
+use unstuck_store::envelope::RECORD_MAX;
+use unstuck_store::event_store::{AppendError, EventStore, Events, Expected, ReadError, Records};
+use unstuck_store::group::{Commit, Group};
+use unstuck_store::lease::FileLease;
+use unstuck_store::line;
+use unstuck_store::mirror::MirrorWriter;
+use unstuck_store::run_folder::RunFolder;
+use unstuck_store::trouble::{Trouble, WatchedBlobs};
 
 /// A stream in a sled database.
-pub(crate) struct SledStore {
+pub(crate) struct SledEvents {
     folder: PathBuf,
     engine: Arc<Engine>,
     blobs: Arc<dyn BlobStore>,
@@ -32,13 +32,13 @@ pub(crate) struct SledStore {
     group: Group<Committer>,
 }
 
-impl SledStore {
+impl SledEvents {
     /// Continues the stream that ends with `head`, in an engine whose content has been checked.
     pub(crate) fn new(
         engine: Arc<Engine>,
         blobs: Arc<dyn BlobStore>,
         folder: &RunFolder,
-        lease: Lease,
+        lease: FileLease,
         head: Head,
     ) -> io::Result<Self> {
         let epoch = lease.epoch();
@@ -70,7 +70,7 @@ pub(crate) fn scan(engine: &Engine, from: Seq, until: Seq) -> Result<Checked<Sca
     Checked::open(from, until, |first| Ok(engine.scan(first)?))
 }
 
-impl EventStore for SledStore {
+impl EventStore for SledEvents {
     fn append(&self, batch: &[Event], expected: Expected) -> Result<Head, AppendError> {
         if batch.is_empty() {
             return Ok(self.head());
@@ -103,7 +103,7 @@ impl EventStore for SledStore {
 struct Committer {
     engine: Arc<Engine>,
     mirror: MirrorWriter,
-    lease: Lease,
+    lease: FileLease,
     lines: Vec<u8>,
     failpoint: Failpoint,
 }

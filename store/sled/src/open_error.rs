@@ -1,0 +1,101 @@
+//! Why a log cannot be opened, with what is left of it.
+
+use std::io;
+
+use unstuck_core::id::Seq;
+use unstuck_files::safe_open::FileError;
+use unstuck_store::blobs::FolderBlobs;
+use unstuck_store::event_store::ReadError;
+use unstuck_store::lease::AcquireError;
+use unstuck_store::opening::{Finding, OpenError, Rest};
+use unstuck_store::run_folder::RunFolder;
+
+use crate::engine::EngineError;
+use crate::merged;
+
+/// The message about a log that had events.
+pub(crate) const NO_EVENT: &str = "neither events.jsonl nor a file of the store holds a whole event";
+
+pub(crate) fn io(folder: &RunFolder) -> impl Fn(io::Error) -> OpenError {
+    let (run, path) = (folder.run().to_string(), folder.path().to_owned());
+    move |source| OpenError::Io { run: run.clone(), path: path.clone(), source }
+}
+
+pub(crate) fn in_file(folder: &RunFolder) -> impl Fn(FileError) -> OpenError {
+    |FileError { path, source }| OpenError::Io { run: folder.run().to_string(), path, source }
+}
+
+/// Returns the error of a log that cannot be read to its end.
+pub(crate) fn from_read(folder: &RunFolder, error: ReadError) -> OpenError {
+    match error {
+        ReadError::Corrupt { at, detail } => corrupt(folder, at, detail),
+        ReadError::Newer { detail, .. } => OpenError::NewerVersion { run: folder.run().to_string(), detail },
+        ReadError::BlobMissing { at, blob, source } => {
+            let detail = format!("its payload, blob {}, cannot be read: {source}", blob.digest);
+            corrupt(folder, at, detail)
+        }
+        ReadError::Behind { after, .. } => corrupt(folder, after.next(), error.to_string()),
+        ReadError::EngineFailed { at: Some(at), detail } => corrupt(folder, at, detail),
+        ReadError::EngineFailed { at: None, detail } => damaged(folder, detail),
+        ReadError::Io { source, .. } => io(folder)(source),
+        other => OpenError::Unreadable { run: folder.run().to_string(), detail: other.to_string() },
+    }
+}
+
+pub(crate) fn corrupt(folder: &RunFolder, at: Seq, detail: String) -> OpenError {
+    let (run, rest) = (folder.run().to_string(), rest_of(folder));
+    OpenError::Corrupt { run, at, detail, rest, is_as_before: true }
+}
+
+/// Says whether the files were read, and refused for what is in them.
+pub(crate) fn is_of_damage(error: &OpenError) -> bool {
+    matches!(error, OpenError::Corrupt { .. } | OpenError::Damaged { .. } | OpenError::NewerVersion { .. })
+}
+
+/// The same, with what there is now for a store that is written anew.
+pub(crate) fn looked_at_again(mut error: OpenError, folder: &RunFolder, is_put_back: bool) -> OpenError {
+    if let OpenError::Corrupt { rest, is_as_before, .. } | OpenError::Damaged { rest, is_as_before, .. } =
+        &mut error
+    {
+        (*rest, *is_as_before) = (rest_of(folder), is_put_back);
+    }
+    error
+}
+
+fn damaged(folder: &RunFolder, detail: String) -> OpenError {
+    let (run, rest) = (folder.run().to_string(), rest_of(folder));
+    OpenError::Damaged { run, detail, rest, is_as_before: true }
+}
+
+pub(crate) fn from_engine(folder: &RunFolder, error: EngineError) -> OpenError {
+    match error {
+        EngineError::Locked => OpenError::Locked { run: folder.run().to_string(), holder: None },
+        EngineError::Io(source) => in_file(folder)(FileError { path: folder.data_file(), source }),
+        EngineError::InFile(error) => in_file(folder)(error),
+        broken => damaged(folder, broken.to_string()),
+    }
+}
+
+pub(crate) fn from_lease(folder: &RunFolder, error: AcquireError) -> OpenError {
+    let run = folder.run().to_string();
+    match error {
+        AcquireError::Held { holder } => OpenError::Locked { run, holder },
+        AcquireError::Io { source, .. } => io(folder)(source),
+    }
+}
+
+/// Returns what is whole of a log that no process writes.
+fn rest_of(folder: &RunFolder) -> Rest {
+    match merged::write(folder, &FolderBlobs::new(folder.blobs()), &mut io::sink()) {
+        Ok(merged) if merged.head.seq == Seq(0) => Rest::Nothing,
+        Ok(merged) if merged.lost().is_some() => Rest::Shortened,
+        Ok(_) => Rest::Whole,
+        Err(error) => Rest::Unread(error.hint().unwrap_or_default()),
+    }
+}
+
+/// Names the events after `after` up to `known`, if there are any.
+pub(crate) fn lost(after: Seq, known: Seq, why: &str) -> Option<Finding> {
+    let dropped = Finding::TailDropped { after, known: Some(known), aside: None, why: why.to_owned() };
+    (after < known).then_some(dropped)
+}
