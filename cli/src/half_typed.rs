@@ -6,7 +6,8 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use clap_complete::engine::CompletionCandidate;
 
 use crate::args::{Args, Global};
-use crate::project::{Project, RunArg};
+use crate::place::RunArg;
+use unstuck_app::project::Project;
 
 /// Completes a run.
 pub fn run(typed: &OsStr) -> Vec<CompletionCandidate> {
@@ -32,7 +33,7 @@ fn steps() -> Option<Vec<String>> {
     let (_, command) = line.subcommand()?;
     let run = command.try_get_one::<String>("run").ok().flatten().cloned();
     let run = RunArg { run: run.unwrap_or_else(|| "@last".to_owned()) };
-    let found = project(&line)?.find(&run).ok()?;
+    let found = project(&line)?.find(&run.run).ok()?;
     let events = found.events().ok()?;
     let steps = &found.started(&events).ok()?.workflow.steps;
     Some(steps.iter().map(|step| step.id.to_string()).collect())
@@ -45,5 +46,5 @@ fn line() -> Option<ArgMatches> {
 }
 
 fn project(line: &ArgMatches) -> Option<Project> {
-    Project::open(&Global::from_arg_matches(line).ok()?).ok()
+    Global::from_arg_matches(line).ok()?.project().ok()
 }

@@ -14,37 +14,21 @@ macro_rules! eprintln {
 }
 
 mod args;
-mod branches;
 mod commands;
-mod consent;
-mod containment;
-mod crew;
-mod doubts;
 mod driving;
 mod error;
 mod exit;
-mod explained;
 mod half_typed;
-mod known_secrets;
-mod listing;
 mod logins;
-mod missing;
-mod moment;
-mod origin;
 mod outlet;
-mod programs;
-mod project;
-mod refused;
+mod place;
 mod report;
 mod screen;
-mod standing;
 mod summary_file;
 mod system;
 mod text;
 mod typed;
-mod variables;
 mod version;
-mod worktrees;
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -80,8 +64,8 @@ fn main() -> ExitCode {
         Ok(status) => exit::code(i32::from(status)),
         Err(error) => {
             let columns = if io::stderr().is_terminal() { text::width() } else { usize::MAX };
-            eprintln!("{}", error.in_columns(columns));
-            exit::code(i32::from(error.status()))
+            eprintln!("{}", error::in_columns(&error, columns));
+            exit::code(i32::from(error::status(&error)))
         }
     };
     outlet::finish();
@@ -96,7 +80,7 @@ fn say(to: Stream, text: fmt::Arguments<'_>) {
 }
 
 fn print_to(to: Stream, bytes: &[u8]) {
-    let bytes = &*known_secrets::removed(bytes);
+    let bytes = &*unstuck_app::known_secrets::removed(bytes);
     if outlet::send(to, bytes) {
         return;
     }

@@ -29,8 +29,7 @@ use unstuck_runner::Watcher;
 use self::child::ChildView;
 use self::live::Live;
 pub use self::report::{
-    answers, brief, changed_file, checks, commands, end, end_json, evidence, header, more_to_spend, next,
-    notes, spent, spent_json,
+    answers, brief, checks, commands, end, end_json, evidence, header, next, notes, spent, spent_json,
 };
 use crate::outlet::Stream;
 use crate::text;

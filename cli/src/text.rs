@@ -1,10 +1,10 @@
 //! Small words for people: spans, moments, columns, colours.
 
 use std::io::{self, IsTerminal as _, Write};
-use std::path::Path;
 use std::sync::LazyLock;
 
 use regex::Regex;
+pub use unstuck_app::text::{is_invisible, now, path};
 use unstuck_core::cost::Spent;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Millis, Timestamp};
@@ -55,11 +55,6 @@ pub fn moment(at: Timestamp) -> String {
     }
 }
 
-/// Returns the time now, by the wall clock.
-pub fn now() -> Timestamp {
-    Timestamp(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0))
-}
-
 /// Returns how many columns of a terminal a text takes: some characters take two, and some none.
 pub fn columns(text: &str) -> usize {
     console::measure_text_width(text)
@@ -71,15 +66,6 @@ pub fn cut(text: &str, columns: usize) -> String {
     let is_all = line.len() == text.trim_end().len();
     let line = if is_all { line.to_owned() } else { format!("{line}…") };
     console::truncate_str(&line, columns, "…").into_owned()
-}
-
-/// Returns a path with `~` for the home.
-pub fn path(path: &Path) -> String {
-    let home = std::env::var_os("HOME").or_else(|| std::env::var_os("USERPROFILE"));
-    match home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
-        Some(below) => format!("~/{}", below.display()),
-        None => path.display().to_string(),
-    }
 }
 
 /// Returns how many columns the terminal has; 100 without one.
@@ -150,17 +136,6 @@ fn joins_emoji(before: &str, behind: &str) -> bool {
     let is_modifier = |c: &char| matches!(c, '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}');
     let last = before.char_indices().rev().find(|(_, c)| !is_modifier(c));
     last.is_some_and(|(at, _)| PICTURE.is_match(&before[at..])) && PICTURE.is_match(behind)
-}
-
-/// Says whether nothing is drawn for a character by itself: it is of one of the categories of Unicode for control, format,
-/// private use, no character, and separators of lines and paragraphs.
-pub fn is_invisible(character: char) -> bool {
-    static INVISIBLE: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}]").expect("it is one"));
-    match character {
-        ' '..='~' => false,
-        _ => INVISIBLE.is_match(character.encode_utf8(&mut [0; 4])),
-    }
 }
 
 /// Takes text of others to wherever text goes, and makes it [plain](plain()) on the way.

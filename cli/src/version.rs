@@ -13,8 +13,8 @@ use unstuck_core::workflow::Workflow;
 use unstuck_process::inherited;
 use unstuck_workers::Description;
 
-use crate::crew::{described, installed};
 use crate::{system, text};
+use unstuck_app::workers::{described, installed};
 
 /// So much of what a program tells is read.
 const BYTES_MAX: u64 = 4096;

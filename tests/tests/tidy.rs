@@ -206,6 +206,7 @@ const ALL: &[&str] = &[
     "unstuck-workflow",
     "unstuck-runner",
     "unstuck-replay",
+    "unstuck-app",
 ];
 
 /// Which of our crates each crate may use.
@@ -246,6 +247,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("unstuck-replay", &["unstuck-core", "unstuck-failures"]),
+    ("unstuck-app", ALL),
     ("unstuck", ALL),
     ("unstuck-tests", ALL),
 ];
@@ -643,14 +645,15 @@ const BOUNDS: &[(&str, usize, usize, usize)] = &[
     ("adapters/evidence", 3_120, 3, 510),
     ("runner", 6_900, 0, 800),
     ("replay", 4_290, 2, 700),
-    ("cli", 14_570, 64, 670),
+    ("cli", 10_340, 51, 560),
+    ("cli/app", 5_290, 2, 660),
 ];
 
 /// Lines of prose to rewrite, for each folder: see `tidy/prose.rs`. A number may only fall.
 const WORDING: &[(&str, usize)] = &[
     ("", 93),
     ("adapters/", 1_251),
-    ("cli/", 335),
+    ("cli/", 245),
     ("core/", 415),
     ("docs/", 323),
     ("fuzz/", 7),

@@ -1,9 +1,9 @@
 //! `unstuck artifacts`: what a run leaves for a person, made from its log.
 
-use std::io;
 use std::path::PathBuf;
 
 use clap_complete::engine::ArgValueCompleter;
+use unstuck_app::diagnosis;
 use unstuck_core::Event;
 use unstuck_core::id::StepId;
 use unstuck_files::private_dir::PrivateDir;
@@ -12,7 +12,7 @@ use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::exit;
 use crate::half_typed;
-use crate::project::{Project, RunArg};
+use crate::place::RunArg;
 use crate::typed;
 
 /// Arguments of `unstuck artifacts`.
@@ -34,8 +34,8 @@ pub struct Args {
 
 /// Prints the diagnosis of each step, or writes it with all that it rests on.
 pub fn artifacts(global: &Global, args: &Args) -> Result {
-    let project = Project::open(global)?;
-    let found = project.find(&args.run)?;
+    let project = global.project()?;
+    let found = project.find(&args.run.run)?;
     let events = found.begun()?;
     let started = found.started(&events)?;
     let wanted = |id: &StepId| args.step.as_ref().is_none_or(|step| *step == id.as_str());
@@ -56,13 +56,13 @@ pub fn artifacts(global: &Global, args: &Args) -> Result {
         match &args.to {
             Some(folder) => {
                 let folder = PrivateDir::at(folder).join(step.as_str());
-                write(&events, step, found.short(), &folder, true)
+                diagnosis::write(&events, step, found.short(), &folder, true)
                     .map_err(|error| Error::usage(format!("cannot write {error}")))?;
                 println!("{}", folder.path().display());
             }
             None => {
                 let files = unstuck_replay::diagnosis(&events, step, found.short()).unwrap_or_default();
-                let page = files.get(PAGE).map_or("", String::as_str);
+                let page = files.get(diagnosis::PAGE).map_or("", String::as_str);
                 println!("{}", typed::again(page.trim_end()));
             }
         }
@@ -79,20 +79,4 @@ fn as_json(events: &[Event], step: &StepId, short: &str) -> serde_json::Value {
     });
     let files: std::collections::BTreeMap<&str, serde_json::Value> = parsed.collect();
     serde_json::json!({ "step": step, "files": files })
-}
-
-/// The page for a person among the files of a diagnosis.
-pub const PAGE: &str = "diagnosis.md";
-
-/// Writes what the diagnosis of a step rests on, and perhaps the page itself.
-pub fn write(
-    events: &[Event],
-    step: &StepId,
-    short: &str,
-    folder: &PrivateDir,
-    with_page: bool,
-) -> io::Result<()> {
-    let files = unstuck_replay::diagnosis(events, step, short).unwrap_or_default();
-    let mut wanted = files.iter().filter(|(name, _)| with_page || **name != PAGE);
-    wanted.try_for_each(|(name, text)| folder.put(name, text.as_bytes()))
 }

@@ -10,8 +10,7 @@ use crate::args::Global;
 use crate::commands::run;
 use crate::error::{Error, Result};
 use crate::exit;
-use crate::project;
-use crate::{crew, doubts, missing, programs};
+use unstuck_app::{lints, missing_file, programs, workers};
 
 mod explore;
 
@@ -48,11 +47,11 @@ pub fn check(global: &Global, args: &Args) -> Result {
         return Ok(exit::OK);
     }
     let Some(file) = &args.file else { return Err(Error::usage("no workflow file is named")) };
-    let workspace = project::directory(global)?;
+    let workspace = global.place().directory()?;
     let options: Options = args.reading.options(&workspace, None)?;
     let path = workspace.join(file);
     if !args.json && !path.exists() {
-        return Err(missing::file(file, &path, "check", run::WRITE_ONE));
+        return Err(missing_file::file(file, &path, "check", run::WRITE_ONE));
     }
     let loaded = workflow_file::load(&path, &options).map_err(|why| {
         if args.json {
@@ -64,8 +63,13 @@ pub fn check(global: &Global, args: &Args) -> Result {
         eprintln!("warning: {warning}");
     }
     let workflow = &loaded.workflow;
-    let kinds =
-        [crew::missing, crew::too_long, programs::of_commands, programs::of_validators, doubts::covered_up];
+    let kinds = [
+        workers::missing,
+        workers::too_long,
+        programs::of_commands,
+        programs::of_validators,
+        lints::covered_up,
+    ];
     for warning in kinds.into_iter().flat_map(|of| of(workflow)) {
         eprintln!("warning: {warning}");
     }

@@ -1,14 +1,15 @@
 //! `unstuck checkout`: the workspace as it was at an event, in a folder of its own.
 
 use std::path::{Path, PathBuf};
+use unstuck_app::access;
+use unstuck_app::paths;
 
 use crate::args::Global;
 use crate::commands::undo;
 use crate::error::{Error, Result};
 use crate::exit;
-use crate::moment::{self, Moment, Past, Side};
-use crate::project::{Project, RunArg};
-use crate::{driving, explained};
+use unstuck_app::explained;
+use unstuck_app::point::{self, Moment, Past, Side};
 
 /// Arguments of `unstuck checkout`.
 #[derive(Debug, clap::Args)]
@@ -23,10 +24,10 @@ pub struct Args {
 
 /// Writes the files.
 pub fn checkout(global: &Global, args: &Args) -> Result {
-    let (run, event) = moment::split(&args.moment);
-    let project = Project::open(global)?;
-    let found = project.find(&RunArg { run: run.to_owned() })?;
-    drop(driving::mend(&project, &found));
+    let (run, event) = point::split(&args.moment);
+    let project = global.project()?;
+    let found = project.find(run)?;
+    drop(access::mend(&project, &found));
     let events = found.begun()?;
     let past = Past::of(found.short(), &events, None)?;
     let moment = event.map_or(Ok(Moment::Last), Moment::of_event)?;
@@ -34,18 +35,18 @@ pub fn checkout(global: &Global, args: &Args) -> Result {
         return Err(Error::usage("@now is in the workspace already")
             .hint(format!("name an event: unstuck events {}", found.short())));
     };
-    let snapshots = driving::recorded_snapshots(project.runs(), found.started(&events)?)?;
+    let snapshots = access::recorded_snapshots(project.runs(), found.started(&events)?)?;
     let applied =
         snapshots.checkout(seen.snapshot, &args.to).map_err(|error| explained::of_snapshots(&error))?;
     let but = if applied.left.is_empty() { "" } else { ", but for what is named here" };
-    println!("{} holds the workspace of event {}{but}", undo::shown(&args.to), seen.seq);
+    println!("{} holds the workspace of event {}{but}", paths::shown(&args.to), seen.seq);
     println!("  written  {}", undo::listed(&applied.written));
     for left in seen.snapshot.left_out.iter().filter(|left| left.count > 0) {
-        let named: Vec<String> = left.examples.iter().map(|it| undo::shown(Path::new(it))).collect();
+        let named: Vec<String> = left.examples.iter().map(|it| paths::shown(Path::new(it))).collect();
         println!("  left out {} {}: {}", left.count, left.reason, named.join(", "));
     }
     for left in &applied.left {
-        println!("  left     {}: {}", undo::shown(&left.path), left.why);
+        println!("  left     {}: {}", paths::shown(&left.path), left.why);
     }
     if applied.is_full {
         eprintln!("not all of it: free space on the disk, or name a folder on another one");

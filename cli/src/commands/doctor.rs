@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::{fs, io};
+use unstuck_app::access;
+use unstuck_app::paths;
 
 use serde::Serialize;
 use unstuck_core::event::RunOutcome;
@@ -24,11 +26,11 @@ use unstuck_workspace::snapshot::{self, Options, Snapshots};
 use unstuck_workspace::worktree::{self, Branch, Part};
 
 use crate::args::Global;
-use crate::commands::{gc, undo, verify};
-use crate::error::Result;
-use crate::project::{self, Found, Project};
+use crate::error::{self, Result};
 use crate::typed::UNSTUCK;
-use crate::{crew, exit, screen, system, text, worktrees};
+use crate::{exit, screen, system, text};
+use unstuck_app::project::{Found, Project};
+use unstuck_app::{workers, worktrees};
 
 /// Arguments of `unstuck doctor`.
 #[derive(Debug, clap::Args)]
@@ -86,14 +88,16 @@ const RUNS_MAX: usize = 50;
 /// Looks at everything that a run needs.
 pub fn doctor(global: &Global, args: &Args) -> Result {
     let mut findings = programs();
-    let workspace = project::directory(global)?;
+    let workspace = global.place().directory()?;
     findings.extend(unfinished(&workspace));
     findings.push(agents(&workspace));
     findings.push(limits());
     findings.extend(file_size());
-    match Project::open(global) {
+    match global.project() {
         Ok(project) => findings.extend(of_project(global, &project)?),
-        Err(error) => findings.push(Finding::bad("state", error.to_string(), "see above")),
+        Err(error) => {
+            findings.push(Finding::bad("state", error::in_columns(&error, usize::MAX), "see above"))
+        }
     }
     if args.json {
         crate::print_json(&findings);
@@ -151,16 +155,22 @@ fn unfinished(workspace: &Path) -> Vec<Finding> {
 
 /// Says who can work here, as a run finds it.
 fn agents(workspace: &Path) -> Finding {
-    let known = match crew::known(workspace) {
+    let known = match workers::known(workspace) {
         Ok(known) => known,
-        Err(error) => return Finding::bad("agents", error.to_string(), "mend the file: docs/workers.md"),
+        Err(error) => {
+            return Finding::bad(
+                "agents",
+                error::in_columns(&error, usize::MAX),
+                "mend the file: docs/workers.md",
+            );
+        }
     };
     let here: Vec<&str> = known
         .values()
-        .filter(|it| crew::installed(&it.program).is_some())
+        .filter(|it| workers::installed(&it.program).is_some())
         .map(|it| it.name.as_str())
         .collect();
-    match (here.as_slice(), crew::first_installed(&known)) {
+    match (here.as_slice(), workers::first_installed(&known)) {
         ([], _) => Finding::weak(
             "agents",
             "no worker is installed that is known by name; any command line will do",
@@ -174,7 +184,7 @@ fn agents(workspace: &Path) -> Finding {
 }
 
 fn version(program: &str) -> Option<String> {
-    let mut command = Command::new(crew::installed(program)?);
+    let mut command = Command::new(workers::installed(program)?);
     let output = inherited::restrict(&mut command).arg("--version").output().ok()?;
     String::from_utf8_lossy(&output.stdout).lines().next().map(|line| text::cut(line, 70))
 }
@@ -195,7 +205,7 @@ fn limits() -> Finding {
 /// Says whether files may not become as large as logs and snapshots do.
 fn file_size() -> Option<Finding> {
     let largest = system::file_size_max().ok()??;
-    let what = format!("no file may be larger than {}", gc::bytes(largest));
+    let what = format!("no file may be larger than {}", paths::bytes(largest));
     let mend = "ulimit -f unlimited";
     Some(match largest {
         ..FILE_SIZE_MIN => Finding::bad("limits", what, mend),
@@ -206,7 +216,7 @@ fn file_size() -> Option<Finding> {
 
 fn of_project(global: &Global, project: &Project) -> Result<Vec<Finding>> {
     let mut findings = vec![state_folder(project.runs().path())];
-    let directory = project::directory(global)?;
+    let directory = global.place().directory()?;
     findings.extend(workspace(&directory));
     let found = project.latest(RUNS_MAX)?;
     let before = findings.len();
@@ -241,8 +251,8 @@ fn of_project(global: &Global, project: &Project) -> Result<Vec<Finding>> {
     }
     let snapshots = unstuck_runner::snapshots::folder(project.runs().state());
     if snapshots.exists() {
-        let size = gc::size_of(&snapshots);
-        let what = format!("{} in {}", gc::bytes(size), snapshots.display());
+        let size = paths::size_of(&snapshots);
+        let what = format!("{} in {}", paths::bytes(size), snapshots.display());
         findings.push(match Snapshots::open(&snapshots, &directory, &Options::default()) {
             Ok(open) => of_snapshots(&open, &found).unwrap_or_else(|| Finding::ok("snapshots", what)),
             Err(error) => {
@@ -303,10 +313,10 @@ fn state_folder(folder: &Path) -> Finding {
     match unstuck_files::platform::free_bytes(there) {
         Ok(free) if free < FREE_MIN => Finding::weak(
             "state",
-            format!("{place} is on a disk with {} left", gc::bytes(free)),
+            format!("{place} is on a disk with {} left", paths::bytes(free)),
             "unstuck gc --older-than 7d",
         ),
-        Ok(free) => Finding::ok("state", format!("{place}, {} free", gc::bytes(free))),
+        Ok(free) => Finding::ok("state", format!("{place}, {} free", paths::bytes(free))),
         Err(error) => {
             Finding::weak("state", format!("{place}: its free space is not known: {error}"), "df -h")
         }
@@ -433,8 +443,8 @@ fn of_store(found: &Found) -> Option<Finding> {
         return None;
     }
     let verify = format!("{UNSTUCK} verify {}", found.short());
-    match verify::examine(found) {
-        Ok(()) => verify::missing_payload(found)
+    match access::examine(found) {
+        Ok(()) => unstuck_app::verify::missing_payload(found)
             .map(|what| Finding::bad("store", format!("run {}: {what}", found.short()), verify)),
         // Somebody has begun to work on it.
         Err(OpenError::Locked { .. }) => None,
@@ -465,7 +475,7 @@ fn of_run(found: &Found) -> Vec<Finding> {
     match found.good_events() {
         Err(error) => findings.push(Finding::bad(
             "log",
-            format!("run {short}: {}", error.message()),
+            format!("run {short}: {}", error),
             format!("{UNSTUCK} verify {short}"),
         )),
         Ok((_, Some(error))) => {
@@ -477,7 +487,7 @@ fn of_run(found: &Found) -> Vec<Finding> {
         }
         Ok((events, None)) => {
             let story = Story::of(&events);
-            if let Some(before) = undo::unfinished(&events) {
+            if let Some(before) = unstuck_app::undo::unfinished(&events) {
                 findings.push(Finding::weak(
                     "undo",
                     format!("an undo of run {short} was ended half-way; the same again goes on with it"),

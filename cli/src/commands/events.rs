@@ -8,9 +8,11 @@ use unstuck_core::id::Seq;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::project::{Found, Project, RunArg};
+use crate::place::RunArg;
 use crate::typed::UNSTUCK;
-use crate::{exit, moment, text};
+use crate::{exit, text};
+use unstuck_app::point;
+use unstuck_app::project::Found;
 
 /// Arguments of `unstuck events`.
 #[derive(Debug, clap::Args)]
@@ -34,8 +36,8 @@ const POLL: Duration = Duration::from_millis(200);
 
 /// Prints the events.
 pub fn events(global: &Global, args: &Args) -> Result {
-    let project = Project::open(global)?;
-    let found = project.find(&args.run)?;
+    let project = global.project()?;
+    let found = project.find(&args.run.run)?;
     let mut reader = found.log()?.follow().map_err(|error| found.unreadable(&error))?;
     let lines = io::BufReader::new(open(&found)?).lines();
     let mut lines = lines.filter(|line| !matches!(line, Ok(line) if line.is_empty()));
@@ -79,7 +81,7 @@ pub fn events(global: &Global, args: &Args) -> Result {
 /// Refuses to begin with an event that there is not.
 fn begun(found: &Found, from: u64, last: Seq) -> Result<()> {
     let is_there = from <= 1 || Seq(from) <= last;
-    if is_there { Ok(()) } else { Err(moment::no_event(found.short(), last, Seq(from))) }
+    if is_there { Ok(()) } else { Err(point::no_event(found.short(), last, Seq(from))) }
 }
 
 /// Says after the last event if there were more.

@@ -3,20 +3,16 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use unstuck_app::error::hint_for;
+use unstuck_app::output_file::{Existing, OutputFile};
+use unstuck_app::project::Found;
+use unstuck_app::transfer::Export;
 use unstuck_core::id::Seq;
-use unstuck_files::error::with_causes;
-use unstuck_files::hint;
-use unstuck_files::output_file::{Existing, OutputFile};
-use unstuck_store::event_store::ReadError;
-use unstuck_store::exchange;
-use unstuck_store::opening::PUT_BACK;
 
 use crate::args::Global;
-use crate::driving;
 use crate::error::{Error, Result};
 use crate::exit;
-use crate::moment;
-use crate::project::{Found, Project, RunArg};
+use crate::place::RunArg;
 
 /// Arguments of `unstuck export`.
 #[derive(Debug, clap::Args)]
@@ -34,45 +30,15 @@ pub struct Args {
 
 /// Writes the lines.
 pub fn export(global: &Global, args: &Args) -> Result {
-    let project = Project::open(global)?;
-    let found = project.find(&args.run)?;
-    drop(driving::mend(&project, &found));
-    // Whoever writes a log has whole lines.
-    if args.salvage && !found.is_live() {
-        return salvage(&found, args);
-    }
-    let (good, error) = found.good_events()?;
-    if let Some(error) = error {
-        return Err(found.unreadable(&error));
-    }
-    let (log, last) = (found.log()?, moment::last_of(&good));
+    let project = global.project()?;
+    let found = project.find(&args.run.run)?;
+    let export = Export::new(&project, &found, args.salvage)?;
     let mut out = open(args)?;
-    let written = exchange::export(&log, last, out.writer());
-    wrote(written.and_then(|()| out.finish()), last, &found, args)
-}
-
-/// Writes what is whole of the lines and of the files of the store, and says what is not.
-fn salvage(found: &Found, args: &Args) -> Result {
-    let write = |out: &mut dyn Write| {
-        found.runs.salvage(&found.entry.run, out).map_err(|error| found.unopened(&error))
-    };
-    let merged = write(&mut io::sink())?.map_err(|error| found.unreadable(&error))?;
-    let last = merged.last();
-    if last == Seq(0) {
-        let none = format!("nothing of run {} can be kept: no event of it is whole", found.short());
-        return Err(Error::damaged(none).hint(PUT_BACK));
+    let written = export.write(out.writer())?;
+    if let Some(why) = &export.lost {
+        eprintln!("note: kept {} events; {why}", export.last);
     }
-    let mut out = open(args)?;
-    let written = write(out.writer())?.map(drop).map_err(|error| match error {
-        ReadError::Io { source, .. } => source,
-        other => io::Error::other(other),
-    });
-    if let Some(lost) = merged.lost() {
-        // Whoever reads the lines knows what is wrong with the first that is not good.
-        let why = found.good_events().ok().and_then(|(_, error)| error).unwrap_or(lost);
-        eprintln!("note: kept {last} events; {}", with_causes(&why));
-    }
-    wrote(written.and_then(|()| out.finish()), last, found, args)
+    wrote(written.and_then(|()| out.finish()), export.last, &found, args)
 }
 
 /// The place that the export is written to.
@@ -114,7 +80,7 @@ fn wrote(written: io::Result<()>, last: Seq, found: &Found, args: &Args) -> Resu
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(exit::OK),
         Err(error) => {
             return Err(Error::damaged(format!("cannot write the export: {error}"))
-                .hint(format!("{}, then try again", hint::for_io(&error))));
+                .hint(format!("{}, then try again", hint_for(&error))));
         }
         Ok(()) => {}
     }

@@ -5,18 +5,14 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use unstuck_app::missing_file;
+use unstuck_app::transfer::{self, Imported, OpenError};
 use unstuck_core::id::{RunId, Seq};
-use unstuck_core::{Event, Fact, Observation};
 use unstuck_files::error::with_causes;
-use unstuck_store::event_store::EventStore as _;
-use unstuck_store::opening::OpenError;
-use unstuck_store::store::{RunEntry, Store as _};
 
 use crate::args::{self, Global};
 use crate::error::{Error, Result};
 use crate::exit;
-use crate::missing;
-use crate::project::{self, Project};
 use crate::typed::UNSTUCK;
 
 mod workflow;
@@ -78,7 +74,7 @@ fn look_at(file: &Path) -> Result<()> {
         Ok(found) if found.is_file() => Ok(()),
         Ok(_) => Err(Error::usage(format!("{} is not a file", file.display())).hint(WHAT)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(missing::file(file, file, "import", WHAT))
+            Err(missing_file::file(file, file, "import", WHAT))
         }
         Err(error) => Err(unreadable_file(file, &error)),
     }
@@ -96,37 +92,23 @@ fn unreadable_file(file: &Path, error: &io::Error) -> Error {
 }
 
 /// Reads the lines into a run of the same name.
-fn a_run(global: &Global, args: &Args, run: &RunId, mut input: impl Read) -> Result {
-    let project = Project::open(global)?;
-    let (log, before) = match project.runs().import(run, &mut input) {
-        Err(OpenError::Exists { .. }) => project.runs().extend(run, &mut input),
-        log => log.map(|log| (log, Seq(0))),
-    }
-    .map_err(|error| refused(&error, args))?;
-    if before == log.head().seq {
-        return Err(Error::usage(format!("run {run} is here already")).hint(format!("unstuck show {run}")));
-    }
-    let first = log.read(Seq(1)).and_then(|mut events| events.next().transpose());
-    let first = first.map_err(|error| Error::store(&error).hint_if(error.hint()))?;
-    if let Some(Event { at, fact: Fact::Observed(Observation::RunStarted(started)), .. }) = first {
-        let (workflow, workspace) = (started.workflow.name.clone(), started.workspace.clone());
-        let entry = RunEntry { run: run.clone(), started_at: at, workflow, workspace, trouble: None };
-        project.runs().note_started(&entry);
-    }
-    if let Some((first, last)) = left_out(&args.file, log.head().seq) {
+fn a_run(global: &Global, args: &Args, run: &RunId, input: impl Read) -> Result {
+    let imported = transfer::import(&global.project()?, run, input, |error| refused(error, args))?;
+    let Imported { before, last, has_ended, has_snapshots } = imported;
+    if let Some((first, last)) = left_out(&args.file, last) {
         let lines =
             if first == last { format!("line {first} was") } else { format!("lines {first} to {last} were") };
         eprintln!("note: {}: the last batch is not whole: {lines} left out", args.file.display());
     }
-    if project::end_of(project.runs(), run).is_none() {
+    if !has_ended {
         eprintln!("note: it has not ended: the export was cut short, or it was made while the run went on");
     }
     let events = match before {
-        Seq(0) => format!("{} events", log.head().seq),
-        before => format!("events {} to {} were added", before.next(), log.head().seq),
+        Seq(0) => format!("{last} events"),
+        before => format!("events {} to {last} were added", before.next()),
     };
     println!("imported run {run}: {events}, the chain is unbroken");
-    if !unstuck_runner::snapshots::has_any_of(project.runs().state(), run) {
+    if !has_snapshots {
         println!(
             "an export holds no snapshots of the workspace: diff, undo and checkout cannot reach back to before now"
         );

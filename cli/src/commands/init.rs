@@ -10,7 +10,8 @@ use unstuck_workspace::branch;
 
 use crate::args::{self, Global};
 use crate::error::{Error, Result};
-use crate::{branches, crew, exit, project};
+use crate::exit;
+use unstuck_app::{branches, workers};
 
 /// Arguments of `unstuck init`.
 #[derive(Debug, clap::Args)]
@@ -29,13 +30,14 @@ pub struct Args {
 
 /// Writes the files and says what to do next.
 pub fn init(global: &Global, args: &Args) -> Result {
-    let root = project::directory(global)?;
+    let root = global.place().directory()?;
     if args.goal.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t')) {
         return Err(Error::usage("the goal has a control character, which no workflow file can hold")
             .hint("nothing was written; take it out"));
     }
-    let known = crew::known(&root)?;
-    let first = || crew::first_installed(&known).map_or("claude", |client| client.name.as_str()).to_owned();
+    let known = workers::known(&root)?;
+    let first =
+        || workers::first_installed(&known).map_or("claude", |client| client.name.as_str()).to_owned();
     let with = args.with.clone().unwrap_or_else(first);
     let (files, found) = starter(&root, &with, known.contains_key(&with), &args.goal);
     let there: Vec<&str> =

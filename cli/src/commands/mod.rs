@@ -16,7 +16,6 @@ pub mod import;
 pub mod init;
 pub mod kick;
 pub mod man;
-pub mod notify;
 pub mod probe;
 pub mod replay;
 pub mod report;

@@ -14,9 +14,11 @@ use unstuck_store::store::Store as _;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::project::{Found, Project, RunArg};
+use crate::place::RunArg;
 use crate::typed::UNSTUCK;
-use crate::{exit, moment, text};
+use crate::{exit, text};
+use unstuck_app::point;
+use unstuck_app::project::Found;
 
 /// Arguments of `unstuck replay`.
 #[derive(Debug, clap::Args)]
@@ -45,8 +47,8 @@ pub struct Args {
 
 /// Replays the run.
 pub fn replay(global: &Global, args: &Args) -> Result {
-    let project = Project::open(global)?;
-    let found = project.find(&args.run)?;
+    let project = global.project()?;
+    let found = project.find(&args.run.run)?;
     if args.step {
         return step(&found, args.to.map(Seq));
     }
@@ -57,7 +59,7 @@ pub fn replay(global: &Global, args: &Args) -> Result {
     let recheck =
         unstuck_replay::recheck(events, args.to.map(Seq)).map_err(|error| found.unreadable(&error))?;
     if let Some(to) = args.to.filter(|to| recheck.events < *to) {
-        return Err(moment::no_event(found.short(), Seq(recheck.events), Seq(to)));
+        return Err(point::no_event(found.short(), Seq(recheck.events), Seq(to)));
     }
     if args.json {
         crate::print_json(&serde_json::json!({
@@ -142,13 +144,13 @@ fn step(found: &Found, to: Option<Seq>) -> Result {
         }
         state = batch.events.iter().fold(state, RunState::evolve);
         print_state(&state);
-        let last = moment::last_of(&batch.events);
+        let last = point::last_of(&batch.events);
         if to.is_some_and(|to| last >= to) || !go_on() {
             return Ok(exit::OK);
         }
         known = last;
     }
-    to.map_or(Ok(exit::OK), |to| Err(moment::no_event(found.short(), known, to)))
+    to.map_or(Ok(exit::OK), |to| Err(point::no_event(found.short(), known, to)))
 }
 
 /// Waits for Enter, where somebody can press it.

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use unstuck_files::output_file::{self, Existing};
 
-use super::diff;
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::project::{Project, RunArg};
-use crate::{exit, known_secrets, report, text};
+use crate::place::RunArg;
+use crate::{exit, report, text};
+use unstuck_app::known_secrets;
 
 /// Arguments of `unstuck report`.
 #[derive(Debug, clap::Args)]
@@ -36,8 +36,8 @@ pub struct Args {
 
 /// Reports the run.
 pub fn report(global: &Global, args: &Args) -> Result {
-    let project = Project::open(global)?;
-    let found = project.find(&args.run)?;
+    let project = global.project()?;
+    let found = project.find(&args.run.run)?;
     let (events, error) = found.good_events()?;
     // A file outlives the other runs that make a short name unique.
     let name = if args.html.is_some() || args.md { found.entry.run.as_str() } else { found.short() };
@@ -48,7 +48,7 @@ pub fn report(global: &Global, args: &Args) -> Result {
     match &args.html {
         Some(file) => write(file, &report::html(&report::gather(page, &project, &found, &events)?))?,
         None if args.md => {
-            let changed = diff::in_all(project.runs(), found.started(&events)?, &events);
+            let changed = unstuck_app::diff::in_all(project.runs(), found.started(&events)?, &events);
             println!("{}", report::markdown(&page, changed.as_ref()));
         }
         None if args.json => crate::print_json(&report::json(&page)),

@@ -22,17 +22,19 @@ use unstuck_workspace::worktree::{self, Part};
 
 use super::detach;
 use crate::args::{self, Global};
-use crate::branches::{self, Branches};
 use crate::driving::{self, Driving, Shown};
 use crate::error::{Error, Result};
-use crate::project::{self, Project};
+use crate::place::Terminal;
 use crate::screen::{self, Mode};
 use crate::typed::UNSTUCK;
-use crate::{crew, doubts, missing, programs, refused, text, variables, version, worktrees};
+use crate::{text, version};
+use unstuck_app::access;
+use unstuck_app::branches::{self, Branches};
+use unstuck_app::drive::{Drive, Order};
+use unstuck_app::project::{self, Project};
+use unstuck_app::{lints, listing, missing_file, preflight, programs, variables, workers, worktrees};
 
 mod goal;
-
-pub use goal::CI_FILES;
 
 use goal::{BaselineArg, ScopeArgs, of_goal};
 
@@ -215,7 +217,7 @@ impl Means {
         })?;
         let (file, prices) = found.unzip();
         workflow.prices = prices;
-        if self.accept_unknown_cost { Ok(()) } else { crew::can_be_held(workflow, file.as_deref()) }
+        if self.accept_unknown_cost { Ok(()) } else { workers::can_be_held(workflow, file.as_deref()) }
     }
 }
 
@@ -265,12 +267,12 @@ pub fn run(global: &Global, args: Args) -> Result {
     for option in args.foreign.given() {
         note(&format!("note: {option} has no effect: there is one process, and it supervises all others"));
     }
-    let workspace = project::directory(global)?;
+    let workspace = global.place().directory()?;
     if !args.here && !args.worktree {
         is_a_project(&workspace, std::env::home_dir())?;
     }
     let mut started = started(&workspace, &args)?;
-    let runs = Project::locate(global)?;
+    let runs = Project::locate(&global.place())?;
     let own =
         if args.worktree { Some(worktrees::make(runs.as_ref(), &workspace, &started.run)?) } else { None };
     let workspace = own.as_ref().map_or(workspace, |own| own.workspace.clone());
@@ -278,22 +280,25 @@ pub fn run(global: &Global, args: Args) -> Result {
     started.warnings.extend(own.iter().flat_map(worktrees::warnings));
     started.secrets.extend_from_slice(&args.driving.secrets);
     started.warnings.extend(runs.as_ref().and_then(|runs| within_reach(runs, &workspace)));
-    let snapshots = runs.as_ref().map(|runs| driving::snapshots(runs, &started));
+    let snapshots = runs.as_ref().map(|runs| access::snapshots(runs, &started));
     if started.workflow_file.is_none() && !matches!(snapshots, Some(Ok(_))) {
         args.scope.release_ci(&mut started.workflow);
     }
-    started.warnings.extend(doubts::covered_up(&started.workflow));
+    started.warnings.extend(lints::covered_up(&started.workflow));
     if let Some(Ok(snapshots)) = &snapshots {
-        let empty = doubts::protects_nothing(&started.workflow, &workspace, || snapshots.tracked());
+        let empty = lints::protects_nothing(&started.workflow, &workspace, || snapshots.tracked());
         started.warnings.extend(empty);
     }
     if let Some(Err(error)) = snapshots {
-        started.warnings.push(format!("{NOT_KEPT}, so nothing can be undone: {}", error.message()));
+        started.warnings.push(format!("{NOT_KEPT}, so nothing can be undone: {}", error));
     }
     let file = started.workflow_file.as_deref();
-    crew::acknowledged(&started.workflow, file, &workspace, runs.as_ref().map(Runs::state), args.means.yes)?;
+    if !args.means.yes {
+        let project = runs.as_ref().map(Runs::state);
+        workers::acknowledged(&started.workflow, file, &workspace, project, &Terminal)?;
+    }
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
-    let branches = args.driving.branches.look(&workspace, rules, None).inspect_err(|_| {
+    let branches = args.driving.branches.wishes().look(&workspace, rules, None).inspect_err(|_| {
         if let Some(own) = &own {
             let _is_left_for_doctor = worktree::remove(&own.root);
         }
@@ -306,7 +311,7 @@ pub fn run(global: &Global, args: Args) -> Result {
     if args.detach {
         return detach::start(runs.as_ref(), &started, &short);
     }
-    begin(&args.driving, runs, branches, started, header, short)
+    begin(&args.driving, runs, branches, started, (header, short))
 }
 
 /// Refuses the root of all directories, and those that the home directory is in: a worker may change, and a snapshot copies,
@@ -336,24 +341,24 @@ fn within_reach(runs: &Runs, workspace: &Path) -> Option<String> {
 
 /// Carries out a run that was prepared by the command that was typed.
 fn in_background(global: &Global, driving: &Driving, started: RunStarted) -> Result {
-    let runs = Project::locate(global)?;
+    let runs = Project::locate(&global.place())?;
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
-    let branches = driving.branches.look(Path::new(&started.workspace), rules, None)?;
-    let (header, short) = header(&started, runs.as_ref(), &branches, false);
-    begin(driving, runs, branches, started, header, short)
+    let branches = driving.branches.wishes().look(Path::new(&started.workspace), rules, None)?;
+    let said = header(&started, runs.as_ref(), &branches, false);
+    begin(driving, runs, branches, started, said)
 }
 
 fn begin(
-    driving: &Driving,
+    options: &Driving,
     runs: Option<Runs>,
     branches: Branches,
     started: RunStarted,
-    header: String,
-    short: String,
+    (header, short): (String, String),
 ) -> Result {
-    let shown = Shown { run: started.run.clone(), short, header, before: Story::default() };
-    let driving = &driving.clone().and_secrets(&started.secrets);
-    driving::drive(driving, runs, branches, &shown, |site| async move { site.start(started).await })
+    let driving = options.terms().driving.and_secrets(&started.secrets);
+    let (run, order) = (started.run.clone(), Order::Start(Box::new(started)));
+    let drive = Drive { runs, run, short, branches, order };
+    driving::drive(options, &driving, drive, Shown { header, before: Story::default() })
 }
 
 /// Returns what is said first, and the shortest name of the run. Clients are asked for their versions only where it `is_shown`.
@@ -365,7 +370,7 @@ fn header(
 ) -> (String, String) {
     let known = runs.and_then(|runs| runs.runs().ok()).unwrap_or_default();
     let short = match runs {
-        Some(_) => project::shortest(&started.run, known.iter().map(|entry| &entry.run)),
+        Some(_) => listing::shortest(&started.run, known.iter().map(|entry| &entry.run)),
         None => started.run.to_string(),
     };
     let versions = if is_shown { version::numbers(&started.workflow) } else { BTreeMap::new() };
@@ -413,7 +418,7 @@ fn files(started: &RunStarted, branches: &Branches, short: &str) -> String {
 fn before(runs: &Runs, known: &[RunEntry], workspace: &str) -> Option<String> {
     let is_last = |entry: &&RunEntry| entry.workspace == workspace && !project::is_child(runs, &entry.run);
     let last = known.iter().find(is_last)?;
-    let short = project::shortest(&last.run, known.iter().map(|entry| &entry.run));
+    let short = listing::shortest(&last.run, known.iter().map(|entry| &entry.run));
     match project::end_of(runs, &last.run) {
         Some(RunOutcome::Complete) => None,
         Some(outcome) => Some(format!("run {short} ended {} · {UNSTUCK} why {short}", outcome.as_str())),
@@ -448,10 +453,10 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
     }
     args.means.bound(&mut started.workflow, workspace)?;
     leave_public_values(&mut started, workspace, &args.driving);
-    let driving = args.driving.clone().and_secrets(&started.secrets);
+    let driving = args.driving.terms().driving.and_secrets(&started.secrets);
     let file = started.workflow_file.as_deref();
-    refused::what_cannot_run(&started.workflow, file, workspace, &driving.redactor())?;
-    refused::what_would_be_lost(&started.workflow, workspace)?;
+    preflight::what_cannot_run(&started.workflow, file, workspace, &driving.redactor())?;
+    preflight::what_would_be_lost(&started.workflow, workspace)?;
     args.driving.summary_can_be_written()?;
     if let Some(file) = &args.save {
         save(&started.workflow, workspace, file)?;
@@ -549,7 +554,7 @@ fn no_such_file(workspace: &Path, what: &str) -> Error {
     } else {
         WRITE_ONE.to_owned()
     };
-    missing::file(Path::new(what), &workspace.join(what), "run", hint)
+    missing_file::file(Path::new(what), &workspace.join(what), "run", hint)
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! `unstuck` and `unstuck runs`: what ran, and what needs a person first.
 
+use unstuck_app::overview;
 use unstuck_core::id::{Millis, RunId, Timestamp};
-use unstuck_files::error::with_causes;
 use unstuck_replay::Story;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::listing::{Examined, Listing, Stamp, Summary, Total};
-use crate::project::{Found, Project};
-use crate::standing::Standing;
 use crate::typed::UNSTUCK;
 use crate::{exit, screen, text};
+use unstuck_app::listing::{Listing, Summary, Total};
+use unstuck_app::project::Project;
+use unstuck_app::status::Status;
 
 /// Arguments of `unstuck runs`.
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,7 @@ impl Row {
     /// Returns how long it has worked, until now where it still does.
     fn took(&self, now: Timestamp) -> Millis {
         match self.of.standing {
-            Standing::Running | Standing::Waiting => self.of.took.plus(now.since(self.of.last_at)),
+            Status::Running | Status::Waiting => self.of.took.plus(now.since(self.of.last_at)),
             _ => self.of.took,
         }
     }
@@ -116,99 +116,28 @@ fn print_json(page: &Page) {
 /// Says that nothing has run, and where else something has.
 fn nothing(global: &Global) {
     println!("nothing has run here yet");
-    for listed in Project::elsewhere(global) {
+    for listed in Project::elsewhere(&global.place()) {
         println!("elsewhere: {listed}");
     }
 }
 
 /// Returns a page of the list of all runs. `more` is the command that shows the rest.
 fn page(global: &Global, number: u32, page: u32, more: String) -> Result<Page> {
-    let project = Project::open(global)?;
+    let project = global.project()?;
     let number = usize::try_from(number).unwrap_or(usize::MAX);
     let begin = number.saturating_mul(usize::try_from(page).unwrap_or(usize::MAX).saturating_sub(1));
-    let examine = |run: &RunId| examine(&project, run);
+    let examine = |run: &RunId| overview::examine(&project, run);
     let mut listing = Listing::open(project.runs(), &examine).map_err(|error| project.unlisted(&error))?;
     let end = begin.saturating_add(number);
     let rows = listing.page(begin..end).map_err(|error| project.unlisted(&error))?;
     let rows = rows.into_iter().map(|of| {
-        let is_at_work = matches!(of.standing, Standing::Running | Standing::Waiting);
+        let is_at_work = matches!(of.standing, Status::Running | Status::Waiting);
         let stopped = is_at_work.then(|| project.plain(&of.run).stopped_supervisor()).flatten();
         Row { short: listing.short(&of.run), of, stopped }
     });
     let (rows, total) = (rows.collect(), listing.total());
     let rest = total.runs.saturating_sub(end);
     Ok(Page { rows, total, more: (rest > 0).then_some((rest, more)) })
-}
-
-/// Returns the run that was started last, if a list is kept that says so.
-pub fn last(project: &Project) -> Option<RunId> {
-    let examine = |run: &RunId| examine(project, run);
-    Listing::open_kept(project.runs(), &examine)?.last().ok()?
-}
-
-/// Reads the log of a run.
-fn examine(project: &Project, run: &RunId) -> Examined {
-    let found = project.plain(run);
-    // Before the log is read: a supervisor that begins meanwhile says so in the index.
-    let is_live = found.is_live();
-    match summary(found, is_live) {
-        row if is_live => Examined::Live(row.map(Box::new)),
-        Some(row) => Examined::Closed(Box::new(row)),
-        None => Examined::Nothing,
-    }
-}
-
-fn summary(found: Found, is_live: bool) -> Option<Summary> {
-    let stamp = Stamp::of(&found.runs.lines(&found.entry.run));
-    let read = found.good_events();
-    let (events, trouble, is_readable) = match read {
-        Ok((events, error)) => (events, error.map(|error| with_causes(&error)), true),
-        Err(error) => (Vec::new(), Some(error.message().to_owned()), false),
-    };
-    let story = Story::of(&events);
-    let started = found.started(&events).ok();
-    let is_child = started.is_some_and(|started| started.parent.is_some());
-    let entry = if started.is_none() { Some(found.look()?) } else { None };
-    let standing = match &trouble {
-        _ if !is_readable => Standing::Unreadable,
-        Some(_) => Standing::Damaged,
-        None if started.is_none() => Standing::Damaged,
-        None => Standing::of(&story, is_live),
-    };
-    let run = found.entry.run;
-    let next = match standing {
-        Standing::Unreadable => format!("{UNSTUCK} show {run}"),
-        Standing::Damaged => format!("{UNSTUCK} verify {run}"),
-        Standing::Waiting => format!("{UNSTUCK} kick {run}"),
-        Standing::Running => format!("{UNSTUCK} events {run} -f"),
-        _ => {
-            let first = screen::next(&story, run.as_str()).into_iter().next();
-            first.map_or_else(|| format!("{UNSTUCK} resume {run}"), |(command, _)| command)
-        }
-    };
-    let trouble = trouble.or_else(|| entry.as_ref()?.trouble.clone());
-    let (started_at, workflow, workspace) = match entry {
-        Some(entry) => (entry.started_at, entry.workflow, entry.workspace),
-        None => (story.started_at, story.workflow.clone(), story.workspace.clone()),
-    };
-    Some(Summary {
-        run,
-        started_at,
-        last_at: story.last_at,
-        workflow,
-        workspace,
-        standing,
-        word: standing.word(story.outcome).to_owned(),
-        iterations: story.iterations().count(),
-        took: story.took,
-        spent: story.spent(),
-        needs: story.needs(),
-        waits: story.waits().filter(|_| standing == Standing::Waiting),
-        next,
-        trouble,
-        is_child,
-        stamp,
-    })
 }
 
 /// The runs of a page, each in a few lines, and the sums over all runs.
@@ -303,9 +232,9 @@ mod tests {
     /// A night: one that is done, one that nobody pays for, and one that waits.
     fn night() -> Vec<Row> {
         let runs = [
-            ("81aa", "log in and publish", Some(RunOutcome::Blocked), Standing::Blocked, 3, None),
-            ("9d20", "a goal that takes many words to say", None, Standing::Waiting, 300, Some(3_100_000)),
-            ("7c1f", "fix parser", Some(RunOutcome::Complete), Standing::Complete, 7, Some(980_000)),
+            ("81aa", "log in and publish", Some(RunOutcome::Blocked), Status::Blocked, 3, None),
+            ("9d20", "a goal that takes many words to say", None, Status::Waiting, 300, Some(3_100_000)),
+            ("7c1f", "fix parser", Some(RunOutcome::Complete), Status::Complete, 7, Some(980_000)),
         ];
         let rows = runs.into_iter().map(|(short, workflow, outcome, standing, minutes, micro_usd)| {
             let reported = micro_usd.map_or_else(Sum::default, |micro_usd| Sum { micro_usd, calls: 1 });
@@ -325,7 +254,7 @@ mod tests {
                 next: format!("unstuck why {short}"),
                 trouble: None,
                 is_child: false,
-                stamp: Stamp::default(),
+                stamp: unstuck_app::listing::Stamp::default(),
             };
             Row { of, short: short.to_owned(), stopped: None }
         });
@@ -402,10 +331,10 @@ mod tests {
     #[test]
     fn who_works_has_worked_until_now() {
         for (standing, took) in [
-            (Standing::Running, "12 s"),
-            (Standing::Waiting, "12 s"),
-            (Standing::Interrupted, "2.0 s"),
-            (Standing::Complete, "2.0 s"),
+            (Status::Running, "12 s"),
+            (Status::Waiting, "12 s"),
+            (Status::Interrupted, "2.0 s"),
+            (Status::Complete, "2.0 s"),
         ] {
             let mut row = night().remove(0);
             (row.of.standing, row.of.took, row.of.last_at) = (standing, Millis(2000), Timestamp(1000));

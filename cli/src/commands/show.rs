@@ -6,13 +6,13 @@ use unstuck_core::id::{Millis, StepId, Timestamp};
 use unstuck_core::{Event, RunState};
 use unstuck_replay::{IterationStory, StepStory, Story};
 
-use super::diff;
 use super::runs::{so_far, waiting};
 use crate::args::Global;
 use crate::error::Result;
-use crate::project::{Found, Project, RunArg};
+use crate::place::RunArg;
 use crate::typed::UNSTUCK;
 use crate::{exit, screen, text};
+use unstuck_app::project::Found;
 
 /// Arguments of `unstuck show`.
 #[derive(Debug, clap::Args)]
@@ -27,8 +27,8 @@ pub struct Args {
 
 /// Shows the run.
 pub fn show(global: &Global, args: &Args) -> Result {
-    let project = Project::open(global)?;
-    let found = project.find(&args.run)?;
+    let project = global.project()?;
+    let found = project.find(&args.run.run)?;
     let (events, error) = found.good_events()?;
     if events.is_empty() {
         return Err(error.map_or_else(|| found.never_started(), |error| found.unreadable(&error)));
@@ -39,7 +39,7 @@ pub fn show(global: &Global, args: &Args) -> Result {
     } else {
         let is_complete = story.outcome == Some(RunOutcome::Complete);
         let started = found.started(&events).ok().filter(|_| is_complete);
-        let changed = started.and_then(|started| diff::in_all(project.runs(), started, &events));
+        let changed = started.and_then(|started| unstuck_app::diff::in_all(project.runs(), started, &events));
         print(&found, &story, &events, changed.as_ref());
     }
     match error {

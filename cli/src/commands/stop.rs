@@ -6,7 +6,7 @@ use unstuck_store::lease::Liveness;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::project::{Project, RunArg};
+use crate::place::RunArg;
 use crate::typed::UNSTUCK;
 use crate::{exit, system, text};
 
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Asks the supervisor of a run to finish its record, and waits until it has.
 pub fn stop(global: &Global, args: &Args) -> Result {
-    let found = Project::open(global)?.find(&args.run)?;
+    let found = global.project()?.find(&args.run.run)?;
     let short = found.short();
     let holder = found.holder();
     let Some(holder) = holder.filter(|holder| holder.liveness() != Liveness::Gone) else {

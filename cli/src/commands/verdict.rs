@@ -9,7 +9,8 @@ use serde_json::json;
 use unstuck_evidence::decision_file;
 
 use crate::error::{Error, Result};
-use crate::{exit, variables};
+use crate::exit;
+use unstuck_app::variables;
 
 /// Arguments of `unstuck verdict`.
 #[derive(Debug, clap::Args)]

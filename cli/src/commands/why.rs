@@ -7,9 +7,10 @@ use unstuck_replay::{Prompt, Why};
 use crate::args::Global;
 use crate::error::Result;
 use crate::half_typed;
-use crate::project::{Project, RunArg};
+use crate::place::RunArg;
 use crate::typed::UNSTUCK;
-use crate::{exit, moment, text};
+use crate::{exit, text};
+use unstuck_app::point;
 
 /// Arguments of `unstuck why`.
 #[derive(Debug, clap::Args)]
@@ -30,14 +31,14 @@ pub struct Args {
 
 /// Prints the chain.
 pub fn why(global: &Global, args: &Args) -> Result {
-    let project = Project::open(global)?;
-    let found = project.find(&args.run)?;
+    let project = global.project()?;
+    let found = project.find(&args.run.run)?;
     let events = found.events()?;
-    let step = args.step.as_deref().map(|name| moment::known_step(&events, name)).transpose()?;
+    let step = args.step.as_deref().map(|name| point::known_step(&events, name)).transpose()?;
     let why = match args.at.map(Seq) {
         Some(seq) => Some(
             unstuck_replay::why_at(&events, seq)
-                .ok_or_else(|| moment::no_event(found.short(), moment::last_of(&events), seq))?,
+                .ok_or_else(|| point::no_event(found.short(), point::last_of(&events), seq))?,
         ),
         None => unstuck_replay::why(&events, step.as_ref()),
     };

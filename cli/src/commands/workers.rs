@@ -16,13 +16,14 @@ use unstuck_workers::Description;
 use unstuck_workers::launch::{self, CallRequest, Session};
 
 use crate::args::Global;
-use crate::crew::{self, installed};
 use crate::error::{Error, Result};
 use crate::logins::{self, Login};
-use crate::origin::{Origin, Origins};
-use crate::project::Project;
 use crate::version::Version;
-use crate::{consent, exit, project, text};
+use crate::{exit, text};
+use unstuck_app::consent;
+use unstuck_app::origin::{Origin, Origins};
+use unstuck_app::project::Project;
+use unstuck_app::workers::{self, installed};
 
 /// Arguments of `unstuck workers`.
 #[derive(Debug, clap::Args)]
@@ -90,10 +91,10 @@ struct Permissions {
 
 /// Lists the workers, or shows one.
 pub fn workers(global: &Global, args: &Args) -> Result {
-    let runs = Project::locate(global)?;
+    let runs = Project::locate(&global.place())?;
     let project = runs.as_ref().map(SledStore::state);
-    let workspace = project::directory(global)?;
-    let clients = crew::known(&workspace)?;
+    let workspace = global.place().directory()?;
+    let clients = workers::known(&workspace)?;
     let known = match &args.name {
         Some(name) => vec![find(name, &clients)?],
         None => in_order(clients),
@@ -359,7 +360,7 @@ mod tests {
     #[test]
     fn a_name_that_is_nearly_known_is_suggested() {
         let known: Clients = unstuck_workers::all().map(|it| (it.name.clone(), it)).collect();
-        let said = |name| find(name, &known).unwrap_err().to_string();
+        let said = |name| crate::error::in_columns(&find(name, &known).unwrap_err(), usize::MAX);
         assert!(said("cluade").contains("unstuck workers claude"), "{}", said("cluade"));
         assert!(said("xyz").contains("one of aider, claude, codex"), "{}", said("xyz"));
     }

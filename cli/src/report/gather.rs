@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
+use unstuck_app::access;
 
 use unstuck_core::Event;
 use unstuck_core::event::StepEnd;
@@ -14,12 +15,11 @@ use unstuck_workspace::snapshot::{DiffOptions, Snapshots};
 
 use super::changes::Changes;
 use super::{Excerpt, Page, Told};
-use crate::driving;
 use crate::error::Result;
-use crate::project::{Found, Project};
 use crate::screen;
-use crate::standing::Standing;
 use crate::typed::UNSTUCK;
+use unstuck_app::project::{Found, Project};
+use unstuck_app::status::Status;
 
 /// Most bytes of a prompt, and of all of them, that a report holds.
 const PROMPT_MAX: u64 = 16 * 1024;
@@ -38,7 +38,7 @@ const EVENTS_MAX: usize = 2_000;
 pub fn gather(mut page: Page, project: &Project, found: &Found, events: &[Event]) -> Result<Page> {
     let started = found.started(events)?;
     page.prompts = prompts(&page.report, &*found.log()?.blobs());
-    match driving::kept_snapshots(project.runs(), started) {
+    match access::kept_snapshots(project.runs(), started) {
         Ok(snapshots) => page.changes = changes(&page.report, events, &snapshots, &mut page.lacks),
         Err(why) => page.lacks.push(format!("what the iterations changed cannot be shown: {why}")),
     }
@@ -49,7 +49,7 @@ pub fn gather(mut page: Page, project: &Project, found: &Found, events: &[Event]
 pub fn of_log(events: &[Event], name: &str, is_live: bool) -> Page {
     let report = Report::of(events);
     Page {
-        standing: Standing::of(&report.story, is_live),
+        standing: Status::of(&report.story, is_live),
         next: next(&report, name, is_live),
         changes: BTreeMap::new(),
         prompts: BTreeMap::new(),

@@ -27,13 +27,13 @@ pub use self::markdown::markdown;
 pub use self::screen::screen;
 
 use self::changes::Changes;
-use crate::standing::Standing;
 use crate::text;
+use unstuck_app::status::Status;
 
 /// All that a report shows.
 pub struct Page {
     report: Report,
-    standing: Standing,
+    standing: Status,
     /// What can be typed next, each command with what it is good for.
     next: Vec<(String, String)>,
     /// What each iteration changed, as far as that was read and can still be told.

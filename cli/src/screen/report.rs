@@ -3,28 +3,25 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use unstuck_core::budget::Overspent;
-use unstuck_core::completion::Completion;
 use unstuck_core::cost::{self, Spent};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Iteration, Seq, StepId};
 use unstuck_core::state::{Child, StepPhase};
-use unstuck_core::text::shell::quoted;
 use unstuck_core::workflow::{
     Budget, CheckBy, CheckCommand, Convergence, Gate, OutagePolicy, Step, Work, Worker, Workflow,
 };
 use unstuck_replay::{CommandStory, StepStory, Story};
-use unstuck_runner::open;
-use unstuck_workflow::workflow_file::{self, Options};
 use unstuck_workspace::environment::BranchFacts;
 
 use super::stuck;
-use crate::commands::run::CI_FILES;
-use crate::origin::Origins;
-use crate::standing::Standing;
 use crate::typed::{self, UNSTUCK};
-use crate::{crew, driving, exit, text, worktrees};
+use crate::{exit, text};
+use unstuck_app::lints::CI_FILES;
+use unstuck_app::next;
+use unstuck_app::origin::Origins;
+use unstuck_app::status::Status;
+use unstuck_app::workers;
 
 /// Says what is about to run, and within which bounds. `versions` are those of the clients, as far as they are known.
 pub fn header(
@@ -46,8 +43,8 @@ pub fn header(
         let by = match &step.work {
             Work::Worker(worker) => {
                 let who = |worker: &Worker| match &worker.command {
-                    Some(_) => format!("{}: {}", worker.kind.as_str(), crew::name(worker)),
-                    None => crew::name(worker),
+                    Some(_) => format!("{}: {}", worker.kind.as_str(), workers::name(worker)),
+                    None => workers::name(worker),
                 };
                 worker.chain().map(who).collect::<Vec<_>>().join(", then ")
             }
@@ -59,7 +56,7 @@ pub fn header(
             Some(CheckBy::Exit(worker)) => {
                 format!("check: {}", text::cut(first_words(&worker.instructions), 60))
             }
-            Some(CheckBy::Agent(worker)) => format!("check by {}", crew::name(worker)),
+            Some(CheckBy::Agent(worker)) => format!("check by {}", workers::name(worker)),
             Some(CheckBy::Claim) => "the worker says itself when it is done".to_owned(),
             Some(CheckBy::Conditions) => "done when its conditions hold".to_owned(),
             Some(CheckBy::Commands(commands)) => {
@@ -78,7 +75,7 @@ pub fn header(
     }
     let origins = Origins::of(Path::new(&started.workspace));
     let file = started.workflow_file.as_deref().map(|file| (workflow, file));
-    for (client, words) in crew::permissions(workflow) {
+    for (client, words) in workers::permissions(workflow) {
         let name = origins.name(&client, file);
         let version = versions.get(&client.name).map_or_else(String::new, |version| format!(" {version}"));
         lines.push(format!(
@@ -148,7 +145,7 @@ fn limits(workflow: &Workflow) -> String {
     let stall = stall.map(|repeats| format!("another strategy after {}", text::count(repeats, "repeat")));
     let concurrency = workflow.concurrency.map(|n| format!("{} at a time", text::count(n, "step")));
     let Budget { micro_usd, tokens, .. } = workflow.budget;
-    let asks_services = !crew::permissions(workflow).is_empty();
+    let asks_services = !workers::permissions(workflow).is_empty();
     let waits = asks_services && workflow.on_outage == OutagePolicy::Wait;
     let waits = waits.then(|| format!("{} more for outages", text::span(workflow.outage_budget)));
     let cap = match (micro_usd, tokens) {
@@ -227,8 +224,8 @@ pub fn end(story: &Story, short: &str, changed: Option<&Diffstat>, diagnosis: Op
     }
     let mut next = next(story, short);
     // Who is here now may be nowhere where a report is read.
-    if let (false, Some(another)) = (next.is_empty(), with_another(story, short)) {
-        next.insert(1, another);
+    if let (false, Some(another)) = (next.is_empty(), next::with_another(story, short)) {
+        next.insert(1, (typed::again(&another.0), another.1));
     }
     if !next.is_empty() {
         lines.push("next:".to_owned());
@@ -417,148 +414,15 @@ fn broken(command: &str, columns: usize) -> String {
     if fits { command.to_owned() } else { command.replace(" --", " \\\n    --") }
 }
 
-/// Returns how to answer a blocked run, each of its steps by itself where several are blocked.
+/// Returns how to answer a blocked run, as it has to be typed here.
 pub fn answers(story: &Story, short: &str) -> Vec<(String, String)> {
-    let answer = |step: String, needs: &str| {
-        (format!("{UNSTUCK} answer {short}{step} \"done\""), text::cut(needs, 40))
-    };
-    let blocked: Vec<(&StepId, &str)> = story.state().blocked().collect();
-    match blocked[..] {
-        [] => vec![answer(String::new(), "an answer")],
-        [(_, needs)] => vec![answer(String::new(), needs)],
-        _ => {
-            let of = |step: &StepId| format!(" --step {}", quoted(step.as_str()));
-            blocked.into_iter().map(|(step, needs)| answer(of(step), needs)).collect()
-        }
-    }
+    next::answers(story, short).into_iter().map(|(command, what)| (typed::again(&command), what)).collect()
 }
 
-/// Returns what can be typed to have somebody else work who is here.
-fn with_another(story: &Story, short: &str) -> Option<(String, String)> {
-    let workflow = story.state().workflow()?;
-    if !matches!(story.outcome?, RunOutcome::Stuck | RunOutcome::WorkerFailed) {
-        return None;
-    }
-    let another = crew::another(workflow).filter(|_| workflow.steps.iter().any(Step::can_be_handed_over))?;
-    Some((format!("{UNSTUCK} resume {short} --with {another}"), "the same state, another worker".to_owned()))
-}
-
-/// Returns what can be typed after the end of a run, each command with what it is good for; nothing while
-/// the run has not ended, nor where no other command can find it.
+/// Returns the commands after the end of a run, as they have to be typed here; none where no other command can find the run.
 pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
-    let Some(outcome) = story.outcome.filter(|_| typed::keeps_runs()) else { return Vec::new() };
-    let more = story.state().steps().map(|(step, _)| step.max_iterations).max().unwrap_or(5).min(5);
-    let row = |command: String, what: &str| (command, what.to_owned());
-    let ends = || story.steps.iter().filter_map(|step| step.end.as_ref());
-    if ends().any(|end| matches!(end, StepEnd::CheckCouldNotRun(_) | StepEnd::NoBaseline(_)))
-        && story.iterations().next().is_none()
-    {
-        // A program can be installed while the run rests; the command of a check cannot be changed in it.
-        if story.state().steps().any(|(step, _)| step.completion.is_some()) {
-            return vec![row(format!("unstuck resume {short}"), "once it is there")];
-        }
-        if ends().all(|end| !matches!(end, StepEnd::NoBaseline(_))) {
-            return vec![row("unstuck run ...".to_owned(), "again, with a check that can be run here")];
-        }
-        return vec![row("unstuck run ...".to_owned(), "again, with what the reason asks for")];
-    }
-    let mut rows = match outcome {
-        RunOutcome::Complete => vec![
-            row(format!("{UNSTUCK} show {short}"), "what was done"),
-            row(format!("{UNSTUCK} report {short} --md"), "a receipt for the pull request"),
-        ],
-        RunOutcome::Blocked => answers(story, short),
-        RunOutcome::IterationLimit | RunOutcome::Stuck => {
-            let mut rows = vec![row(format!("{UNSTUCK} resume {short} --add-iterations {more}"), "go on")];
-            if outcome == RunOutcome::Stuck {
-                rows.insert(
-                    0,
-                    row(format!("{UNSTUCK} artifacts {short}"), "what fails, since when, what was tried"),
-                );
-                let hint = format!("{UNSTUCK} resume {short} --hint \"what it lacks\"");
-                rows.push(row(hint, "tell the worker what it does not know"));
-                rows.push(row(format!("{UNSTUCK} undo {short}@first"), "the files as they were before #1"));
-            }
-            rows
-        }
-        _ if outcome == RunOutcome::TimeLimit || lacks_time_of_child(story) => {
-            vec![row(format!("{UNSTUCK} resume {short} --add-time 1h"), "go on")]
-        }
-        RunOutcome::SpendLimit => {
-            let option = more_to_spend(story.state().overspent().as_ref());
-            vec![row(format!("{UNSTUCK} resume {short} {option}"), "go on")]
-        }
-        RunOutcome::NotComplete if ends().any(|end| matches!(end, StepEnd::AttemptsExhausted(_))) => {
-            vec![row(
-                format!("{UNSTUCK} resume {short} --hint \"what it lacks\""),
-                "go on, and tell the worker what it does not know",
-            )]
-        }
-        RunOutcome::TimeLimit
-        | RunOutcome::NotComplete
-        | RunOutcome::WorkerFailed
-        | RunOutcome::Interrupted(_) => {
-            vec![row(format!("{UNSTUCK} resume {short}"), "go on from here")]
-        }
-    };
-    let place = &story.workspace;
-    let own = story.run.as_ref().and_then(|run| worktrees::branch_of_own(Path::new(place), run));
-    if let Some((word, name)) = own {
-        let what =
-            format!("where its work is, on {word} {name}: commit it there, then git merge {name} here");
-        rows.insert(0, row(format!("cd {}", quoted(place)), &what));
-    }
-    if outcome != RunOutcome::Complete
-        && let Some((file, _)) = story.state().started().and_then(changed_file)
-    {
-        rows.push(row(format!("{UNSTUCK} run {}", quoted(file)), "anew, with the workflow as it is now"));
-    }
-    rows.push(row(format!("{UNSTUCK} why {short}"), "the evidence, event by event"));
-    rows
-}
-
-/// Returns the workflow file of a run, and what has changed since the run read it: the run goes on with what it read.
-pub fn changed_file(started: &RunStarted) -> Option<(&str, &'static str)> {
-    let file = started.workflow_file.as_deref()?;
-    let (then, now) = (started.workflow_digest?, driving::digest_now(Some(file))?);
-    if then != now {
-        return Some((file, "the workflow file has changed"));
-    }
-    // Another version may read the same files in another way.
-    let changed = started.program == open::program() && refers_to_changed(started, Path::new(file));
-    changed.then_some((
-        file,
-        "what the workflow takes from other files (registry, prompts, schemas) has changed",
-    ))
-}
-
-/// Says whether the files that a workflow file refers to hold something else than they did.
-fn refers_to_changed(started: &RunStarted, file: &Path) -> bool {
-    let options = Options { workspace: started.workspace.clone().into(), ..Options::default() };
-    let now = workflow_file::load(file, &options);
-    now.is_ok_and(|now| from_files(&now.workflow) != from_files(&started.workflow))
-}
-
-/// What the steps of a workflow have from other files than its own, with those of its subworkflows.
-fn from_files(workflow: &Workflow) -> Vec<(Option<Completion>, Option<&str>)> {
-    let mut all = Vec::new();
-    for step in &workflow.steps {
-        // Which programs are there is not for files to say.
-        let completion = step.completion.clone().map(|it| Completion { doubted: Vec::new(), ..it });
-        all.push((completion, step.prompt_template.as_deref()));
-        if let Work::Subworkflow(child) = &step.work {
-            all.extend(from_files(&child.workflow));
-        }
-    }
-    all
-}
-
-/// Says whether a run has failed since the time of a child run is over, which grows with its own.
-fn lacks_time_of_child(story: &Story) -> bool {
-    let of_step = story.deciding_step.as_ref().and_then(|id| story.state().step(id));
-    let child = of_step.and_then(|(_, at)| at.calls.child.as_ref());
-    story.outcome == Some(RunOutcome::WorkerFailed)
-        && child.is_some_and(|child| child.end == RunOutcome::TimeLimit)
+    let next = if typed::keeps_runs() { next::next(story, short) } else { Vec::new() };
+    next.into_iter().map(|(command, what)| (typed::again(&command), what)).collect()
 }
 
 /// What all calls have cost, as data; no sum where no call told any.
@@ -574,17 +438,6 @@ pub fn spent_json(spent: Spent) -> serde_json::Value {
     })
 }
 
-/// Returns the option that lets a run go on which has spent what it may.
-pub fn more_to_spend(bound: Option<&Overspent>) -> &'static str {
-    match bound {
-        Some(Overspent::Tokens { .. }) => "--add-tokens 1000000",
-        Some(Overspent::Unknown { .. } | Overspent::Uncounted { .. } | Overspent::BrokenOff { .. }) => {
-            "--accept-unknown-cost"
-        }
-        Some(Overspent::Money { .. }) | None => "--add-usd 5",
-    }
-}
-
 /// The same as data, for scripts. A supervisor works on the run or not.
 pub fn end_json(story: &Story, is_live: bool) -> serde_json::Value {
     serde_json::json!({
@@ -592,7 +445,7 @@ pub fn end_json(story: &Story, is_live: bool) -> serde_json::Value {
         "v": 1,
         "run": story.run,
         "workflow": story.workflow,
-        "status": Standing::of(story, is_live).word(story.outcome),
+        "status": Status::of(story, is_live).word(story.outcome),
         "outcome": story.outcome.map(RunOutcome::as_str),
         "exit": story.outcome.map(exit::of),
         "started_at": story.started_at,

@@ -10,7 +10,8 @@ use unstuck_replay::{Contradiction, End, Explored, contradictions};
 use unstuck_workflow::workflow_file::{self, Loaded};
 
 use crate::error::Result;
-use crate::{crew, exit, text};
+use crate::{exit, text};
+use unstuck_app::workers;
 
 /// What is printed, also as JSON.
 #[derive(Serialize)]
@@ -62,7 +63,7 @@ fn cost(workflow: &Workflow) -> String {
         Some(most) => {
             format!("cost at most {} (max_usd), and the rest of the call that passes it", cost::dollars(most))
         }
-        None if crew::permissions(workflow).is_empty() => "no client that is paid for".to_owned(),
+        None if workers::permissions(workflow).is_empty() => "no client that is paid for".to_owned(),
         None => "nothing bounds the cost (max_usd does)".to_owned(),
     }
 }

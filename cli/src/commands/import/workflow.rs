@@ -16,16 +16,17 @@ use unstuck_workflow::workflow_file::{FileSystem, Options};
 use super::Args;
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::{branches, crew, exit, project, text};
+use crate::{exit, text};
+use unstuck_app::{branches, workers};
 
 /// Writes the workflow, and says what is in it and what is not.
 pub fn import(global: &Global, args: &Args) -> Result {
-    let workspace = project::directory(global)?;
+    let workspace = global.place().directory()?;
     let path = within(&workspace, &args.file)?;
     let bytes = read(&args.file)?;
     let tests = test_command::detect(&workspace).into_iter().next();
     let with = match args.with.clone() {
-        Some(name) if crew::known(&workspace)?.contains_key(&name) => Some(ImportedWorker::Client(name)),
+        Some(name) if workers::known(&workspace)?.contains_key(&name) => Some(ImportedWorker::Client(name)),
         command => command.map(ImportedWorker::Command),
     };
     let wishes = ImportOptions { with, tests };

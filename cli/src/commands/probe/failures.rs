@@ -9,7 +9,7 @@ use unstuck_document::nearest;
 use unstuck_failures::formats::{self, Format};
 use unstuck_failures::{Confidence, Extraction, Failure, MachineReport, Output, Source, count, extract_as};
 
-use crate::error::{Error, Result};
+use crate::error::{self, Error, Result};
 use crate::{exit, text};
 
 /// Arguments of `unstuck probe failures`.
@@ -183,7 +183,7 @@ fn batch(format: Option<&Format>) -> Result {
             // One that cannot be read costs nobody the others.
             Err(error) => {
                 refused += 1;
-                let why = error.to_string();
+                let why = error::in_columns(&error, usize::MAX);
                 let why = why.trim_start_matches("error: ");
                 let refusal = Refusal { line: at + 1, error: why };
                 serde_json::to_writer(&mut out, &refusal).map_err(io::Error::from)

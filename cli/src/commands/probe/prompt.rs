@@ -16,7 +16,7 @@ use unstuck_workflow::registry::retry_prompt::{
 use super::registry::{pair, registry};
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::{exit, project};
+use crate::exit;
 
 /// Arguments of `unstuck probe prompt`.
 #[derive(Debug, clap::Args)]
@@ -49,7 +49,7 @@ pub struct Args {
 
 /// Writes the prompt and prints it.
 pub fn prompt(global: &Global, args: &Args) -> Result {
-    let workspace = project::directory(global)?;
+    let workspace = global.place().directory()?;
     let registry = registry(args.registry.as_deref(), &workspace)?.ok_or_else(|| {
         Error::usage("there is no .agent/*/steps_registry.json here").hint("name it with --registry FILE")
     })?;

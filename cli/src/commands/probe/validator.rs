@@ -18,7 +18,7 @@ use unstuck_workspace::unstuck_paths::own_paths;
 use super::registry::{pair, registry};
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::{exit, project, text};
+use crate::{exit, text};
 
 /// Arguments of `unstuck probe validator`.
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ pub struct Args {
 
 /// Runs it. The exit status is 0 where the condition holds, 1 where it does not, and 5 where it could not run.
 pub fn validator(global: &Global, args: &Args) -> Result {
-    let workspace = project::directory(global)?;
+    let workspace = global.place().directory()?;
     // Five validators need no registry.
     let registry = registry(args.registry.as_deref(), &workspace)?.unwrap_or_else(Registry::built_in);
     let condition = &condition(args, &registry, &workspace)?;

@@ -17,7 +17,8 @@ use unstuck_workers::{Decoder, LineKind};
 
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::{crew, exit, project, text};
+use crate::{exit, text};
+use unstuck_app::workers;
 
 /// Arguments of `unstuck probe worker`.
 #[derive(Debug, clap::Args)]
@@ -88,7 +89,7 @@ fn client(global: &Global, named: &str) -> Result<Arc<Description>> {
 
 /// Returns a built-in worker, or one of the files of workers.
 fn known(global: &Global, name: &str) -> Result<Arc<Description>> {
-    let known = crew::known(&project::directory(global)?)?;
+    let known = workers::known(&global.place().directory()?)?;
     known.get(name).cloned().ok_or_else(|| {
         let near =
             nearest(name, known.keys().map(String::as_str)).map(|near| format!("did you mean {near}?"));

@@ -9,33 +9,11 @@ use unstuck_workflow::workflow_file::{self, QuickOptions};
 
 use super::{Args, note};
 use crate::args;
-use crate::crew;
 use crate::error::{Error, Result};
-use crate::origin::Origins;
-use crate::project;
-
-/// Where services of continuous integration look for what they are to do.
-pub const CI_FILES: [&str; 19] = [
-    "**/Jenkinsfile",
-    ".azure-pipelines",
-    ".buildkite",
-    ".circleci",
-    ".cirrus.*",
-    ".drone.*",
-    ".forgejo/workflows",
-    ".gitea/workflows",
-    ".github/actions",
-    ".github/workflows",
-    ".gitlab-ci.yml",
-    ".semaphore",
-    ".teamcity",
-    ".travis.yml",
-    ".woodpecker",
-    ".woodpecker.*",
-    "azure-pipelines.*",
-    "bitbucket-pipelines.yml",
-    "{.,}appveyor.yml",
-];
+use unstuck_app::lints::CI_FILES;
+use unstuck_app::origin::Origins;
+use unstuck_app::place;
+use unstuck_app::workers;
 
 /// What a worker may change, and what happens if the loop gets nowhere.
 #[derive(Clone, Debug, clap::Args)]
@@ -124,7 +102,7 @@ impl ScopeArgs {
     /// among it: who changes what others run to find mistakes has mended none.
     fn protected(&self, workspace: &Path, goal: &str) -> Vec<String> {
         // In a folder within a repository they would not be seen.
-        let is_root = project::root(workspace) == workspace;
+        let is_root = place::root(workspace) == workspace;
         let is_all = self.allowed_paths.is_empty() && is_root && !is_about_ci(goal);
         let ci_files = CI_FILES.into_iter().filter(|_| is_all).map(str::to_owned);
         ci_files.chain(self.protected_paths.iter().cloned()).collect()
@@ -177,7 +155,7 @@ impl From<BaselineArg> for Baseline {
 
 /// Makes a workflow of a goal in words.
 pub(super) fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
-    let known = crew::known(workspace)?;
+    let known = workers::known(workspace)?;
     if args.baseline == Some(BaselineArg::Off) && !args.no_worse.is_empty() {
         return Err(Error::usage("--no-worse compares with the baseline, so there has to be one")
             .hint("leave --baseline off out"));
@@ -212,12 +190,12 @@ pub(super) fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
 /// Returns who works: whoever is named, or else the first client that is here, which is said.
 fn worker(args: &Args, workspace: &Path, known: &Clients) -> Result<Worker> {
     let found = match &args.with {
-        Some(with) => crew::named(with, &args.what, known)?,
+        Some(with) => workers::named(with, &args.what, known)?,
         None => {
-            let client = crew::first_installed(known).ok_or_else(|| nobody(known))?;
+            let client = workers::first_installed(known).ok_or_else(|| nobody(known))?;
             let who = Origins::of(workspace).name(client, None);
             note(&format!("worker: {who} (the first that is installed; choose with --with)"));
-            crew::named(&client.name, &args.what, known)?
+            workers::named(&client.name, &args.what, known)?
         }
     };
     let model = args.model.clone();
@@ -230,7 +208,7 @@ fn worker(args: &Args, workspace: &Path, known: &Clients) -> Result<Worker> {
 
 /// Says that nobody works, and who could.
 fn nobody(known: &Clients) -> Error {
-    let here = known.values().find(|client| crew::installed(&client.program).is_some());
+    let here = known.values().find(|client| workers::installed(&client.program).is_some());
     let (what, first) = match here {
         Some(client) => (
             "no worker is given, and none of those that are taken without being named is installed",
@@ -246,7 +224,7 @@ fn nobody(known: &Clients) -> Error {
 
 /// Returns who judges, or says why a loop gets nowhere.
 fn other(who: &str, args: &Args, known: &Clients) -> Result<Worker> {
-    Ok(contained(crew::named(who, "", known)?, args))
+    Ok(contained(workers::named(who, "", known)?, args))
 }
 
 /// Returns a worker as it is run: nobody stays outside of what contains the others.

@@ -2,9 +2,8 @@
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use clap_complete::engine::ArgValueCompleter;
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::{RunId, Seq, Timestamp};
 use unstuck_core::text::shell::quoted;
@@ -21,77 +20,48 @@ use unstuck_store::store_url::StoreUrl;
 use unstuck_store_sled::SledStore as Runs;
 use unstuck_store_sled::store::ResolveError;
 
-use crate::args::Global;
-use crate::commands::runs;
 use crate::error::{Error, Result};
-use crate::typed::UNSTUCK;
-use crate::{half_typed, known_secrets, listing};
-
-/// The run that a command is about.
-#[derive(Clone, Debug, clap::Args)]
-pub struct RunArg {
-    /// The run: its id, the beginning of it, or @last.
-    #[arg(value_name = "RUN", default_value = "@last", add = ArgValueCompleter::new(half_typed::run))]
-    pub run: String,
-}
+use crate::person::Person;
+use crate::place::{self, Place};
+use crate::{known_secrets, listing, overview};
 
 /// The runs of the project that a command is given in.
 pub struct Project {
     runs: Runs,
+    person: Arc<dyn Person>,
 }
 
 /// A run that was found.
 pub struct Found {
-    /// What the index knows of it.
+    /// Its line in the index.
     pub entry: RunEntry,
     /// Where it is kept.
     pub runs: Runs,
     short: String,
+    person: Arc<dyn Person>,
     /// Something about its folder is said once.
     noted: OnceLock<()>,
 }
 
-/// Returns the folder that a command works in.
-pub fn directory(global: &Global) -> Result<PathBuf> {
-    let named = global.directory.as_deref().unwrap_or(Path::new("."));
-    let folder = named
-        .canonicalize()
-        .and_then(|it| if it.is_dir() { Ok(it) } else { Err(io::ErrorKind::NotADirectory.into()) });
-    folder.map_err(|error| {
-        let cannot = Error::usage(format!("cannot work in {}: {error}", named.display()));
-        let is_gone = error.kind() == io::ErrorKind::NotFound && global.directory.is_none();
-        cannot.hint_if(
-            is_gone.then(|| "the folder was removed; once it is there again: cd \"$PWD\"".to_owned()),
-        )
-    })
-}
-
-/// Returns the root of the project that `directory` belongs to: the nearest folder with a
-/// repository, or the folder itself.
-pub fn root(directory: &Path) -> &Path {
-    directory.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(directory)
-}
-
 impl Project {
     /// Finds the runs that a command is about; `None` where they are kept in memory.
-    pub fn locate(global: &Global) -> Result<Option<Runs>> {
-        if let Some(url) = &global.store {
+    pub fn locate(place: &Place) -> Result<Option<Runs>> {
+        if let Some(url) = &place.store {
             let url = StoreUrl::parse(url).map_err(|error| Error::usage(&error).hint_if(error.hint()))?;
             return Ok(match url {
                 StoreUrl::Sled(path) => Some(Runs::at(std::path::absolute(&path).unwrap_or(path))),
                 StoreUrl::Memory => None,
             });
         }
-        let runs = Runs::locate(root(&directory(global)?));
+        let runs = Runs::locate(place::root(&place.directory()?));
         runs.map(Some).map_err(|error| Error::usage(with_causes(&error)).hint_if(error.hint()))
     }
 
     /// Returns commands that list the runs of other projects whose last workspace is gone, or lies in this folder: of this
     /// project before it was moved, or of a second checkout of another. Of many the first.
-    pub fn elsewhere(global: &Global) -> Vec<String> {
+    pub fn elsewhere(place: &Place) -> Vec<String> {
         const MOST: usize = 3;
-        let (None, Ok(here), Ok(Some(runs))) = (&global.store, directory(global), Self::locate(global))
-        else {
+        let (None, Ok(here), Ok(Some(runs))) = (&place.store, place.directory(), Self::locate(place)) else {
             return Vec::new();
         };
         let all = runs.path().parent().and_then(|all| std::fs::read_dir(all).ok());
@@ -112,9 +82,9 @@ impl Project {
     }
 
     /// Opens the runs that a command is about.
-    pub fn open(global: &Global) -> Result<Self> {
-        match Self::locate(global)? {
-            Some(runs) => Ok(Self { runs }),
+    pub fn open(place: &Place, person: Arc<dyn Person>) -> Result<Self> {
+        match Self::locate(place)? {
+            Some(runs) => Ok(Self { runs, person }),
             None => {
                 Err(Error::usage("a store in memory holds no runs of other commands")
                     .hint("--store sled:PATH"))
@@ -139,16 +109,16 @@ impl Project {
     }
 
     /// Finds the run that is meant.
-    pub fn find(&self, arg: &RunArg) -> Result<Found> {
-        if let Some(found) = self.find_in_list(&arg.run) {
+    pub fn find(&self, run: &str) -> Result<Found> {
+        if let Some(found) = self.find_in_list(run) {
             return Ok(found);
         }
-        let entry = self.runs.resolve(&arg.run).map_err(|error| {
-            let hint = self.of_another(&arg.run).or_else(|| error.hint());
+        let entry = self.runs.resolve(run).map_err(|error| {
+            let hint = self.of_another(run).or_else(|| error.hint());
             unresolved(&error).hint_if(hint)
         })?;
         match self.entries()?.into_iter().next() {
-            Some(last) if arg.run == "@last" => self.found(last),
+            Some(last) if run == "@last" => self.found(last),
             _ => self.found(entry),
         }
     }
@@ -157,7 +127,7 @@ impl Project {
     /// fits none or several.
     fn find_in_list(&self, text: &str) -> Option<Found> {
         if text == "@last" {
-            return self.found_with(runs::last(self)?, &listing::known_ids(&self.runs)?);
+            return self.found_with(overview::last(self)?, &listing::known_ids(&self.runs)?);
         }
         let ids = listing::known_ids(&self.runs).or_else(|| {
             let mut ids: Vec<String> = self.runs.names().ok()?.iter().map(ToString::to_string).collect();
@@ -174,7 +144,13 @@ impl Project {
     /// Returns a run by its full id, with the short one among others, which are sorted.
     fn found_with(&self, run: RunId, ids: &[String]) -> Option<Found> {
         let (short, entry) = (listing::short_among(&run, ids), self.runs.entry(&run)?);
-        Some(Found { runs: self.runs.clone(), short, entry, noted: OnceLock::new() })
+        Some(Found {
+            runs: self.runs.clone(),
+            short,
+            entry,
+            person: Arc::clone(&self.person),
+            noted: OnceLock::new(),
+        })
     }
 
     /// Returns where a run is that is one of another project.
@@ -214,6 +190,7 @@ impl Project {
             runs: self.runs.clone(),
             short: entry.run.to_string(),
             entry,
+            person: Arc::clone(&self.person),
             noted: OnceLock::new(),
         };
         Ok(unfinished.into_iter().map(found).collect())
@@ -234,21 +211,25 @@ impl Project {
             workspace: String::new(),
             trouble: None,
         };
-        Found { runs: self.runs.clone(), short: run.to_string(), entry, noted: OnceLock::new() }
+        Found {
+            runs: self.runs.clone(),
+            short: run.to_string(),
+            entry,
+            person: Arc::clone(&self.person),
+            noted: OnceLock::new(),
+        }
     }
 
     fn among(&self, entry: RunEntry, all: &[RunEntry]) -> Found {
-        let short = shortest(&entry.run, all.iter().map(|other| &other.run));
-        Found { runs: self.runs.clone(), entry, short, noted: OnceLock::new() }
+        let short = listing::shortest(&entry.run, all.iter().map(|other| &other.run));
+        Found {
+            runs: self.runs.clone(),
+            entry,
+            short,
+            person: Arc::clone(&self.person),
+            noted: OnceLock::new(),
+        }
     }
-}
-
-/// Returns the shortest beginning of an id that names no other run; at least four characters.
-pub fn shortest<'a>(run: &RunId, others: impl Iterator<Item = &'a RunId>) -> String {
-    let text = run.as_str();
-    let shared = |other: &RunId| text.bytes().zip(other.as_str().bytes()).take_while(|(a, b)| a == b).count();
-    let longest = others.filter(|other| *other != run).map(shared).max().unwrap_or(0);
-    text[..(longest + 1).max(4).min(text.len())].to_owned()
 }
 
 /// Says whether a run carries out a step of another one.
@@ -263,7 +244,7 @@ pub fn parent(runs: &Runs, run: &RunId) -> Option<RunId> {
     Some(line["event"]["parent"]["run"].as_str()?.into())
 }
 
-/// Reads how a run has ended from the end of its log alone; `None` if it has not, or nobody can tell.
+/// Reads how a run has ended from the end of its log alone; `None` if it has not, or the log is unreadable.
 pub fn end_of(runs: &Runs, run: &RunId) -> Option<RunOutcome> {
     const LINE_MAX: u64 = 64 * 1024;
     let mut file = safe_open::open(&runs.lines(run)).ok()?;
@@ -298,10 +279,10 @@ impl Found {
         if let Some(format) = self.runs.missing_format(&self.entry.run) {
             self.noted.get_or_init(|| {
                 let short = &self.short;
-                eprintln!(
-                    "note: {} is missing or damaged; the events tell their versions themselves\n  next: {UNSTUCK} verify {short}   writes it anew",
+                self.person.note(&format!(
+                    "{} is missing or damaged; the events tell their versions themselves\n  next: unstuck verify {short}   writes it anew",
                     format.display()
-                );
+                ));
             });
         }
         Ok(log)
@@ -344,7 +325,8 @@ impl Found {
         match error {
             Some(error) if events.is_empty() => return Err(self.unreadable(&error)),
             Some(error) => {
-                eprintln!("note: only events 1 to {} are known here: {}", events.len(), with_causes(&error))
+                let (last, why) = (events.len(), with_causes(&error));
+                self.person.note(&format!("only events 1 to {last} are known here: {why}"));
             }
             None => {}
         }
@@ -371,6 +353,11 @@ impl Found {
         self.runs.entry(&self.entry.run)
     }
 
+    /// Passes a note to the person.
+    pub fn note(&self, note: &str) {
+        self.person.note(note);
+    }
+
     /// Returns the process that works on it, or worked on it last.
     pub fn holder(&self) -> Option<Holder> {
         self.runs.holder(&self.entry.run)
@@ -395,17 +382,5 @@ impl Found {
     /// Returns a hint with the short name of the run.
     pub fn with_short(&self, hint: String) -> String {
         hint.replace(self.entry.run.as_str(), &self.short).replace("@last", &self.short)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_shortest_name_is_unique_and_not_too_short() {
-        let [a, b, c] = ["abcdef123456", "abcdxf123456", "ffffff123456"].map(RunId::from);
-        let short = |run: &RunId| shortest(run, [&a, &b, &c].into_iter());
-        assert_eq!((short(&a).as_str(), short(&c).as_str()), ("abcde", "ffff"));
     }
 }

@@ -1,4 +1,4 @@
-//! What a person says in variables of the environment: under each prefix, and never without effect for a slip of the pen.
+//! Settings from environment variables, under each prefix. A misspelled value is an error.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 ///
-/// It is no text.
+/// It is not UTF-8.
 pub fn text(suffix: &str) -> Result<Option<String>> {
     Ok(set(suffix)?.map(|it| it.value))
 }
@@ -32,7 +32,7 @@ pub fn flag(suffix: &str) -> Result<bool> {
     }
 }
 
-/// Reads a value of a type; `None` where the variable is not set. `expected` is the type in words, `example` a value.
+/// Reads a value of a type; `None` where the variable is not set. `expected` names the type for a message, `example` a value.
 ///
 /// # Errors
 ///

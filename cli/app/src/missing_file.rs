@@ -1,4 +1,4 @@
-//! A file that was named and is not there, and the one in its folder that was probably meant.
+//! The error for a file that does not exist, with the likely name from its folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub fn file(named: &Path, path: &Path, command: &str, otherwise: impl Into<Strin
 
 fn near(named: &Path, path: &Path) -> Option<PathBuf> {
     let folder = path.parent()?;
-    // Of a bare name it is empty, and nothing can be read by that.
+    // The folder of a bare name is empty, which cannot be read.
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let files = fs::read_dir(folder).ok()?.filter_map(|entry| {
         let entry = entry.ok().filter(|entry| entry.path().is_file())?;

@@ -1,4 +1,4 @@
-//! Checkouts of their own that runs were given with `--worktree`: made, listed, and removed with their runs.
+//! The checkouts of runs started with `--worktree`: made, listed, and removed with their runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use unstuck_workspace::branch::{GitFacts, facts};
 use unstuck_workspace::git_ignored;
 use unstuck_workspace::worktree::{self, Branch, Worktree};
 
-use crate::commands::{gc, undo};
 use crate::error::{Error, Result};
+use crate::paths;
 use crate::{branches, text};
 
 /// The folder of a project that its checkouts are in, each by the name of its run.
@@ -58,7 +58,7 @@ pub fn is_own(runs: &Runs, workspace: &Path) -> bool {
     workspace.starts_with(folder(runs))
 }
 
-/// Gives a run a checkout of its own.
+/// Makes the checkout of a run.
 pub fn make(runs: Option<&Runs>, workspace: &Path, run: &RunId) -> Result<Worktree> {
     let runs = runs.ok_or_else(|| {
         Error::usage("a run that is kept in memory has no folder for a checkout of its own")
@@ -82,7 +82,7 @@ pub fn make(runs: Option<&Runs>, workspace: &Path, run: &RunId) -> Result<Worktr
 /// Says which filters were not run and which submodules are empty, and how to have them.
 pub fn warnings(own: &Worktree) -> impl Iterator<Item = String> {
     let unfilled = own.unfilled.iter().map(|(path, why)| {
-        let (name, root) = (undo::shown(path), quoted(&own.root.to_string_lossy()));
+        let (name, root) = (paths::shown(path), quoted(&own.root.to_string_lossy()));
         let path = quoted(&path.to_string_lossy());
         format!(
             "the submodule {name} is empty in the worktree of this run ({why}). Fill it: git -C {root} submodule update --init \
@@ -121,7 +121,7 @@ pub fn note(own: &Worktree, runs: &Runs) -> String {
     lines
 }
 
-/// Returns the checkouts that are there, each with the run that it was made for.
+/// Returns the checkouts that exist, each with the run that it was made for.
 pub fn left(runs: &Runs) -> Vec<(RunId, PathBuf)> {
     let entries = fs::read_dir(folder(runs)).into_iter().flatten().flatten();
     let mut left: Vec<(RunId, PathBuf)> = entries
@@ -140,13 +140,13 @@ pub fn ignored(runs: &Runs, run: &RunId) -> Option<String> {
     let entries = root.is_dir().then(|| git_ignored::entries(&root).ok()).flatten()?;
     let size = |path: &PathBuf| {
         let path = root.join(path);
-        if path.is_dir() { gc::size_of(&path) } else { path.symlink_metadata().map_or(0, |it| it.len()) }
+        if path.is_dir() { paths::size_of(&path) } else { path.symlink_metadata().map_or(0, |it| it.len()) }
     };
     let mut sized: Vec<(u64, PathBuf)> = entries.into_iter().map(|path| (size(&path), path)).collect();
     sized.sort_by(|a, b| b.cmp(a));
     let named = sized.iter().take(NAMED_MAX);
     let named: Vec<String> =
-        named.map(|(size, path)| format!("{} ({})", undo::shown(path), gc::bytes(*size))).collect();
+        named.map(|(size, path)| format!("{} ({})", paths::shown(path), paths::bytes(*size))).collect();
     let more = if sized.len() > NAMED_MAX { ", ..." } else { "" };
     (!named.is_empty()).then(|| format!("{}{more}", named.join(", ")))
 }

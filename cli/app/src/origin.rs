@@ -1,5 +1,5 @@
-//! Who describes a client: we do, the user does, or a file that may have come with a repository. Under a name that is well
-//! known such a file can have any program run, so it is said which one, and none is started before a person has agreed.
+//! The origin of a client's description: built in, the user's own file, or a file that may have come with a repository.
+//! Such a file can run any program under a well-known name, so the program is shown and a person must agree first.
 
 use std::path::{Path, PathBuf};
 
@@ -8,9 +8,9 @@ use unstuck_store::state_dir::StateDir;
 use unstuck_workers::ClientFile;
 use unstuck_workers::Description;
 
-use crate::{consent, project, text};
+use crate::{consent, place, text};
 
-/// Who describes a client.
+/// The origin of a client's description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// It is built in.
@@ -21,14 +21,14 @@ pub enum Origin {
     Repository(PathBuf),
 }
 
-/// Who describes the clients that are found in a workspace.
+/// The origins of the clients that are found in a workspace.
 pub struct Origins<'a> {
     workspace: &'a Path,
     described: Vec<ClientFile>,
 }
 
 impl<'a> Origins<'a> {
-    /// Reads the files of a workspace and of the user. What is wrong with them is said by whoever takes a client from them.
+    /// Reads the files of a workspace and of the user. Their errors are reported when a client is taken from them.
     pub fn of(workspace: &'a Path) -> Self {
         Self { workspace, described: unstuck_workers::described_clients(workspace).unwrap_or_default() }
     }
@@ -62,8 +62,7 @@ impl<'a> Origins<'a> {
         client.name.clone() + &of.unwrap_or_default()
     }
 
-    /// Says why a program may not be started just to look at it: nobody but a repository names it. `path` is where it was
-    /// found.
+    /// Returns why a program may not be started to look at it: only a repository names it. `path` is where it was found.
     pub fn unasked(
         &self,
         client: &Description,
@@ -84,7 +83,7 @@ impl<'a> Origins<'a> {
     }
 
     fn is_here(&self, path: &Path) -> bool {
-        path.is_relative() || path.starts_with(project::root(self.workspace))
+        path.is_relative() || path.starts_with(place::root(self.workspace))
     }
 }
 
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_repository_names_is_not_started_before_a_person_has_agreed() {
+    fn a_program_named_by_a_repository_starts_only_with_consent() {
         let (named, lies) = (Some("named by this repository"), Some("the program lies in this repository"));
         check("claude", "/usr/bin/claude", "built in", None);
         check("claude", "W/node_modules/.bin/claude", "built in", lies);
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn who_describes_a_client_is_said_with_the_program_that_is_run() {
+    fn the_origin_of_a_client_is_shown_with_its_program() {
         let workspace = Path::new("/w");
         let evil = client(&format!("{LIKE_CLAUDE}./evil.sh}}"));
         let described = |file: &str| ClientFile {

@@ -1,4 +1,4 @@
-//! Programs that a workflow names and that are not there.
+//! Programs that a workflow names and that are not installed.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use unstuck_core::id::StepId;
 use unstuck_core::workflow::{CheckBy, Step, Work, Worker, Workflow};
 use unstuck_evidence::validators;
 
-/// A command whose program is not there.
+/// A command whose program is not installed.
 pub struct Missing<'a> {
     step: &'a StepId,
     /// Whose it is.
@@ -24,12 +24,12 @@ enum Whose {
     Check,
     Worker,
     Judge,
-    /// Of who says why a loop gets nowhere.
+    /// The worker that is asked for a diagnosis.
     Diagnosis,
 }
 
 impl Missing<'_> {
-    /// Says whether it is that of a check, and not of a worker of some kind.
+    /// Returns true for a check, false for a worker of any kind.
     pub fn is_check(&self) -> bool {
         self.whose == Whose::Check
     }
@@ -73,8 +73,8 @@ pub fn of_validators(workflow: &Workflow) -> Vec<String> {
     workflow.steps.iter().flat_map(of_step).collect()
 }
 
-/// Has the validators whose programs are not there looked at again before the first work of their steps: who misses
-/// one then is told so before anything is paid for, and can go on once it is there.
+/// Marks the validators whose programs are not installed: they are looked at again before the first work of their
+/// steps, so that a missing program costs nothing and the run continues once it is installed.
 pub fn doubt(workflow: &mut Workflow) {
     for step in &mut workflow.steps {
         if let Work::Subworkflow(child) = &mut step.work {

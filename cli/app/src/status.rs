@@ -6,22 +6,28 @@ use unstuck_replay::Story;
 
 use crate::text;
 
-/// What a run is doing, those that need a person first.
+/// The status of a run. Those that need a person sort first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Standing {
+pub enum Status {
     /// Its log is of a newer version, or cannot be opened.
     Unreadable,
+    /// Its log is damaged.
     Damaged,
+    /// It waits for a person.
     Blocked,
+    /// It was stopped before its end.
     Interrupted,
     /// It has ended, and is not complete.
     Short,
+    /// It waits for a moment.
     Waiting,
+    /// It runs.
     Running,
+    /// It is complete.
     Complete,
 }
 
-impl Standing {
+impl Status {
     /// Returns how a run stands of which a whole log tells this, and on which a supervisor works or not.
     pub fn of(story: &Story, is_live: bool) -> Self {
         match story.outcome {
@@ -35,7 +41,7 @@ impl Standing {
         }
     }
 
-    /// Returns the word for it, which is that of the end where there is one.
+    /// Returns its word; for a run that has ended, the word of the outcome.
     pub fn word(self, end: Option<RunOutcome>) -> &'static str {
         match (self, end) {
             (Self::Unreadable, _) => "UNREADABLE",

@@ -1,4 +1,4 @@
-//! What is known of the branch before a run begins, and whether it may be worked on.
+//! The branch of a workspace before a run begins, and whether the run may work on it.
 
 use std::io;
 use std::path::Path;
@@ -16,26 +16,23 @@ use unstuck_workspace::environment::BranchFacts;
 use crate::error::{Error, Result};
 use crate::variables;
 
-/// What a person asks of branches.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct BranchArgs {
+/// A person's wishes about branches.
+#[derive(Clone, Debug, Default)]
+pub struct BranchWishes {
     /// The branch that the work is compared with.
-    #[arg(long, value_name = "BRANCH", help_heading = "Branches")]
-    base_branch: Option<String>,
-    /// Branches that a workflow file is not run on [default: main, master, release/*].
-    #[arg(long, value_name = "PATTERNS", value_delimiter = ',', help_heading = "Branches")]
-    protected_branches: Option<Vec<String>>,
+    pub base_branch: Option<String>,
+    /// Branches that a workflow file is not run on; `None` for main, master and release/*.
+    pub protected_branches: Option<Vec<String>>,
     /// Run on a protected branch all the same.
-    #[arg(long, help_heading = "Branches")]
-    allow_protected_branch: bool,
+    pub allow_protected_branch: bool,
 }
 
-/// What a run knows of its branch.
+/// The branch facts of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Branches {
     /// For the environment of workers; `None` outside git.
     pub facts: Option<BranchFacts>,
-    /// Holds the run to its branch; `None` where nobody asks for that.
+    /// Holds the run to its branch; `None` if no rule asks for that.
     pub lock: Option<BranchLock>,
     /// Branches that are not worked on.
     pub protected: Protected,
@@ -43,14 +40,14 @@ pub struct Branches {
     pub allow_protected: bool,
 }
 
-/// What the log of a run that is taken up again says of its branch.
+/// The branch that the log of a resumed run names.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
     /// Where the repository stood when the run began.
     began: Option<Standing>,
     /// The branch that the work is done on; `None` where that is not known, or is yet to be made.
     works_on: Option<Option<String>>,
-    /// A person says that the run is to go on where the workspace is now.
+    /// The person accepts that the run continues on the branch checked out now.
     accepts: bool,
 }
 
@@ -107,17 +104,16 @@ fn place(workspace: &Path) -> String {
     quoted(&workspace.to_string_lossy())
 }
 
-/// Returns the command that git itself says will mend it: it reads no repository that belongs to somebody else before its
-/// user has said that it may.
+/// Returns the command that git names: it refuses a repository of another user until its user allows it.
 pub fn git_says(said: &str) -> Option<String> {
     const COMMAND: &str = "git config --global --add safe.directory ";
     let line = said.lines().map(str::trim).find(|line| line.starts_with(COMMAND))?;
     Some(format!("look whose repository it is; to work in it all the same: {line}"))
 }
 
-impl BranchArgs {
-    /// Looks at the workspace. `rules` are those of a workflow file; a run without a file has none, and
-    /// is held to no branch. `recorded` is what is known of a run that is taken up again.
+impl BranchWishes {
+    /// Looks at the workspace. `rules` come from a workflow file; a run without a file has none, and
+    /// is held to no branch. `recorded` is the branch of a resumed run.
     pub fn look(
         &self,
         workspace: &Path,
@@ -210,7 +206,7 @@ fn may_start(now: &GitFacts, rules: &BranchRules, branches: &Branches) -> Result
     }
 }
 
-/// A run goes on where its work is done, unless a person wants it elsewhere, and that is not protected.
+/// A run continues on the branch of its work, unless the person chooses another, unprotected one.
 fn may_go_on(now: &GitFacts, recorded: &Recorded, branches: &Branches) -> Result<()> {
     let Some(works_on) = recorded.works_on.as_ref().filter(|it| **it != now.branch) else { return Ok(()) };
     let name = |branch: &Option<String>| branch.clone().unwrap_or_else(|| "a detached HEAD".to_owned());

@@ -1,4 +1,4 @@
-//! What is not run: it could not be carried out, or would not be recorded as it is.
+//! Refuses a workflow before its run: it cannot be carried out, or would not be recorded as it is.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use unstuck_workspace::unstuck_paths;
 
 use crate::error::{Error, Result};
 use crate::programs::Missing;
-use crate::{crew, programs, text};
+use crate::{programs, workers};
 
 /// Refuses what cannot be run, or not be recorded, before anything is paid for. `file` is where the workflow was read, if
 /// anywhere.
@@ -39,10 +39,10 @@ pub fn what_would_be_lost(workflow: &Workflow, workspace: &Path) -> Result<()> {
 }
 
 fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
-    if let Some(why) = crew::missing(workflow).into_iter().next() {
+    if let Some(why) = workers::missing(workflow).into_iter().next() {
         return Err(Error::usage(why).hint("install it; unstuck workers shows which are here"));
     }
-    if let Some(why) = crew::too_long(workflow).into_iter().next() {
+    if let Some(why) = workers::too_long(workflow).into_iter().next() {
         return Err(Error::usage(why).hint("shorten the instructions, or mend the description of the client"));
     }
     match programs::missing(workflow).into_iter().next() {
@@ -82,7 +82,7 @@ fn holds_no_secret(workflow: &Workflow, redactor: &Redactor, files: &Files<'_>) 
         let script = (worker.kind == WorkerKind::Custom).then_some(&worker.instructions);
         let words = script.into_iter().chain(&worker.command).chain(&worker.wrap).chain(&worker.default_args);
         let words = words.chain([&worker.workspace]).cloned();
-        (step, words.chain(crew::described(worker).iter().flat_map(said_by)).collect::<Vec<String>>())
+        (step, words.chain(workers::described(worker).iter().flat_map(said_by)).collect::<Vec<String>>())
     });
     let of_validators = workflow.steps.iter().map(|step| {
         let conditions = step.completion.iter().flat_map(|it| &it.conditions);
@@ -104,7 +104,8 @@ fn holds_no_secret(workflow: &Workflow, redactor: &Redactor, files: &Files<'_>) 
         }
         let what = format!("{who} holds the value of a variable that is secret by its name");
         let placed = files.secret(&executed, redactor, &what);
-        return Err(Error::usage(placed.map_or(what, |it| it.render(text::width()).trim_end().to_owned()))
+        return Err(placed
+            .map_or_else(|| Error::usage(what), Error::at)
             .hint("read it from the environment there instead, such as \"$API_KEY\""));
     }
     Ok(())

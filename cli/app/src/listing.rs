@@ -22,8 +22,7 @@ use unstuck_files::safe_open;
 use unstuck_store_sled::SledStore as Runs;
 use unstuck_store_sled::store::Changes;
 
-use crate::project::shortest;
-use crate::standing::Standing;
+use crate::status::Status;
 use crate::text;
 
 /// A run as a list shows it.
@@ -40,7 +39,7 @@ pub struct Summary {
     /// Its workspace.
     pub workspace: String,
     /// Its state.
-    pub standing: Standing,
+    pub standing: Status,
     /// The word for that.
     pub word: String,
     /// Number of its iterations.
@@ -639,6 +638,14 @@ pub fn known_ids(runs: &Runs) -> Option<Vec<String>> {
     has_same.then_some(kept.ids)
 }
 
+/// Returns the shortest beginning of an id that names no other run; at least four characters.
+pub fn shortest<'a>(run: &RunId, others: impl Iterator<Item = &'a RunId>) -> String {
+    let text = run.as_str();
+    let shared = |other: &RunId| text.bytes().zip(other.as_str().bytes()).take_while(|(a, b)| a == b).count();
+    let longest = others.filter(|other| *other != run).map(shared).max().unwrap_or(0);
+    text[..(longest + 1).max(4).min(text.len())].to_owned()
+}
+
 /// Returns the shortest beginning of an id that names none of others, which are sorted.
 pub fn short_among(run: &RunId, ids: &[String]) -> String {
     let at = ids.partition_point(|id| id.as_str() < run.as_str());
@@ -658,7 +665,14 @@ mod tests {
 
     use super::*;
 
-    fn summary(run: &str, standing: Standing, started_at: u64) -> Summary {
+    #[test]
+    fn the_shortest_name_is_unique_and_not_too_short() {
+        let [a, b, c] = ["abcdef123456", "abcdxf123456", "ffffff123456"].map(RunId::from);
+        let short = |run: &RunId| shortest(run, [&a, &b, &c].into_iter());
+        assert_eq!((short(&a).as_str(), short(&c).as_str()), ("abcde", "ffff"));
+    }
+
+    fn summary(run: &str, standing: Status, started_at: u64) -> Summary {
         Summary {
             run: run.into(),
             started_at: Timestamp(started_at),
@@ -694,7 +708,7 @@ mod tests {
             Self { runs: Runs::at(keep.path()), _keep: keep, state, looks }
         }
 
-        fn set(&self, run: &str, standing: Standing, started_at: u64) {
+        fn set(&self, run: &str, standing: Status, started_at: u64) {
             fs::create_dir_all(self.runs.path_of(&run.into())).expect("the folder is ours");
             self.state.lock().unwrap().insert(run.to_owned(), summary(run, standing, started_at));
             self.runs.note_started(&RunEntry {
@@ -709,7 +723,7 @@ mod tests {
         fn examine(&self, run: &RunId) -> Examined {
             self.looks.lock().unwrap().push(run.to_string());
             match self.state.lock().unwrap().get(run.as_str()).cloned().map(Box::new) {
-                Some(row) if row.standing == Standing::Running => Examined::Live(Some(row)),
+                Some(row) if row.standing == Status::Running => Examined::Live(Some(row)),
                 Some(row) => Examined::Closed(row),
                 None => Examined::Nothing,
             }
@@ -739,22 +753,22 @@ mod tests {
     fn a_list_is_kept_and_only_runs_that_may_have_changed_are_looked_at() {
         let place = Place::new();
         place.check(&[], &[]);
-        place.set("a1", Standing::Complete, 1);
-        place.set("b1", Standing::Complete, 2);
-        place.set("c1", Standing::Complete, 3);
-        place.set("d1", Standing::Blocked, 1);
+        place.set("a1", Status::Complete, 1);
+        place.set("b1", Status::Complete, 2);
+        place.set("c1", Status::Complete, 3);
+        place.set("d1", Status::Blocked, 1);
         place.check(&["d1", "b1", "a1"], &["a1", "b1", "c1", "d1"]);
         place.check(&["d1", "b1", "a1"], &[]);
         // A run at work is examined each time, and once more when it has ended.
-        place.set("a1", Standing::Running, 1);
+        place.set("a1", Status::Running, 1);
         place.check(&["d1", "a1", "b1"], &["a1"]);
         place.check(&["d1", "a1", "b1"], &["a1"]);
-        place.state.lock().unwrap().insert("a1".to_owned(), summary("a1", Standing::Blocked, 1));
+        place.state.lock().unwrap().insert("a1".to_owned(), summary("a1", Status::Blocked, 1));
         place.check(&["d1", "a1", "b1"], &["a1"]);
         place.check(&["d1", "a1", "b1"], &[]);
         // A changed log is noticed when it is shown.
         fs::write(place.runs.lines(&"b1".into()), "").expect("the folder is ours");
-        let mut changed = summary("b1", Standing::Damaged, 2);
+        let mut changed = summary("b1", Status::Damaged, 2);
         changed.stamp = Stamp::of(&place.runs.lines(&"b1".into()));
         place.state.lock().unwrap().insert("b1".to_owned(), changed);
         let examine = |run: &RunId| place.examine(run);
@@ -770,7 +784,7 @@ mod tests {
     fn a_list_that_is_lost_damaged_or_of_another_index_is_made_again() {
         let place = Place::new();
         for (run, started_at) in [("a1", 1), ("b1", 2), ("d1", 3)] {
-            place.set(run, Standing::Complete, started_at);
+            place.set(run, Status::Complete, started_at);
         }
         let all = ["a1", "b1", "d1"];
         let check = || place.check(&["d1", "b1", "a1"], &all);
@@ -790,10 +804,10 @@ mod tests {
     #[test]
     fn ids_are_short_and_the_last_run_is_known() {
         let place = Place::new();
-        place.set("abcdef1", Standing::Complete, 1);
-        place.set("abcdxf1", Standing::Blocked, 5);
-        place.set("ffffff1", Standing::Running, 3);
-        place.set("c0ffee1", Standing::Complete, 9);
+        place.set("abcdef1", Status::Complete, 1);
+        place.set("abcdxf1", Status::Blocked, 5);
+        place.set("ffffff1", Status::Running, 3);
+        place.set("c0ffee1", Status::Complete, 9);
         let examine = |run: &RunId| place.examine(run);
         let mut listing = Listing::open(&place.runs, &examine).expect("the folder can be read");
         let short = |run: &str| listing.short(&run.into());

@@ -32,7 +32,7 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// Reads an event as it stands behind the `@` of `RUN@SEQ`.
+    /// Parses the part after the `@` of `RUN@SEQ`.
     pub fn of_event(text: &str) -> Result<Self> {
         match text {
             "first" => Ok(Self::First),
@@ -66,7 +66,7 @@ pub enum Side {
     After,
 }
 
-/// What was recorded of the workspace of a run.
+/// The recorded past of a run's workspace.
 pub struct Past<'a> {
     /// Its short name, for messages.
     short: &'a str,
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_and_an_event_are_told_apart() {
+    fn the_part_after_the_at_sign_is_an_event() {
         for (text, want) in [
             ("f13a", ("f13a", None)),
             ("f13a@27", ("f13a", Some("27"))),

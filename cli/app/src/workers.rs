@@ -1,7 +1,6 @@
-//! Who works in a run: clients by their names or a command line, whether they are here, what they may do, and whether
+//! The workers of a run: clients or a command line, whether they are installed, what they may do, and whether
 //! they can be held to a bound of money.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use unstuck_workers::launch::{self, ARGUMENT_BYTES_MAX, AccessLevel, PromptChann
 
 use crate::error::{Error, Result};
 use crate::origin::{Origins, is_built_in};
+use crate::person::Person;
 use crate::{consent, containment, text};
 
 /// The clients that are taken without being named, if they are installed, the first first.
@@ -22,12 +22,11 @@ const TAKEN: [&str; 4] = ["claude", "codex", "opencode", "gemini"];
 /// Returns the clients that are known in a workspace.
 pub fn known(workspace: &Path) -> Result<Clients> {
     unstuck_workers::known_clients(workspace).map_err(|rejected| {
-        Error::usage(rejected.render(text::width()).trim_end())
-            .hint("mend the file; its format is in docs/workers.md")
+        Error::rejected("", rejected).hint("mend the file; its format is in docs/workers.md")
     })
 }
 
-/// Returns whom a person names on a command line.
+/// Returns the worker that a command line names.
 pub fn named(with: &str, instructions: &str, known: &Clients) -> Result<Worker> {
     unstuck_workers::named(with, instructions, known)
         .map_err(|why| Error::usage(why).hint("unstuck workers shows those that are known"))
@@ -102,7 +101,7 @@ pub fn missing(workflow: &Workflow) -> Vec<String> {
     .collect()
 }
 
-/// Refuses a workflow that cannot be held to its bounds. `prices` is the file that its prices stand in.
+/// Refuses a workflow that cannot be held to its bounds. `prices` is the file of its prices.
 pub fn can_be_held(workflow: &Workflow, prices: Option<&Path>) -> Result<()> {
     let why = |words: &str, who: &[String]| {
         format!("the run cannot be held to its bound: {words}: {}", who.join(", "))
@@ -155,9 +154,9 @@ fn among_paid(workflow: &Workflow, say: impl Fn(&Worker, Budget) -> Option<Strin
     said
 }
 
-/// Returns how a worker is called for people, on little room.
+/// Returns the name of a worker for people, in 40 columns at most.
 pub fn name(worker: &Worker) -> String {
-    text::cut(worker.name(), 40)
+    text::clip(worker.name(), NAME_MAX)
 }
 
 /// Says what the clients of a workflow may do, in the order of their names. Two may have the same name, in a workflow and in
@@ -169,7 +168,7 @@ pub fn permissions(workflow: &Workflow) -> Vec<(Description, String)> {
         .filter_map(|(_, worker)| Some((described(worker)?, &worker.capabilities)));
     let mut most: Vec<(Description, (AccessLevel, bool), String)> = Vec::new();
     for (client, capabilities) in everybody {
-        // What it may do at one place it may be asked for at all of them.
+        // A client that has this access in one step may be asked to use it in every step.
         let may = (AccessLevel::of(capabilities), capabilities.contains(&Capability::RunTests));
         let known = most.iter().position(|(known, ..)| *known == client);
         if known.is_none_or(|at| may > most[at].1) {
@@ -184,7 +183,7 @@ pub fn permissions(workflow: &Workflow) -> Vec<(Description, String)> {
     most.into_iter().map(|(client, _, words)| (client, words)).collect()
 }
 
-/// Says whether nothing that is known keeps a client from running any command. What somebody else writes about a client
+/// Returns true if nothing known keeps a client from running any command. What a user's file says about a client
 /// is not known.
 fn is_free(client: &Description, access: AccessLevel) -> bool {
     access == AccessLevel::All || client.launch.grant(access).any_command || !is_built_in(client)
@@ -199,22 +198,23 @@ fn may(client: &Description, capabilities: &[Capability]) -> String {
     words
 }
 
-/// Asks a person, once in a project, whether a client may do anything: on a terminal, or by an option.
-/// `workspace` and `file` are where its clients may be described: the workspace, and the file of the workflow.
+/// Asks a person, once in a project, whether a client may do anything. `workspace` and `file` are where its clients may be
+/// described: the workspace, and the file of the workflow.
+///
+/// # Errors
+///
+/// The person does not agree, or cannot be asked.
 pub fn acknowledged(
     workflow: &Workflow,
     file: Option<&str>,
     workspace: &Path,
     project: Option<&StateDir>,
-    yes: bool,
+    person: &dyn Person,
 ) -> Result<()> {
-    if yes {
-        return Ok(());
-    }
     let everybody = workflow.everybody().into_iter();
     let bare = everybody.filter_map(|(_, worker)| {
         let is_contained = worker.wrap.as_deref().is_some_and(containment::contains);
-        described(worker).filter(|_| !is_contained).map(|it| (it, &worker.capabilities))
+        described(worker).filter(|_| !is_contained).map(|client| (client, &worker.capabilities))
     });
     let origins = Origins::of(workspace);
     let mut asked: Vec<Description> = Vec::new();
@@ -226,13 +226,19 @@ pub fn acknowledged(
             continue;
         }
         let (name, who) = (&client.name, origins.name(&client, file.map(|file| (workflow, file))));
-        if !io::stdin().is_terminal() {
-            return Err(Error::usage(format!("{who} {words}; nobody has said yet that this is all right here"))
-                .hint(format!(
-                    "unstuck workers {name} --acknowledge   once in a project; or: --yes; or contain it: --wrap 'docker run ...'"
-                )));
+        match person.agrees(&format!("{who} {words}."), "Is that all right in this project?") {
+            Some(true) => {}
+            Some(false) => {
+                return Err(Error::usage(format!("{name} was not allowed to work, so nothing was done"))
+                    .hint("contain it: --wrap 'docker run ...'    or take another one: --with NAME"));
+            }
+            None => {
+                return Err(Error::usage(format!("{who} {words}; nobody has said yet that this is all right here"))
+                    .hint(format!(
+                        "unstuck workers {name} --acknowledge   once in a project; or: --yes; or contain it: --wrap 'docker run ...'"
+                    )));
+            }
         }
-        ask(name, &format!("{who} {words}"))?;
         if let Some(project) = project {
             consent::give(project, &client, text::now()).map_err(|error| Error::store(&error))?;
         }
@@ -241,15 +247,5 @@ pub fn acknowledged(
     Ok(())
 }
 
-fn ask(name: &str, question: &str) -> Result<()> {
-    eprintln!("{}", text::wrap(&format!("{question}."), text::width(), 2));
-    eprint!("Is that all right in this project? [y/N] ");
-    let _shown = io::stderr().flush();
-    let mut answer = String::new();
-    let _none_is_no = io::stdin().lock().read_line(&mut answer);
-    match answer.trim() {
-        "y" | "Y" | "yes" => Ok(()),
-        _ => Err(Error::usage(format!("{name} was not allowed to work, so nothing was done"))
-            .hint("contain it: --wrap 'docker run ...'    or take another one: --with NAME")),
-    }
-}
+/// Columns that the name of a worker takes at most.
+const NAME_MAX: usize = 40;

@@ -1,4 +1,4 @@
-//! What a person has acknowledged in a project: that a client may do what its description lets it do.
+//! The record of consent in a project: which clients a person lets do what their descriptions allow.
 //!
 //! Where the description changes, with a version of ours or by the user, or by a file that came with the repository, it
 //! is another one, and has to be acknowledged again.
@@ -17,9 +17,9 @@ use unstuck_workers::Description;
 #[derive(Debug, Serialize, Deserialize)]
 struct Consent {
     worker: String,
-    /// Of the whole description.
+    /// The digest of the whole description.
     description: Digest,
-    /// What was said about it.
+    /// The statement that the person saw.
     words: String,
     at: Timestamp,
 }

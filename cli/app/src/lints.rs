@@ -1,4 +1,4 @@
-//! What a workflow may say, and hardly means.
+//! Warnings about workflows that are valid but hardly meant.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,28 @@ use std::path::{Path, PathBuf};
 use unstuck_core::judge::scope::Patterns;
 use unstuck_core::workflow::{CheckBy, Gate, Workflow};
 
-use crate::commands::run::CI_FILES;
+/// Where services of continuous integration look for what they are to do.
+pub const CI_FILES: [&str; 19] = [
+    "**/Jenkinsfile",
+    ".azure-pipelines",
+    ".buildkite",
+    ".circleci",
+    ".cirrus.*",
+    ".drone.*",
+    ".forgejo/workflows",
+    ".gitea/workflows",
+    ".github/actions",
+    ".github/workflows",
+    ".gitlab-ci.yml",
+    ".semaphore",
+    ".teamcity",
+    ".travis.yml",
+    ".woodpecker",
+    ".woodpecker.*",
+    "azure-pipelines.*",
+    "bitbucket-pipelines.yml",
+    "{.,}appveyor.yml",
+];
 
 /// Warns of checks whose exit code says nothing of what they find.
 pub fn covered_up(workflow: &Workflow) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! What stopped the supervisor, in a sentence, and how to go on.
+//! Explains what stopped the supervisor, with the command that continues.
 
 use unstuck_files::error::with_causes;
 use unstuck_files::hint;
@@ -10,9 +10,10 @@ use unstuck_store_sled::SledStore as Runs;
 use unstuck_workspace::snapshot;
 
 use crate::error::Error;
-use crate::{project, screen};
+use crate::listing;
+use crate::next::more_to_spend;
 
-/// Says what stopped the supervisor, and how to go on.
+/// Explains what stopped the supervisor, with the command that continues.
 pub fn explained(error: &open::Error, short: &str, runs: Option<&Runs>) -> Error {
     use unstuck_core::Rejection;
     use unstuck_store::lease::AcquireError;
@@ -24,7 +25,7 @@ pub fn explained(error: &open::Error, short: &str, runs: Option<&Runs>) -> Error
                 Rejection::NeedsIterations => format!("unstuck resume {short} --add-iterations 5"),
                 Rejection::NeedsTime => format!("unstuck resume {short} --add-time 1h"),
                 Rejection::NeedsMoney(bound) => {
-                    format!("unstuck resume {short} {}", screen::more_to_spend(Some(bound)))
+                    format!("unstuck resume {short} {}", more_to_spend(Some(bound)))
                 }
                 Rejection::NeedsAnswer | Rejection::NotBlocked(_) => format!("unstuck answer {short} \"done\""),
                 _ => format!("unstuck show {short}"),
@@ -82,7 +83,7 @@ pub fn explained(error: &open::Error, short: &str, runs: Option<&Runs>) -> Error
     }
 }
 
-/// Returns the run that somebody works on.
+/// Returns the live run of a holder.
 fn driven_by(runs: &Runs, holder: &Holder) -> Option<String> {
     let known = runs.runs().ok()?;
     let process = |holder: &Holder| (holder.pid, holder.pid_start);
@@ -91,7 +92,7 @@ fn driven_by(runs: &Runs, holder: &Holder) -> Option<String> {
         of_run.is_some_and(|it| process(&it) == process(holder))
     };
     let run = &known.iter().find(is_driven)?.run;
-    Some(project::shortest(run, known.iter().map(|entry| &entry.run)))
+    Some(listing::shortest(run, known.iter().map(|entry| &entry.run)))
 }
 
 /// Says what went wrong with snapshots.

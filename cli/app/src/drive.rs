@@ -1,0 +1,153 @@
+//! Drives a run to its end: a new one, one that is resumed, and one that continues with an answer.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use unstuck_core::diffstat::Diffstat;
+use unstuck_core::event::{RunOutcome, RunStarted};
+use unstuck_core::id::RunId;
+use unstuck_process::ProcessSpec;
+use unstuck_process::redact::Redactor;
+use unstuck_runner::open::{Site, TakeUp};
+use unstuck_store::run_log::RunLog;
+use unstuck_store::store::{InMemory, Store};
+use unstuck_store_sled::SledStore as Runs;
+
+pub use unstuck_runner::open::Ended;
+pub use unstuck_runner::{Interrupt, Watcher};
+
+use crate::branches::Branches;
+use crate::error::Result;
+use crate::explained::explained;
+use crate::{diagnosis, diff, guard, known_secrets};
+
+/// How a run is driven.
+#[derive(Clone, Debug, Default)]
+pub struct Driving {
+    /// Names of further variables whose values are secrets.
+    pub secrets: Vec<String>,
+    /// The baseline is shared with other runs, where the commands and the files are the same.
+    pub reuse_baseline: bool,
+    /// Workers print more about what they do.
+    pub is_verbose: bool,
+}
+
+/// How the run begins.
+pub enum Order {
+    /// A new run starts.
+    Start(Box<RunStarted>),
+    /// A run is taken up again.
+    TakeUp {
+        /// Its log, which was claimed.
+        log: Arc<RunLog>,
+        /// How.
+        how: TakeUp,
+        /// The person accepts what changed in the workspace since.
+        accept_drift: bool,
+    },
+}
+
+/// A run that is about to be driven.
+pub struct Drive {
+    /// Where runs are kept; `None` for a run in memory.
+    pub runs: Option<Runs>,
+    /// The run.
+    pub run: RunId,
+    /// Its short name.
+    pub short: String,
+    /// The facts about its branch.
+    pub branches: Branches,
+    /// How it begins.
+    pub order: Order,
+}
+
+/// A run that has ended, and what it leaves for a person.
+pub struct Driven {
+    /// How it ended.
+    pub ended: Ended,
+    /// The page about a loop that is stuck.
+    pub diagnosis: Option<PathBuf>,
+    runs: Option<Runs>,
+    run: RunId,
+}
+
+impl Driven {
+    /// Counts the lines that a complete run has changed; `None` if that is unknown.
+    pub fn changed(&self) -> Option<Diffstat> {
+        let (runs, ended) = (self.runs.as_ref()?, &self.ended);
+        let started = ended.state.started().filter(|_| ended.outcome == RunOutcome::Complete)?;
+        diff::in_all(runs, started, &diagnosis::events_of(runs, &self.run)?)
+    }
+}
+
+impl Driving {
+    /// Takes the values of further variables for secrets.
+    #[must_use]
+    pub fn and_secrets(mut self, names: &[String]) -> Self {
+        self.secrets.extend_from_slice(names);
+        known_secrets::know(&self.secrets);
+        self
+    }
+
+    /// Returns what takes secrets out of the record.
+    pub fn redactor(&self) -> Redactor {
+        Redactor::from_environment(std::env::vars_os(), &self.secrets)
+    }
+}
+
+impl Drive {
+    /// Drives the run to its end.
+    ///
+    /// # Errors
+    ///
+    /// The run cannot begin, or cannot continue. What was recorded is safe.
+    pub async fn to_the_end(
+        self,
+        driving: &Driving,
+        watcher: Arc<dyn Watcher>,
+        interrupts: watch::Receiver<Option<Interrupt>>,
+    ) -> Result<Driven> {
+        let Self { runs, run, short, branches, order } = self;
+        let site = site(driving, runs.as_ref(), branches, watcher, interrupts);
+        let ended = match order {
+            Order::Start(started) => site.start(*started).await,
+            Order::TakeUp { log, how, accept_drift } => site.take_up(log, how, accept_drift).await,
+        };
+        let ended = ended.map_err(|error| explained(&error, &short, runs.as_ref()))?;
+        let diagnosis = diagnosis::of_ended(&ended, runs.as_ref().map(|runs| (runs, &run)), &short);
+        Ok(Driven { ended, diagnosis, runs, run })
+    }
+
+    /// Starts the guard of the run: if this process is killed, it ends what is left of it. Kept as long as the run is driven.
+    pub fn guard(&self) -> impl Sized + use<> {
+        guard::start(&self.run, self.runs.as_ref())
+    }
+}
+
+fn site(
+    driving: &Driving,
+    runs: Option<&Runs>,
+    branches: Branches,
+    watcher: Arc<dyn Watcher>,
+    interrupts: watch::Receiver<Option<Interrupt>>,
+) -> Site {
+    let state_dir = runs.map(|runs| runs.state().clone());
+    let in_memory = || Arc::new(InMemory) as Arc<dyn Store>;
+    Site {
+        store: runs.map_or_else(in_memory, |runs| Arc::new(runs.clone())),
+        state_dir,
+        watcher,
+        redactor: driving.redactor(),
+        interrupts,
+        branch: branches.facts,
+        branch_lock: branches.lock,
+        protected_branches: branches.protected,
+        allow_protected_branch: branches.allow_protected,
+        reuse_baseline: driving.reuse_baseline,
+        verbose: driving.is_verbose,
+        grace: ProcessSpec::GRACE,
+        parent: None,
+        parent_mark: None,
+    }
+}

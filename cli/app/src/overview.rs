@@ -1,0 +1,81 @@
+//! The state of each run, for a list of them.
+
+use unstuck_core::id::RunId;
+use unstuck_files::error::with_causes;
+use unstuck_replay::Story;
+
+use crate::listing::{Examined, Listing, Stamp, Summary};
+use crate::next::next;
+use crate::project::{Found, Project};
+use crate::status::Status;
+
+/// Returns the run that was started last, if a list is kept that says so.
+pub fn last(project: &Project) -> Option<RunId> {
+    let examine = |run: &RunId| examine(project, run);
+    Listing::open_kept(project.runs(), &examine)?.last().ok()?
+}
+
+/// Reads the log of a run.
+pub fn examine(project: &Project, run: &RunId) -> Examined {
+    let found = project.plain(run);
+    // Before the log is read: a supervisor that begins meanwhile says so in the index.
+    let is_live = found.is_live();
+    match summary(found, is_live) {
+        row if is_live => Examined::Live(row.map(Box::new)),
+        Some(row) => Examined::Closed(Box::new(row)),
+        None => Examined::Nothing,
+    }
+}
+
+fn summary(found: Found, is_live: bool) -> Option<Summary> {
+    let stamp = Stamp::of(&found.runs.lines(&found.entry.run));
+    let read = found.good_events();
+    let (events, trouble, is_readable) = match read {
+        Ok((events, error)) => (events, error.map(|error| with_causes(&error)), true),
+        Err(error) => (Vec::new(), Some(error.to_string()), false),
+    };
+    let story = Story::of(&events);
+    let started = found.started(&events).ok();
+    let is_child = started.is_some_and(|started| started.parent.is_some());
+    let entry = if started.is_none() { Some(found.look()?) } else { None };
+    let status = match &trouble {
+        _ if !is_readable => Status::Unreadable,
+        Some(_) => Status::Damaged,
+        None if started.is_none() => Status::Damaged,
+        None => Status::of(&story, is_live),
+    };
+    let run = found.entry.run;
+    let next = match status {
+        Status::Unreadable => format!("unstuck show {run}"),
+        Status::Damaged => format!("unstuck verify {run}"),
+        Status::Waiting => format!("unstuck kick {run}"),
+        Status::Running => format!("unstuck events {run} -f"),
+        _ => {
+            let first = next(&story, run.as_str()).into_iter().next();
+            first.map_or_else(|| format!("unstuck resume {run}"), |(command, _)| command)
+        }
+    };
+    let trouble = trouble.or_else(|| entry.as_ref()?.trouble.clone());
+    let (started_at, workflow, workspace) = match entry {
+        Some(entry) => (entry.started_at, entry.workflow, entry.workspace),
+        None => (story.started_at, story.workflow.clone(), story.workspace.clone()),
+    };
+    Some(Summary {
+        run,
+        started_at,
+        last_at: story.last_at,
+        workflow,
+        workspace,
+        standing: status,
+        word: status.word(story.outcome).to_owned(),
+        iterations: story.iterations().count(),
+        took: story.took,
+        spent: story.spent(),
+        needs: story.needs(),
+        waits: story.waits().filter(|_| status == Status::Waiting),
+        next,
+        trouble,
+        is_child,
+        stamp,
+    })
+}

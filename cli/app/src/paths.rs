@@ -1,0 +1,36 @@
+//! Paths and sizes for people.
+
+use std::path::{Path, PathBuf};
+
+use crate::text;
+
+/// Returns a path without control characters; the workspace itself is a dot.
+pub fn shown(path: &Path) -> String {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let is_fit = |it: char| it == ' ' || !text::is_invisible(it);
+    path.to_string_lossy().chars().map(|it| if is_fit(it) { it } else { '\u{fffd}' }).collect()
+}
+
+/// Returns how many bytes the files below a folder have.
+pub fn size_of(folder: &Path) -> u64 {
+    // A size for people: where it is not known, none is claimed.
+    unstuck_workspace::snapshot::size_alone(folder).unwrap_or(0)
+}
+
+/// Returns a size as people read it.
+#[expect(clippy::cast_precision_loss, reason = "a size for people")]
+pub fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{} kB", bytes.div_ceil(1000)),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+/// Returns how many paths there are, and the first few.
+pub fn listed(paths: &[PathBuf]) -> String {
+    const SHOWN_MAX: usize = 5;
+    let names: Vec<String> = paths.iter().take(SHOWN_MAX).map(|path| shown(path)).collect();
+    let more = if paths.len() > SHOWN_MAX { ", ..." } else { "" };
+    format!("{}: {}{more}", text::count(paths.len(), "file"), names.join(", "))
+}

@@ -1,0 +1,13 @@
+//! The person that a use case talks to while it works.
+
+/// A person who reads notes and answers questions, through any interface.
+pub trait Person: Send + Sync {
+    /// Shows a note: one or more whole sentences.
+    fn note(&self, note: &str);
+
+    /// Shows a line as it is.
+    fn tell(&self, line: &str);
+
+    /// Asks a question about a statement; `None` if no person is there to ask.
+    fn agrees(&self, statement: &str, question: &str) -> Option<bool>;
+}

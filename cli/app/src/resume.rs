@@ -1,0 +1,318 @@
+//! Takes a run up again: where it stopped, with an answer, or because a person does not want to wait.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::sync::Arc;
+
+use unstuck_core::event::{AnswerGiven, RunOutcome, RunResumed, RunStarted};
+use unstuck_core::id::{Millis, Seq, StepId};
+use unstuck_core::text::shell::quoted;
+use unstuck_core::workflow::{Step, Worker};
+use unstuck_core::{Event, Fact, Observation, RunState};
+use unstuck_replay::Story;
+use unstuck_runner::kick as sign;
+use unstuck_runner::open::{self, TakeUp};
+use unstuck_runner::workspace::make_again;
+use unstuck_store::run_log::RunLog;
+
+use crate::branches::{BranchWishes, Recorded};
+use crate::drive::{Drive, Driving, Order};
+use crate::error::{Error, Result};
+use crate::origin::Origins;
+use crate::person::Person;
+use crate::project::{Found, Project};
+use crate::{access, next, point, preflight, workers, worktrees};
+
+/// The settings that every use case here takes.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    /// How the run is driven.
+    pub driving: Driving,
+    /// The person's wishes about branches.
+    pub branches: BranchWishes,
+}
+
+/// A run that is to continue where it stopped.
+#[derive(Clone, Debug, Default)]
+pub struct Resume {
+    /// The run.
+    pub run: String,
+    /// Iterations beyond the limit of every loop.
+    pub add_iterations: u32,
+    /// Time beyond the limit of the run.
+    pub add_time: Millis,
+    /// Money beyond the budget, in millionths of a US dollar.
+    pub add_micro_usd: u64,
+    /// Tokens beyond the budget.
+    pub add_tokens: u64,
+    /// The budget counts only what clients report.
+    pub accept_unknown_cost: bool,
+    /// Files that changed since are accepted.
+    pub accept_drift: bool,
+    /// A hint to the worker.
+    pub hint: Option<String>,
+    /// Another worker from now on, and whether it may do what it can do without a question.
+    pub successor: Option<(String, bool)>,
+}
+
+/// A run that is ready to be driven.
+pub struct Ready {
+    /// The run to drive.
+    pub drive: Drive,
+    /// How, with the secrets that the run remembers.
+    pub driving: Driving,
+    /// How the run began.
+    pub started: RunStarted,
+    /// Its log so far.
+    pub before: Story,
+    /// Notes for the person, before it continues.
+    pub notes: Vec<String>,
+}
+
+/// The answer to a request to resume.
+pub enum Resumed {
+    /// The run is complete: nothing is left to do.
+    Complete {
+        /// Its short name.
+        short: String,
+        /// Its log.
+        story: Box<Story>,
+    },
+    /// It is ready.
+    Ready(Box<Ready>),
+}
+
+/// The answer to a request not to wait.
+pub enum Kicked {
+    /// The supervisor of the run has the request.
+    Told {
+        /// The short name of the run.
+        short: String,
+    },
+    /// The run is not live: it is ready to be driven.
+    Ready(Box<Ready>),
+}
+
+/// A run that was claimed.
+struct Claimed<'a> {
+    project: &'a Project,
+    found: &'a Found,
+    log: Option<Arc<RunLog>>,
+    events: Vec<Event>,
+}
+
+impl<'a> Claimed<'a> {
+    fn new(project: &'a Project, found: &'a Found) -> Result<Self> {
+        let log = access::mend(project, found);
+        Ok(Self { project, found, log, events: found.begun()? })
+    }
+
+    /// Takes the run up again, in the workspace that it began in.
+    fn take_up(self, terms: &Terms, how: TakeUp, accept_drift: bool) -> Result<Ready> {
+        let Self { project, found, log, events } = self;
+        let started = found.started(&events)?;
+        let before = Story::of(&events);
+        if !accept_drift && went_on_unseen(found, &events, &before) {
+            return Err(unseen(found, started, &events));
+        }
+        let workspace = Path::new(&started.workspace);
+        if !workspace.is_dir() {
+            return Err(is_gone(project, found, workspace));
+        }
+        let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
+        let recorded = Recorded::read(&events, &started.workflow.branch, accept_drift);
+        let branches = terms.branches.look(workspace, rules, Some(&recorded))?;
+        let notes = notes(found, started, &events);
+        let driving = terms.driving.clone().and_secrets(before.state().secrets());
+        let log = access::opened(project, found, log)?;
+        let drive = Drive {
+            runs: Some(project.runs().clone()),
+            run: started.run.clone(),
+            short: found.short().to_owned(),
+            branches,
+            order: Order::TakeUp { log, how, accept_drift },
+        };
+        Ok(Ready { drive, driving, started: started.clone(), before, notes })
+    }
+}
+
+/// Prepares a run to continue where it stopped.
+///
+/// # Errors
+///
+/// There is no such run, or it cannot continue so.
+pub fn resume(project: &Project, request: Resume, terms: &Terms, person: &dyn Person) -> Result<Resumed> {
+    let found = project.find(&request.run)?;
+    let claimed = Claimed::new(project, &found)?;
+    let story = Story::of(&claimed.events);
+    if story.outcome == Some(RunOutcome::Complete) {
+        return Ok(Resumed::Complete { short: found.short().to_owned(), story: Box::new(story) });
+    }
+    let started = found.started(&claimed.events)?;
+    let worker = successor(project, started, &request, &terms.driving, person)?;
+    let order = RunResumed {
+        add_iterations: request.add_iterations,
+        add_time: request.add_time,
+        renews_time: false,
+        add_micro_usd: request.add_micro_usd,
+        add_tokens: request.add_tokens,
+        accept_unknown_cost: request.accept_unknown_cost,
+        allowance: None,
+        hint: request.hint,
+        worker,
+        workflow_digest: next::digest_now(started.workflow_file.as_deref()),
+        program: open::program(),
+        secrets: terms.driving.secrets.clone(),
+    };
+    let ready = claimed.take_up(terms, TakeUp::Resume(order), request.accept_drift)?;
+    Ok(Resumed::Ready(Box::new(ready)))
+}
+
+/// Prepares a run to continue with an answer. `steps` name those that it is for, where several are blocked.
+///
+/// # Errors
+///
+/// There is no such run, or it is not clear which step the answer is for.
+pub fn answer(project: &Project, run: &str, text: String, steps: &[String], terms: &Terms) -> Result<Ready> {
+    let found = project.find(run)?;
+    let claimed = Claimed::new(project, &found)?;
+    let steps = asked(&claimed.events, steps, found.short())?;
+    // The person may have done in the workspace what was needed.
+    claimed.take_up(terms, TakeUp::Answer(AnswerGiven { text, steps }), true)
+}
+
+/// Ends the wait of a run: its supervisor gets the request, or the run is made ready to continue now.
+///
+/// # Errors
+///
+/// There is no such run, or it does not wait.
+pub fn kick(project: &Project, run: &str, terms: &Terms) -> Result<Kicked> {
+    let found = project.find(run)?;
+    let claimed = Claimed::new(project, &found)?;
+    let state = RunState::of(&claimed.events);
+    let short = found.short().to_owned();
+    if !state.is_waiting() && !state.waits_when_resumed() {
+        let next = if state.is_interrupted() { "resume" } else { "show" };
+        return Err(Error::usage(format!("run {short} does not wait for anything"))
+            .hint(format!("unstuck {next} {short}")));
+    }
+    let artifacts = found.runs.artifacts(&found.entry.run);
+    sign::leave(&artifacts, state.version()).map_err(|error| Error::store(&error))?;
+    if state.is_waiting() && claimed.log.is_none() && found.is_live() {
+        return Ok(Kicked::Told { short });
+    }
+    let order = RunResumed { program: open::program(), ..RunResumed::default() };
+    let ready = claimed.take_up(terms, TakeUp::Resume(order), false);
+    Ok(Kicked::Ready(Box::new(ready.inspect_err(|_| take_back(&found))?)))
+}
+
+/// Takes the sign of a [`kick`] back, where the run could not be driven after all.
+pub fn take_back(found: &Found) {
+    sign::take_back(&found.runs.artifacts(&found.entry.run));
+}
+
+/// Returns the worker of a run from now on, if another one is named and can be.
+fn successor(
+    project: &Project,
+    started: &RunStarted,
+    request: &Resume,
+    driving: &Driving,
+    person: &dyn Person,
+) -> Result<Option<Box<Worker>>> {
+    let Some((with, is_agreed)) = &request.successor else { return Ok(None) };
+    let workspace = Path::new(&started.workspace);
+    let mut workflow = started.workflow.clone();
+    let worker = workers::named(with, "", &workers::known(workspace)?)?;
+    if !workflow.steps.iter().any(Step::can_be_handed_over) {
+        return Err(Error::usage("no step of this run has a worker that another could take over from").hint(
+            "what a script does no other can do, and a child run is resumed by its own name: unstuck runs",
+        ));
+    }
+    workflow.hand_to(&worker);
+    let file = started.workflow_file.as_deref();
+    preflight::what_cannot_run(&workflow, file, workspace, &driving.redactor())?;
+    if !request.accept_unknown_cost && !workflow.budget.accepts_unknown {
+        workers::can_be_held(&workflow, None)?;
+    }
+    if !is_agreed {
+        workers::acknowledged(&workflow, file, workspace, Some(project.runs().state()), person)?;
+    }
+    let origins = Origins::of(workspace);
+    for (client, words) in workers::permissions(&workflow) {
+        let who = origins.name(&client, file.map(|file| (&workflow, file)));
+        person.tell(&format!("worker: {who} {words}"));
+    }
+    Ok(Some(Box::new(worker)))
+}
+
+/// Returns what a person should know before the run continues.
+fn notes(found: &Found, started: &RunStarted, events: &[Event]) -> Vec<String> {
+    let changed = next::changed_file(started)
+        .map(|(_, what)| format!("{what} since; this run goes on with what it read"));
+    let short = found.short();
+    let otherwise = decided_otherwise_today(events).map(|at| {
+        format!(
+            "the decision about event {at} would be another one today; the recorded one stands: unstuck replay {short}"
+        )
+    });
+    changed.into_iter().chain(otherwise).collect()
+}
+
+fn is_gone(project: &Project, found: &Found, workspace: &Path) -> Error {
+    let (short, place) = (found.short(), quoted(&workspace.to_string_lossy()));
+    // The runs of a `--worktree` checkout are found from the project that it was made for.
+    let of_ours = worktrees::is_own(project.runs(), workspace);
+    let there = if of_ours { "unstuck".to_owned() } else { format!("unstuck -C {place}") };
+    let make = make_again(workspace);
+    Error::usage(format!("the workspace {} is not there any more", workspace.display())).hint(format!(
+        "if it was moved, move it back: mv WHERE_IT_IS {place}    else put it back as the run left it: \
+         {make}; {there} undo {short}@last --git    or see what was done: unstuck show {short}"
+    ))
+}
+
+/// Returns the steps that an answer is for. Each blocked step needs a separate answer: the answer to one may mislead
+/// another.
+fn asked(events: &[Event], named: &[String], short: &str) -> Result<Vec<StepId>> {
+    let story = Story::of(events);
+    let blocked: Vec<&StepId> = story.state().blocked().map(|(step, _)| step).collect();
+    let steps = named.iter().map(|name| point::known_step(events, name)).collect::<Result<Vec<_>>>()?;
+    let other = steps.iter().find(|step| !blocked.contains(step));
+    let what = match (other, &blocked[..]) {
+        (_, []) => return Ok(steps),
+        (Some(other), _) => format!("step {other} does not wait for an answer"),
+        (None, [_, _, ..]) if steps.is_empty() => {
+            format!("{} steps wait for an answer, each for its own", blocked.len())
+        }
+        (None, _) => return Ok(steps),
+    };
+    let commands: Vec<String> = next::answers(&story, short)
+        .into_iter()
+        .map(|(command, needs)| format!("{command}  ({needs})"))
+        .collect();
+    Err(Error::usage(what).hint(commands.join("    ")))
+}
+
+/// Returns true for an imported run that had not ended and was not continued here yet.
+fn went_on_unseen(found: &Found, events: &[Event], story: &Story) -> bool {
+    let imported = found.runs.imported_up_to(&found.entry.run);
+    let goes_on_here = |event: &Event| {
+        event.seq > imported && matches!(event.fact, Fact::Observed(Observation::RunResumed(_)))
+    };
+    imported > Seq(0) && story.outcome.is_none() && !events.iter().any(goes_on_here)
+}
+
+fn unseen(found: &Found, started: &RunStarted, events: &[Event]) -> Error {
+    let (short, place, last) = (found.short(), &started.workspace, point::last_of(events));
+    Error::usage(format!(
+        "run {short} was read in from an export that had not ended: what it did in {place} after event {last} is not known here"
+    ))
+    .hint(format!(
+        "look at what is there now (git status, git diff); read a longer export in: unstuck import FILE    or go on from event {last} with what is there: unstuck resume {short} --accept-drift"
+    ))
+}
+
+/// Decides what was recorded again, and returns the first event about which something else would be decided.
+fn decided_otherwise_today(events: &[Event]) -> Option<Seq> {
+    let recheck = unstuck_replay::recheck(events.iter().cloned().map(Ok::<_, Infallible>), None);
+    recheck.ok()?.first_difference.map(|difference| difference.at)
+}
