@@ -8,11 +8,11 @@ use std::sync::{Arc, OnceLock};
 
 use clap::builder::BoolishValueParser;
 use tokio::sync::watch;
-use unstuck_app::drive::{self, Drive, Interrupt, Watcher};
+use unstuck_app::drive::{self, Drive, Interrupt, Terms, Watcher};
 use unstuck_app::error::hint_for;
 use unstuck_app::known_secrets;
 use unstuck_app::notify::{End, notify};
-use unstuck_app::resume::{Ready, Terms};
+use unstuck_app::resume::Ready;
 use unstuck_replay::Story;
 
 use crate::error::{self, Error, Result};

@@ -13,6 +13,7 @@ use std::io::{self, BufRead as _, BufReader, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use unstuck_app::drive::Watcher;
 use unstuck_core::call_report::CallEnd;
 use unstuck_core::cost;
 use unstuck_core::diffstat::Diffstat;
@@ -24,12 +25,11 @@ use unstuck_core::state::StepPhase;
 use unstuck_core::{Event, RunState};
 use unstuck_files::safe_open;
 use unstuck_replay::{FailureStory, IterationStory, Story};
-use unstuck_runner::Watcher;
 
 use self::child::ChildView;
 use self::live::Live;
 pub use self::report::{
-    answers, brief, checks, commands, end, end_json, evidence, header, next, notes, spent, spent_json,
+    brief, checks, commands, end, end_json, evidence, header, next, notes, spent, spent_json,
 };
 use crate::outlet::Stream;
 use crate::text;

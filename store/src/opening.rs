@@ -183,7 +183,11 @@ impl OpenError {
                 }
                 _ => format!("restore the folder of run {run} from a backup, or move it away"),
             },
-            Self::Exists { .. } | Self::NotKept { .. } | Self::Unreadable { .. } => return None,
+            Self::Exists { path } => {
+                let run = path.file_name().unwrap_or_default().to_string_lossy();
+                format!("look at it: unstuck verify {run}")
+            }
+            Self::NotKept { .. } | Self::Unreadable { .. } => return None,
             Self::Lines { .. } => "export it again where it comes from".to_owned(),
             Self::Differs { run, .. } => format!("see what is here: unstuck show {run}"),
             Self::Io { source, .. } => format!("{}, then try again", hint::for_io(source)),

@@ -248,7 +248,22 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("unstuck-replay", &["unstuck-core", "unstuck-failures"]),
     ("unstuck-app", ALL),
-    ("unstuck", ALL),
+    (
+        "unstuck",
+        &[
+            "unstuck-app",
+            "unstuck-core",
+            "unstuck-document",
+            "unstuck-failures",
+            "unstuck-files",
+            "unstuck-process",
+            "unstuck-replay",
+            "unstuck-store",
+            "unstuck-store-sled",
+            "unstuck-workers",
+            "unstuck-workflow",
+        ],
+    ),
     ("unstuck-tests", ALL),
 ];
 
@@ -635,7 +650,7 @@ const BOUNDS: &[(&str, usize, usize, usize)] = &[
     ("core", 14_172, 0, 500),
     ("store", 6_440, 2, 840),
     ("store/sled", 3_230, 2, 560),
-    ("store/files", 2_330, 3, 520),
+    ("store/files", 2_360, 3, 520),
     ("adapters/failures", 17_910, 3, 660),
     ("adapters/document", 2_130, 2, 490),
     ("adapters/workers", 4_000, 3, 710),
@@ -645,15 +660,15 @@ const BOUNDS: &[(&str, usize, usize, usize)] = &[
     ("adapters/evidence", 3_120, 3, 510),
     ("runner", 6_900, 0, 800),
     ("replay", 4_290, 2, 700),
-    ("cli", 10_340, 51, 560),
-    ("cli/app", 5_290, 2, 660),
+    ("cli", 8_730, 51, 460),
+    ("cli/app", 7_500, 2, 660),
 ];
 
 /// Lines of prose to rewrite, for each folder: see `tidy/prose.rs`. A number may only fall.
 const WORDING: &[(&str, usize)] = &[
     ("", 93),
     ("adapters/", 1_251),
-    ("cli/", 245),
+    ("cli/", 204),
     ("core/", 415),
     ("docs/", 323),
     ("fuzz/", 7),

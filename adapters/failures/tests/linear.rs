@@ -17,7 +17,7 @@ use unstuck_failures::{Output, shown};
 /// Four times the output may take this many times as long. A square takes 16 times.
 const RATIO_MAX: f64 = 9.0;
 /// The best of these attempts counts.
-const ATTEMPTS: usize = 6;
+const ATTEMPTS: usize = 20;
 
 /// Returns the processor time of this thread where the system tells it: the machine may be busy.
 fn clock() -> Duration {

@@ -11,7 +11,8 @@ use unstuck_core::workflow::BranchRules;
 use unstuck_files::hint;
 use unstuck_runner::branch_lock::BranchLock;
 use unstuck_workspace::branch::{self, GitFacts, Protected};
-use unstuck_workspace::environment::BranchFacts;
+
+pub use unstuck_workspace::environment::BranchFacts;
 
 use crate::error::{Error, Result};
 use crate::variables;

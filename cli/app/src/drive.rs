@@ -17,7 +17,7 @@ use unstuck_store_sled::SledStore as Runs;
 pub use unstuck_runner::open::Ended;
 pub use unstuck_runner::{Interrupt, Watcher};
 
-use crate::branches::Branches;
+use crate::branches::{BranchWishes, Branches};
 use crate::error::Result;
 use crate::explained::explained;
 use crate::{diagnosis, diff, guard, known_secrets};
@@ -31,6 +31,15 @@ pub struct Driving {
     pub reuse_baseline: bool,
     /// Workers print more about what they do.
     pub is_verbose: bool,
+}
+
+/// The settings of a run that are given when it starts or continues.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    /// How the run is driven.
+    pub driving: Driving,
+    /// The person's wishes about branches.
+    pub branches: BranchWishes,
 }
 
 /// How the run begins.

@@ -93,6 +93,15 @@ impl Error {
         }
     }
 
+    /// Returns what is wrong with the file that it is about; empty for other errors.
+    pub fn problems(&self) -> &[Diagnostic] {
+        match self.details.as_deref() {
+            Some(Details::Rejected(rejected)) => &rejected.complaints,
+            Some(Details::Diagnostic(diagnostic)) => std::slice::from_ref(diagnostic),
+            None => &[],
+        }
+    }
+
     /// Returns what to type next.
     pub fn next(&self) -> Option<&str> {
         self.hint.as_deref()

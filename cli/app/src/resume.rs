@@ -15,22 +15,13 @@ use unstuck_runner::open::{self, TakeUp};
 use unstuck_runner::workspace::make_again;
 use unstuck_store::run_log::RunLog;
 
-use crate::branches::{BranchWishes, Recorded};
-use crate::drive::{Drive, Driving, Order};
+use crate::branches::Recorded;
+use crate::drive::{Drive, Driving, Order, Terms};
 use crate::error::{Error, Result};
 use crate::origin::Origins;
 use crate::person::Person;
 use crate::project::{Found, Project};
 use crate::{access, next, point, preflight, workers, worktrees};
-
-/// The settings that every use case here takes.
-#[derive(Clone, Debug, Default)]
-pub struct Terms {
-    /// How the run is driven.
-    pub driving: Driving,
-    /// The person's wishes about branches.
-    pub branches: BranchWishes,
-}
 
 /// A run that is to continue where it stopped.
 #[derive(Clone, Debug, Default)]

@@ -2,15 +2,13 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
-use unstuck_document::Diagnostic;
-use unstuck_workflow::workflow_file::{self, Options};
+use serde_json::json;
+use unstuck_app::workflows;
 
 use crate::args::Global;
 use crate::commands::run;
 use crate::error::{Error, Result};
 use crate::exit;
-use unstuck_app::{lints, missing_file, programs, workers};
 
 mod explore;
 
@@ -31,52 +29,32 @@ pub struct Args {
     explore: bool,
     /// What decides how a file is read.
     #[command(flatten)]
-    reading: run::Reading,
-}
-
-/// What is wrong with a file, in place of its plan.
-#[derive(Serialize)]
-struct Problems<'a> {
-    problems: &'a [Diagnostic],
+    reading: run::ReadingArgs,
 }
 
 /// Prints what is wrong with the file, or its plan.
 pub fn check(global: &Global, args: &Args) -> Result {
     if args.schema {
-        print!("{}", workflow_file::schema());
+        print!("{}", workflows::schema());
         return Ok(exit::OK);
     }
     let Some(file) = &args.file else { return Err(Error::usage("no workflow file is named")) };
     let workspace = global.place().directory()?;
-    let options: Options = args.reading.options(&workspace, None)?;
-    let path = workspace.join(file);
-    if !args.json && !path.exists() {
-        return Err(missing_file::file(file, &path, "check", run::WRITE_ONE));
+    if !args.json && !workspace.join(file).exists() {
+        return Err(workflows::missing(file, &workspace, "check"));
     }
-    let loaded = workflow_file::load(&path, &options).map_err(|why| {
-        if args.json {
-            crate::print_json(&Problems { problems: &why.complaints });
+    let checked = workflows::check(file, &workspace, &args.reading.reading(None)).inspect_err(|error| {
+        if args.json && !error.problems().is_empty() {
+            crate::print_json(&json!({ "problems": error.problems() }));
         }
-        run::rejected(file, &why)
     })?;
-    for warning in &loaded.warnings {
-        eprintln!("warning: {warning}");
-    }
-    let workflow = &loaded.workflow;
-    let kinds = [
-        workers::missing,
-        workers::too_long,
-        programs::of_commands,
-        programs::of_validators,
-        lints::covered_up,
-    ];
-    for warning in kinds.into_iter().flat_map(|of| of(workflow)) {
+    for warning in &checked.warnings {
         eprintln!("warning: {warning}");
     }
     if args.explore {
-        return explore::explore(&loaded, args.json);
+        return explore::explore(&checked, args.json);
     }
-    let plan = workflow_file::plan(&loaded.workflow);
+    let plan = checked.plan();
     if args.json {
         crate::print_json(&plan);
     } else {

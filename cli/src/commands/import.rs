@@ -5,8 +5,8 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use unstuck_app::missing_file;
 use unstuck_app::transfer::{self, Imported, OpenError};
+use unstuck_app::{loop_file, missing_file};
 use unstuck_core::id::{RunId, Seq};
 use unstuck_files::error::with_causes;
 
@@ -76,7 +76,7 @@ fn look_at(file: &Path) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(missing_file::file(file, file, "import", WHAT))
         }
-        Err(error) => Err(unreadable_file(file, &error)),
+        Err(error) => Err(loop_file::unreadable(file, &error)),
     }
 }
 
@@ -84,11 +84,7 @@ fn look_at(file: &Path) -> Result<()> {
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 fn unreadable(args: &Args, error: &io::Error) -> Error {
-    unreadable_file(&args.file, error)
-}
-
-fn unreadable_file(file: &Path, error: &io::Error) -> Error {
-    Error::usage(format!("cannot read {}: {error}", file.display()))
+    loop_file::unreadable(&args.file, error)
 }
 
 /// Reads the lines into a run of the same name.

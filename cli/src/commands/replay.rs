@@ -1,24 +1,19 @@
 //! `unstuck replay`: decides a recorded run again, and compares.
 
-mod keys;
-
 use std::io::{self, BufRead as _, IsTerminal as _};
 
-use unstuck_core::id::{Blob, Seq};
+use unstuck_app::project::Found;
+use unstuck_app::{point, replay};
+use unstuck_core::id::Seq;
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Conclusion, Event, RunState};
-use unstuck_replay::{Change, ChangeError, Decided, Difference, ReadAgain, Recheck, WhatIf};
-use unstuck_store::blobs::BlobStore;
-use unstuck_store::event_store::ReadError;
-use unstuck_store::store::Store as _;
+use unstuck_replay::{Decided, Difference, Recheck, WhatIf};
 
 use crate::args::Global;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::place::RunArg;
 use crate::typed::UNSTUCK;
 use crate::{exit, text};
-use unstuck_app::point;
-use unstuck_app::project::Found;
 
 /// Arguments of `unstuck replay`.
 #[derive(Debug, clap::Args)]
@@ -55,12 +50,7 @@ pub fn replay(global: &Global, args: &Args) -> Result {
     if !args.what_if.is_empty() || args.read_again {
         return what_if(&found, args);
     }
-    let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
-    let recheck =
-        unstuck_replay::recheck(events, args.to.map(Seq)).map_err(|error| found.unreadable(&error))?;
-    if let Some(to) = args.to.filter(|to| recheck.events < *to) {
-        return Err(point::no_event(found.short(), Seq(recheck.events), Seq(to)));
-    }
+    let recheck = replay::recheck(&found, args.to.map(Seq))?;
     if args.json {
         crate::print_json(&serde_json::json!({
             "run": found.entry.run, "events": recheck.events, "decisions": recheck.decisions,
@@ -136,9 +126,8 @@ fn print_state(state: &RunState) {
 /// Goes through the run one batch at a time.
 fn step(found: &Found, to: Option<Seq>) -> Result {
     let (mut state, mut known) = (RunState::default(), Seq(0));
-    let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
-    for batch in unstuck_replay::Batches::new(events) {
-        let batch = batch.map_err(|error| found.unreadable(&error))?;
+    for batch in replay::batches(found)? {
+        let batch = batch?;
         for event in &batch.events {
             println!("{:>5}  {}", event.seq, text::wrap(&unstuck_replay::describe(event), text::width(), 7));
         }
@@ -163,41 +152,9 @@ fn go_on() -> bool {
     io::stdin().lock().read_line(&mut line).is_ok_and(|read| read > 0) && line.trim() != "q"
 }
 
-/// Either error of a what-if.
-enum Failed {
-    Change(ChangeError),
-    Read(ReadError),
-}
-
-impl From<ChangeError> for Failed {
-    fn from(error: ChangeError) -> Self {
-        Self::Change(error)
-    }
-}
-
-/// Reads the changes as the workflow file of the run could have had them.
-fn in_file(found: &Found, changes: &[String]) -> Result<Vec<Change>> {
-    let parsed: std::result::Result<Vec<Change>, ChangeError> = changes.iter().map(|it| it.parse()).collect();
-    let parsed = parsed.map_err(Error::usage)?;
-    let first = found.log()?.read(Seq(1)).and_then(|mut events| events.next().transpose());
-    let first = first.map_err(|error| found.unreadable(&error))?;
-    let workflow = &found.started(first.as_slice())?.workflow;
-    parsed.into_iter().map(|it| keys::in_file(it, workflow).map_err(Error::usage)).collect()
-}
-
 fn what_if(found: &Found, args: &Args) -> Result {
     let changes = &args.what_if;
-    let parsed = in_file(found, changes)?;
-    let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
-    let events = events.map(|event| event.map_err(Failed::Read));
-    let blobs = found.runs.blobs(&found.entry.run);
-    let kept = |blob: &Blob, max| blobs.end(blob, max);
-    let read_again = args.read_again.then(|| ReadAgain::new(&found.entry.workspace, &kept));
-    let answer = unstuck_replay::what_if(events, &parsed, read_again);
-    let answer = answer.map_err(|failed| match failed {
-        Failed::Change(error) => Error::usage(error),
-        Failed::Read(error) => found.unreadable(&error),
-    })?;
+    let answer = replay::what_if(found, changes, args.read_again)?;
     if args.json {
         crate::print_json(
             &serde_json::json!({ "run": found.entry.run, "what_if": changes, "answer": answer }),

@@ -3,13 +3,14 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use unstuck_app::report::{gather, of_log};
+use unstuck_app::{diff, known_secrets};
 use unstuck_files::output_file::{self, Existing};
 
 use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::place::RunArg;
-use crate::{exit, report, text};
-use unstuck_app::known_secrets;
+use crate::{exit, report, text, typed};
 
 /// Arguments of `unstuck report`.
 #[derive(Debug, clap::Args)]
@@ -41,14 +42,17 @@ pub fn report(global: &Global, args: &Args) -> Result {
     let (events, error) = found.good_events()?;
     // A file outlives the other runs that make a short name unique.
     let name = if args.html.is_some() || args.md { found.entry.run.as_str() } else { found.short() };
-    let page = match &error {
+    let mut page = match &error {
         Some(error) if events.is_empty() => return Err(found.unreadable(error)),
-        _ => found.started(&events).map(|_| report::of_log(&events, name, found.is_live()))?,
+        _ => found.started(&events).map(|_| of_log(&events, name, found.is_live()))?,
     };
+    for (command, _) in &mut page.next {
+        *command = typed::again(command);
+    }
     match &args.html {
-        Some(file) => write(file, &report::html(&report::gather(page, &project, &found, &events)?))?,
+        Some(file) => write(file, &report::html(&gather(page, &project, &found, &events)?))?,
         None if args.md => {
-            let changed = unstuck_app::diff::in_all(project.runs(), found.started(&events)?, &events);
+            let changed = diff::in_all(project.runs(), found.started(&events)?, &events);
             println!("{}", report::markdown(&page, changed.as_ref()));
         }
         None if args.json => crate::print_json(&report::json(&page)),

@@ -1,42 +1,27 @@
 //! `unstuck run`: a workflow file, or a goal with a worker and checks.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use unstuck_core::event::{RunOutcome, RunStarted};
+use unstuck_app::goal::Goal;
+use unstuck_app::person::Person as _;
+use unstuck_app::start::{self, Prepared, Request};
+use unstuck_app::workflows::Reading;
 use unstuck_core::id::Millis;
-use unstuck_core::workflow::{Budget, WorkerKind, Workflow};
-use unstuck_document::Rejected;
-use unstuck_files::output_file::{self, Existing};
-use unstuck_process::redact::{self, NOT_SECRET};
+use unstuck_core::workflow::Baseline;
 use unstuck_replay::Story;
-use unstuck_runner::open;
-use unstuck_store::store::{RunEntry, Store as _};
-use unstuck_store_sled::SledStore as Runs;
-use unstuck_workers::prices;
-use unstuck_workflow::workflow_file::{self, Loaded, Options};
-use unstuck_workspace::branch;
-use unstuck_workspace::public_values;
-use unstuck_workspace::worktree::{self, Part};
 
 use super::detach;
 use crate::args::{self, Global};
 use crate::driving::{self, Driving, Shown};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::place::Terminal;
 use crate::screen::{self, Mode};
-use crate::typed::UNSTUCK;
-use crate::{text, version};
-use unstuck_app::access;
-use unstuck_app::branches::{self, Branches};
-use unstuck_app::drive::{Drive, Order};
-use unstuck_app::project::{self, Project};
-use unstuck_app::{lints, listing, missing_file, preflight, programs, variables, workers, worktrees};
+use crate::{text, typed, version};
 
-mod goal;
+mod scope;
 
-use goal::{BaselineArg, ScopeArgs, of_goal};
+use scope::{BaselineArg, ScopeArgs};
 
 /// Arguments of `unstuck run`.
 #[derive(Debug, clap::Args)]
@@ -123,7 +108,7 @@ pub struct Args {
     foreign: Foreign,
     /// What decides how a file is read.
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadingArgs,
     /// How the run is shown, and what is asked of branches.
     #[command(flatten)]
     driving: Driving,
@@ -148,6 +133,43 @@ impl Args {
             (self.observations.is_some(), "--observations"),
         ];
         given.into_iter().chain(self.scope.given()).find_map(|(is_given, name)| is_given.then_some(name))
+    }
+
+    /// Returns the same for the use case.
+    fn request(&self) -> Request {
+        let means = &self.means;
+        Request {
+            goal: Goal {
+                text: self.what.clone(),
+                with: self.with.clone(),
+                model: self.model.clone(),
+                checks: self.checks.clone(),
+                no_worse: self.no_worse.clone(),
+                reports: self.reports.clone(),
+                claim: self.claim,
+                judge: self.judge.clone(),
+                wrap: self.wrap.clone(),
+                wraps_checks: self.wrap_checks.unwrap_or(true),
+                isolated: self.isolated,
+                keep_session: self.keep_session,
+                baseline: self.baseline.map(Baseline::from),
+                observations: self.observations,
+                iterations: self.iterations,
+                timeout: self.max_time,
+                scope: self.scope.scope(),
+            },
+            for_goals: self.for_goals(),
+            reading: self.reading.reading(self.iterations),
+            notify: self.notify.clone(),
+            max_micro_usd: means.max_usd,
+            max_tokens: means.max_tokens,
+            accept_unknown_cost: means.accept_unknown_cost,
+            prices: means.prices.clone(),
+            save: self.save.clone(),
+            worktree: self.worktree,
+            here: self.here,
+            yes: means.yes,
+        }
     }
 }
 
@@ -203,27 +225,9 @@ struct Means {
     yes: bool,
 }
 
-impl Means {
-    /// Puts into a workflow what it may spend.
-    fn bound(&self, workflow: &mut Workflow, workspace: &Path) -> Result<()> {
-        let Budget { micro_usd, tokens, .. } = workflow.budget;
-        workflow.budget = Budget {
-            micro_usd: self.max_usd.or(micro_usd),
-            tokens: self.max_tokens.or(tokens),
-            accepts_unknown: self.accept_unknown_cost,
-        };
-        let found = prices::find(self.prices.as_deref(), workspace).map_err(|rejected| {
-            Error::usage(rejected.render(text::width()).trim_end()).hint("see docs/money.md")
-        })?;
-        let (file, prices) = found.unzip();
-        workflow.prices = prices;
-        if self.accept_unknown_cost { Ok(()) } else { workers::can_be_held(workflow, file.as_deref()) }
-    }
-}
-
 /// What decides how a workflow file is read.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Reading {
+pub struct ReadingArgs {
     /// An agent catalog; may be given more than once, the later wins.
     #[arg(long = "agents", value_name = "FILE")]
     agents: Vec<PathBuf>,
@@ -232,350 +236,45 @@ pub struct Reading {
     strict: bool,
 }
 
-impl Reading {
-    /// Returns what the reader of workflow files wants to know.
-    pub fn options(&self, workspace: &Path, iterations: Option<u32>) -> Result<Options> {
-        let depth = variables::parsed("MAX_SUBWORKFLOW_DEPTH", "a whole number", "5")?;
-        Ok(Options {
-            workspace: workspace.to_owned(),
-            agents_files: self.agents.clone(),
-            agents_env: variables::text("AGENTS_FILE")?,
-            strict: self.strict,
-            max_subworkflow_depth: depth.unwrap_or(Options::DEFAULT_MAX_SUBWORKFLOW_DEPTH),
-            max_iterations: iterations,
-        })
+impl ReadingArgs {
+    /// Returns the same for the use cases.
+    pub fn reading(&self, iterations: Option<u32>) -> Reading {
+        Reading { agents: self.agents.clone(), strict: self.strict, iterations }
     }
-}
-
-/// Reads a workflow file, or says all that is wrong with it. `named` is the path as it was typed.
-pub fn load(named: &Path, path: &Path, options: &Options) -> Result<Loaded> {
-    workflow_file::load(path, options).map_err(|why| rejected(named, &why))
-}
-
-/// Says all that is wrong with a workflow file. `named` is its path as it was typed.
-pub fn rejected(named: &Path, why: &Rejected) -> Error {
-    let (file, problems) = (named.display(), text::count(why.complaints.len(), "problem"));
-    Error::usage(format!("{file}: {problems}\n{}", why.render(text::width()).trim_end()))
-        .hint(format!("mend the file, then: unstuck check {file}"))
 }
 
 /// Runs the workflow.
 pub fn run(global: &Global, args: Args) -> Result {
+    let terms = args.driving.terms();
     if global.detached {
-        return in_background(global, &args.driving, detach::taken_over()?);
+        let prepared = start::handed_over(&global.place(), detach::taken_over()?, &terms)?;
+        return drive(&args.driving, prepared, false);
     }
     for option in args.foreign.given() {
-        note(&format!("note: {option} has no effect: there is one process, and it supervises all others"));
-    }
-    let workspace = global.place().directory()?;
-    if !args.here && !args.worktree {
-        is_a_project(&workspace, std::env::home_dir())?;
-    }
-    let mut started = started(&workspace, &args)?;
-    let runs = Project::locate(&global.place())?;
-    let own =
-        if args.worktree { Some(worktrees::make(runs.as_ref(), &workspace, &started.run)?) } else { None };
-    let workspace = own.as_ref().map_or(workspace, |own| own.workspace.clone());
-    started.workspace = workspace.to_string_lossy().into_owned();
-    started.warnings.extend(own.iter().flat_map(worktrees::warnings));
-    started.secrets.extend_from_slice(&args.driving.secrets);
-    started.warnings.extend(runs.as_ref().and_then(|runs| within_reach(runs, &workspace)));
-    let snapshots = runs.as_ref().map(|runs| access::snapshots(runs, &started));
-    if started.workflow_file.is_none() && !matches!(snapshots, Some(Ok(_))) {
-        args.scope.release_ci(&mut started.workflow);
-    }
-    started.warnings.extend(lints::covered_up(&started.workflow));
-    if let Some(Ok(snapshots)) = &snapshots {
-        let empty = lints::protects_nothing(&started.workflow, &workspace, || snapshots.tracked());
-        started.warnings.extend(empty);
-    }
-    if let Some(Err(error)) = snapshots {
-        started.warnings.push(format!("{NOT_KEPT}, so nothing can be undone: {}", error));
-    }
-    let file = started.workflow_file.as_deref();
-    if !args.means.yes {
-        let project = runs.as_ref().map(Runs::state);
-        workers::acknowledged(&started.workflow, file, &workspace, project, &Terminal)?;
-    }
-    let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
-    let branches = args.driving.branches.wishes().look(&workspace, rules, None).inspect_err(|_| {
-        if let Some(own) = &own {
-            let _is_left_for_doctor = worktree::remove(&own.root);
-        }
-    })?;
-    let is_shown = !args.detach && args.driving.mode() == Mode::Plain;
-    let (mut header, short) = header(&started, runs.as_ref(), &branches, is_shown);
-    if let (Some(own), Some(runs)) = (&own, &runs) {
-        header.push_str(&worktrees::note(own, runs));
-    }
-    if args.detach {
-        return detach::start(runs.as_ref(), &started, &short);
-    }
-    begin(&args.driving, runs, branches, started, (header, short))
-}
-
-/// Refuses the root of all directories, and those that the home directory is in: a worker may change, and a snapshot copies,
-/// all that a person has.
-fn is_a_project(workspace: &Path, home: Option<PathBuf>) -> Result<()> {
-    let home = home.filter(|home| home.is_absolute()).map(|home| home.canonicalize().unwrap_or(home));
-    let what = match home {
-        _ if workspace.parent().is_none() => "the root of all directories".to_owned(),
-        Some(home) if home == workspace => "your home directory".to_owned(),
-        Some(home) if home.starts_with(workspace) => {
-            format!("a directory with your home directory {} in it", home.display())
-        }
-        _ => return Ok(()),
-    };
-    Err(Error::usage(format!("cannot run in {}: it is {what}", workspace.display()))
-        .hint("cd to the directory of a project, or name it: unstuck -C DIR run ...    to work here all the same: --here"))
-}
-
-/// Warns of a store that is in the workspace.
-fn within_reach(runs: &Runs, workspace: &Path) -> Option<String> {
-    let is_within = runs.path().starts_with(workspace);
-    is_within.then(|| {
-        "the store is in the workspace, where a worker can delete it: keep it elsewhere with --store"
-            .to_owned()
-    })
-}
-
-/// Carries out a run that was prepared by the command that was typed.
-fn in_background(global: &Global, driving: &Driving, started: RunStarted) -> Result {
-    let runs = Project::locate(&global.place())?;
-    let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
-    let branches = driving.branches.wishes().look(Path::new(&started.workspace), rules, None)?;
-    let said = header(&started, runs.as_ref(), &branches, false);
-    begin(driving, runs, branches, started, said)
-}
-
-fn begin(
-    options: &Driving,
-    runs: Option<Runs>,
-    branches: Branches,
-    started: RunStarted,
-    (header, short): (String, String),
-) -> Result {
-    let driving = options.terms().driving.and_secrets(&started.secrets);
-    let (run, order) = (started.run.clone(), Order::Start(Box::new(started)));
-    let drive = Drive { runs, run, short, branches, order };
-    driving::drive(options, &driving, drive, Shown { header, before: Story::default() })
-}
-
-/// Returns what is said first, and the shortest name of the run. Clients are asked for their versions only where it `is_shown`.
-fn header(
-    started: &RunStarted,
-    runs: Option<&Runs>,
-    branches: &Branches,
-    is_shown: bool,
-) -> (String, String) {
-    let known = runs.and_then(|runs| runs.runs().ok()).unwrap_or_default();
-    let short = match runs {
-        Some(_) => listing::shortest(&started.run, known.iter().map(|entry| &entry.run)),
-        None => started.run.to_string(),
-    };
-    let versions = if is_shown { version::numbers(&started.workflow) } else { BTreeMap::new() };
-    let mut header = screen::header(started, &short, branches.facts.as_ref(), &versions);
-    if runs.is_some() {
-        let files = files(started, branches, &short);
-        header.push_str(&format!("\n  files    {}", text::wrap(&files, text::width(), 11)));
-    }
-    if let Some(before) = runs.and_then(|runs| before(runs, &known, &started.workspace)) {
-        header.push_str(&format!("\n  before   {}", text::wrap(&before, text::width(), 11)));
-    }
-    (header, short)
-}
-
-/// How the warning begins of a run whose workspace is not kept.
-const NOT_KEPT: &str = "no snapshots of the workspace are taken";
-
-/// Says how much of the workspace is in no commit, and how it comes back. What the first snapshot does not hold is said when
-/// it was taken.
-fn files(started: &RunStarted, branches: &Branches, short: &str) -> String {
-    let count = |part| {
-        let asked = branches.facts.as_ref();
-        asked.map(|_| worktree::uncommitted(Path::new(&started.workspace), part))
-    };
-    let what = match count(Part::Workspace) {
-        None => format!("{}; ", branch::unknown(Path::new(&started.workspace))),
-        Some(Ok(0)) => "all committed; ".to_owned(),
-        Some(Ok(files)) => format!("{files} uncommitted; "),
-        Some(Err(error)) => format!("what is uncommitted is not known ({error}); "),
-    };
-    let outside = match count(Part::Outside) {
-        Some(Ok(files)) if files > 0 => format!(" · not kept: {files} uncommitted outside of the workspace"),
-        _ => String::new(),
-    };
-    if started.warnings.iter().any(|warning| warning.starts_with(NOT_KEPT)) {
-        return format!("{what}not kept: see the warning");
-    }
-    format!(
-        "{what}kept as they are now, within the limits of a snapshot: {UNSTUCK} undo {short}@first{outside}"
-    )
-}
-
-/// Says how the last run in the same workspace ended, where it did not end well. A new run neither waits
-/// for it nor goes on with it.
-fn before(runs: &Runs, known: &[RunEntry], workspace: &str) -> Option<String> {
-    let is_last = |entry: &&RunEntry| entry.workspace == workspace && !project::is_child(runs, &entry.run);
-    let last = known.iter().find(is_last)?;
-    let short = listing::shortest(&last.run, known.iter().map(|entry| &entry.run));
-    match project::end_of(runs, &last.run) {
-        Some(RunOutcome::Complete) => None,
-        Some(outcome) => Some(format!("run {short} ended {} · {UNSTUCK} why {short}", outcome.as_str())),
-        None => Some(format!("run {short} was left · {UNSTUCK} resume {short}")),
-    }
-}
-
-fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
-    if args.what.trim().is_empty() {
-        return Err(Error::usage("the goal is empty").hint(
-            "unstuck run FILE    or: unstuck run \"the goal\" --check \"cargo test\" --with 'sh ./agent.sh'",
+        Terminal.tell(&format!(
+            "note: {option} has no effect: there is one process, and it supervises all others"
         ));
     }
-    let option = args.for_goals();
-    let is_file = workspace.join(&args.what).is_file() || looks_like_file(workspace, &args.what);
-    let mut started = match option {
-        Some(option) if is_file => {
-            return Err(Error::usage(format!(
-                "{} is a workflow file, which says itself what {option} would say",
-                args.what
-            ))
-            .hint(format!("unstuck run {}    or give the goal in words", args.what)));
-        }
-        None if is_file || !args.what.contains(char::is_whitespace) => from_file(workspace, args)?,
-        _ => of_workflow(workspace, of_goal(workspace, args)?),
-    };
-    if let Some(timeout) = args.max_time {
-        started.workflow.timeout = timeout;
-    }
-    if args.notify.is_some() {
-        started.workflow.notify.clone_from(&args.notify);
-    }
-    args.means.bound(&mut started.workflow, workspace)?;
-    leave_public_values(&mut started, workspace, &args.driving);
-    let driving = args.driving.terms().driving.and_secrets(&started.secrets);
-    let file = started.workflow_file.as_deref();
-    preflight::what_cannot_run(&started.workflow, file, workspace, &driving.redactor())?;
-    preflight::what_would_be_lost(&started.workflow, workspace)?;
     args.driving.summary_can_be_written()?;
-    if let Some(file) = &args.save {
-        save(&started.workflow, workspace, file)?;
+    let prepared = start::prepare(&global.place(), &args.request(), &terms, &Terminal)?;
+    if args.detach {
+        return detach::start(&prepared);
     }
-    programs::doubt(&mut started.workflow);
-    Ok(started)
+    let is_shown = args.driving.mode() == Mode::Plain;
+    drive(&args.driving, prepared, is_shown)
 }
 
-/// Leaves values that the project shows where they are: without them the worker would not know what to do.
-fn leave_public_values(started: &mut RunStarted, workspace: &Path, driving: &Driving) {
-    let mut secrets = redact::secrets(std::env::vars_os(), &driving.secrets);
-    // Shorter ones are left alone anyway.
-    secrets.retain(|_, value| value.trim_ascii().len() >= redact::MIN_LEN);
-    if secrets.is_empty() {
-        return;
-    }
-    let everybody = started.workflow.everybody();
-    let asked = everybody.iter().filter(|(_, worker)| worker.kind != WorkerKind::Custom);
-    let goal: Vec<&str> = asked.map(|(_, worker)| &*worker.instructions).collect();
-    for (name, place) in public_values::find(workspace, &goal, &secrets) {
-        started.warnings.push(format!(
-            "the value of {name} is not removed from the record of this run: it is also in {place}. If it is a real secret, \
-             change it"
-        ));
-        started.secrets.push(format!("{NOT_SECRET}{name}"));
-    }
-}
-
-/// Says what was chosen where nothing was said.
-fn note(what: &str) {
-    eprintln!("{}", text::wrap(what, text::width(), 2));
-}
-
-/// Writes what the command line says as a workflow file.
-fn save(workflow: &Workflow, workspace: &Path, file: &Path) -> Result<()> {
-    let text = workflow_file::save(workflow).map_err(|why| {
-        Error::usage(format!("this command line cannot be saved as a workflow file: {why}"))
-    })?;
-    output_file::write(&workspace.join(file), text.as_bytes(), Existing::Keep).map_err(
-        |error| match error.kind() {
-            io::ErrorKind::AlreadyExists => {
-                Error::usage(format!("{} is there already, and is left as it is", file.display()))
-                    .hint("name another file")
-            }
-            _ => Error::usage(format!("cannot write {}: {error}", file.display())),
-        },
-    )?;
-    let more = branches::needed(workspace);
-    eprintln!("saved: {0}; the next time: unstuck run {0}{more}", file.display());
-    Ok(())
-}
-
-fn of_workflow(workspace: &Path, workflow: Workflow) -> RunStarted {
-    RunStarted {
-        run: open::new_run_id(),
-        workflow,
-        workflow_digest: None,
-        workflow_file: None,
-        workspace: workspace.to_string_lossy().into_owned(),
-        parent: None,
-        program: open::program(),
-        warnings: Vec::new(),
-        secrets: Vec::new(),
-    }
-}
-
-fn from_file(workspace: &Path, args: &Args) -> Result<RunStarted> {
-    let file = workspace.join(&args.what);
-    if !file.exists() {
-        return Err(no_such_file(workspace, &args.what));
-    }
-    let loaded = load(Path::new(&args.what), &file, &args.reading.options(workspace, args.iterations)?)?;
-    Ok(RunStarted {
-        warnings: loaded.warnings.iter().map(ToString::to_string).collect(),
-        workflow_digest: Some(loaded.digest),
-        workflow_file: Some(file.to_string_lossy().into_owned()),
-        ..of_workflow(workspace, loaded.workflow)
-    })
-}
-
-fn looks_like_file(workspace: &Path, what: &str) -> bool {
-    is_yaml(what) && (!what.contains(' ') || workspace.join(what).exists())
-}
-
-fn is_yaml(what: &str) -> bool {
-    Path::new(what).extension().is_some_and(|it| it == "yaml" || it == "yml")
-}
-
-/// What to type where no workflow is.
-pub const WRITE_ONE: &str = "unstuck init   writes a workflow to begin with";
-
-fn no_such_file(workspace: &Path, what: &str) -> Error {
-    let hint = if what.contains(' ') || !is_yaml(what) {
-        format!("for a goal in words name a worker: unstuck run {what:?} --with 'sh ./agent.sh'")
-    } else {
-        WRITE_ONE.to_owned()
-    };
-    missing_file::file(Path::new(what), &workspace.join(what), "run", hint)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn home_directory_and_those_above_it_are_no_project() {
-        let made = tempfile::tempdir().unwrap();
-        let folder = made.path().canonicalize().unwrap();
-        std::fs::create_dir_all(folder.join("home/me/project")).unwrap();
-        let home = Some(folder.join("home/me"));
-        for (workspace, is_allowed) in [
-            (folder.join("home/me/project"), true),
-            (folder.join("home/me"), false),
-            (folder.join("home"), false),
-            (folder.clone(), false),
-            (PathBuf::from("/"), false),
-        ] {
-            assert_eq!(is_a_project(&workspace, home.clone()).is_ok(), is_allowed, "{}", workspace.display());
+/// Drives a run. Clients are asked for their versions only where it `is_shown`.
+fn drive(options: &Driving, prepared: Prepared, is_shown: bool) -> Result {
+    let started = &prepared.started;
+    let versions = if is_shown { version::numbers(&started.workflow) } else { BTreeMap::new() };
+    let mut header = screen::header(started, &prepared.short, prepared.branches.facts.as_ref(), &versions);
+    for (word, line) in [("files", prepared.files()), ("before", prepared.before.clone())] {
+        if let Some(line) = line.map(|line| typed::again(&line)) {
+            header.push_str(&format!("\n  {word:<7}  {}", text::wrap(&line, text::width(), 11)));
         }
-        assert!(is_a_project(&folder, None).is_ok() && is_a_project(Path::new("/"), None).is_err());
     }
+    header.push_str(&prepared.checkout());
+    let (drive, driving) = prepared.ready(options.terms());
+    driving::drive(options, &driving, drive, Shown { header, before: Story::default() })
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use unstuck_store::lease::Liveness;
+use unstuck_app::stop::supervised;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
@@ -26,18 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Asks the supervisor of a run to finish its record, and waits until it has.
 pub fn stop(global: &Global, args: &Args) -> Result {
-    let found = global.project()?.find(&args.run.run)?;
+    let (found, holder) = supervised(&global.project()?, &args.run.run)?;
     let short = found.short();
-    let holder = found.holder();
-    let Some(holder) = holder.filter(|holder| holder.liveness() != Liveness::Gone) else {
-        return Err(
-            Error::usage(format!("nobody works on run {short}")).hint(format!("{UNSTUCK} show {short}"))
-        );
-    };
-    if holder.liveness() == Liveness::Elsewhere {
-        return Err(Error::usage(format!("run {short} is worked on by {holder}"))
-            .hint(format!("there: {UNSTUCK} stop {short}")));
-    }
     system::interrupt(holder.pid).map_err(|error| {
         Error::usage(format!(
             "process {}, which works on run {short}, cannot be asked to stop: {error}",

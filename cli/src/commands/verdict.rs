@@ -5,12 +5,10 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use serde_json::json;
-use unstuck_evidence::decision_file;
+use unstuck_app::verdict::Verdict;
 
 use crate::error::{Error, Result};
 use crate::exit;
-use unstuck_app::variables;
 
 /// Arguments of `unstuck verdict`.
 #[derive(Debug, clap::Args)]
@@ -50,9 +48,6 @@ fn any_path() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().map(PathBuf::from)
 }
 
-/// After how many seconds somebody is asked again who waits and says no more.
-const RETRY_AFTER: u64 = 60;
-
 /// What can be said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Decision {
@@ -79,12 +74,7 @@ pub fn verdict(args: &Args) -> Result {
             "inside a check it is set; elsewhere name the file: unstuck verdict complete --file PATH",
         ));
     };
-    let needs = args.needs.iter().chain(&args.reasons).find(|text| !text.trim().is_empty());
     let is_blocked = args.decision == Decision::Blocked;
-    if is_blocked && needs.is_none() {
-        return Err(Error::usage("a blocked verdict must say what a person must do")
-            .hint("unstuck verdict blocked --needs \"log in to the registry\""));
-    }
     let waits = args.decision == Decision::Waiting;
     for (option, is_given, verdict, fits) in [
         ("--needs", args.needs.is_some(), "blocked", is_blocked),
@@ -97,22 +87,16 @@ pub fn verdict(args: &Args) -> Result {
             .hint(format!("leave {option} out, or: unstuck verdict {verdict} {option} ...")));
         }
     }
-    let decision = args.decision.to_possible_value().expect("no verdict is hidden");
-    let mut verdict = json!({ "decision": decision.get_name(), "reasons": args.reasons, "fingerprints": args.fingerprints });
-    let of_check = || variables::text("COMPLETION_CHECK_ID");
-    if let Some(id) = args.check_id.clone().map_or_else(of_check, |id| Ok(Some(id)))? {
-        verdict["check_id"] = json!(id);
-    }
-    if is_blocked {
-        let said = args.needs.clone().filter(|needs| !needs.trim().is_empty());
-        verdict["needs"] = json!(said.unwrap_or_else(|| args.reasons.join("; ")));
-    }
-    // Without a moment it would be no verdict.
-    if let Some(seconds) = args.retry_after.or(waits.then_some(RETRY_AFTER)) {
-        verdict["retry_after"] = json!(seconds);
-    }
-    decision_file::write(path, &verdict)
-        .map_err(|error| Error::usage(format!("cannot write the verdict to {}: {error}", path.display())))?;
-    println!("{}: written to {}", decision.get_name(), path.display());
+    let decision = args.decision.to_possible_value().expect("no verdict is hidden").get_name().to_owned();
+    let verdict = Verdict {
+        decision: decision.clone(),
+        reasons: args.reasons.clone(),
+        fingerprints: args.fingerprints.clone(),
+        needs: args.needs.clone(),
+        retry_after: args.retry_after,
+        check_id: args.check_id.clone(),
+    };
+    verdict.write(path)?;
+    println!("{decision}: written to {}", path.display());
     Ok(exit::OK)
 }

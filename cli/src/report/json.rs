@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use unstuck_core::event::RunOutcome;
 
-use super::{Page, Row, usd};
+use super::{Page, Row, cost_usd, outcome, rows, usd};
 
 /// Returns the facts of the report.
 pub fn json(page: &Page) -> Value {
@@ -16,7 +16,7 @@ pub fn json(page: &Page) -> Value {
             "event": report.ended,
             "evidence": report.evidence,
             "max_iterations": step.max_iterations,
-            "iterations": page.rows(step, report).map(|row| iteration(&row)).collect::<Vec<_>>(),
+            "iterations": rows(page, step, report).map(|row| iteration(&row)).collect::<Vec<_>>(),
             "stages": report.raised,
             "history": report.history,
         })
@@ -26,12 +26,12 @@ pub fn json(page: &Page) -> Value {
         "v": 1,
         "run": story.run,
         "workflow": story.workflow,
-        "status": page.outcome().0,
+        "status": outcome(page).0,
         "outcome": story.outcome.map(RunOutcome::as_str),
         "event": story.ended,
         "started_at": story.started_at,
         "ended_at": story.outcome.and(Some(story.over_at())),
-        "cost_usd": page.cost_usd(),
+        "cost_usd": cost_usd(page),
         "steps": steps.collect::<Vec<_>>(),
         "notes": story.notes,
     })

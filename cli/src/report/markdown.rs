@@ -5,7 +5,7 @@ use unstuck_core::event::RunOutcome;
 use unstuck_replay::StepStory;
 use unstuck_replay::report::StepReport;
 
-use super::{Page, Row, ends, tells_tokens};
+use super::{Page, Row, ends, outcome, rows, tells_tokens};
 use crate::{screen, text};
 
 /// Most iterations that are shown, and how many of them are the first ones.
@@ -20,7 +20,7 @@ const FILES_MAX: usize = 10;
 /// Writes the report as Markdown. `changed` is what all of the run changed, where that is known.
 pub fn markdown(page: &Page, changed: Option<&Diffstat>) -> String {
     let story = &page.report.story;
-    let (word, sentence) = page.outcome();
+    let (word, sentence) = outcome(page);
     let mut parts = vec![format!("**{word}** {}", line(&sentence)), String::new(), line(&story.workflow)];
     for (step, report) in page.report.steps() {
         parts.extend(of_step(page, step, report));
@@ -59,7 +59,7 @@ fn list(heading: &str, items: impl Iterator<Item = String>) -> Vec<String> {
 fn of_step(page: &Page, step: &StepStory, report: &StepReport) -> Vec<String> {
     let end = step.end_sentence.as_deref().unwrap_or("not finished");
     let mut parts = vec![String::new(), format!("### {}: {}", line(step.id.as_str()), line(end))];
-    let rows: Vec<Row<'_>> = page.rows(step, report).collect();
+    let rows: Vec<Row<'_>> = rows(page, step, report).collect();
     if rows.is_empty() {
         return parts;
     }

@@ -1,11 +1,7 @@
-//! The report of a run: what its log tells, and what the log only names, as a page.
-//!
-//! [`of_log()`] reads the log, [`screen()`] draws the page for a terminal, [`markdown()`] for a pull request, [`json()`] for
-//! scripts, and [`html()`] as one file, for which [`gather()`] reads the rest.
+//! Draws the report of a run: [`screen()`] for a terminal, [`markdown()`] for a pull request, [`json()`] for scripts, and
+//! [`html()`] as one file.
 
-mod changes;
 mod chart;
-mod gather;
 mod html;
 mod json;
 mod markdown;
@@ -13,55 +9,18 @@ mod markdown;
 mod samples;
 mod screen;
 
-use std::collections::BTreeMap;
-
+use unstuck_app::report::Page;
+use unstuck_app::report::changes::Changes;
 use unstuck_core::cost;
-use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
-use unstuck_replay::report::{IterationReport, Report, StepReport};
+use unstuck_replay::report::{IterationReport, StepReport};
 use unstuck_replay::{IterationStory, StepStory};
 
-pub use self::gather::{gather, of_log};
 pub use self::html::html;
 pub use self::json::json;
 pub use self::markdown::markdown;
 pub use self::screen::screen;
 
-use self::changes::Changes;
 use crate::text;
-use unstuck_app::status::Status;
-
-/// All that a report shows.
-pub struct Page {
-    report: Report,
-    standing: Status,
-    /// What can be typed next, each command with what it is good for.
-    next: Vec<(String, String)>,
-    /// What each iteration changed, as far as that was read and can still be told.
-    changes: BTreeMap<(StepId, Iteration), Changes>,
-    /// The beginning of each prompt, by the event that names it.
-    prompts: BTreeMap<Seq, Excerpt>,
-    /// The diagnosis of each step that is stuck.
-    diagnoses: Vec<(StepId, String)>,
-    /// The events, or the first so many of them.
-    events: Vec<Told>,
-    /// What the report lacks, in sentences.
-    lacks: Vec<String>,
-}
-
-/// The beginning of a text.
-struct Excerpt {
-    text: String,
-    /// How many bytes after that are left out.
-    left_out: u64,
-}
-
-/// An event in words.
-struct Told {
-    seq: Seq,
-    at: Timestamp,
-    kind: &'static str,
-    what: String,
-}
 
 /// An iteration, with all that is told of it.
 struct Row<'a> {
@@ -71,41 +30,35 @@ struct Row<'a> {
     changes: Option<&'a Changes>,
 }
 
-impl Page {
-    fn rows<'a>(&'a self, step: &'a StepStory, report: &'a StepReport) -> impl Iterator<Item = Row<'a>> {
-        step.iterations.iter().map(move |story| Row {
-            step,
-            story,
-            report: report.iterations.get(&story.iteration),
-            changes: self.changes.get(&(step.id.clone(), story.iteration)),
-        })
-    }
+fn rows<'a>(page: &'a Page, step: &'a StepStory, report: &'a StepReport) -> impl Iterator<Item = Row<'a>> {
+    step.iterations.iter().map(move |story| Row {
+        step,
+        story,
+        report: report.iterations.get(&story.iteration),
+        changes: page.changes.get(&(step.id.clone(), story.iteration)),
+    })
+}
 
-    /// Says how the run ended or stands, and why.
-    fn outcome(&self) -> (&'static str, String) {
-        let story = &self.report.story;
-        let word = self.standing.word(story.outcome);
-        let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
-        let took = text::span(story.took);
-        let decided = story.steps.iter().find(|step| story.deciding_step.as_ref() == Some(&step.id));
-        let why = decided.and_then(|step| Some(format!(": {}: {}", step.id, step.end_sentence.as_ref()?)));
-        let at = story.ended.map_or_else(String::new, |seq| format!(" (event {seq})"));
-        let iterations = text::count(iterations, "iteration");
-        (
-            word,
-            format!(
-                "after {iterations}, {took}{}{}{at}",
-                crate::screen::spent(story),
-                why.unwrap_or_default()
-            ),
-        )
-    }
+/// Says how the run ended or stands, and why.
+fn outcome(page: &Page) -> (&'static str, String) {
+    let story = &page.report.story;
+    let word = page.standing.word(story.outcome);
+    let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
+    let took = text::span(story.took);
+    let decided = story.steps.iter().find(|step| story.deciding_step.as_ref() == Some(&step.id));
+    let why = decided.and_then(|step| Some(format!(": {}: {}", step.id, step.end_sentence.as_ref()?)));
+    let at = story.ended.map_or_else(String::new, |seq| format!(" (event {seq})"));
+    let iterations = text::count(iterations, "iteration");
+    (
+        word,
+        format!("after {iterations}, {took}{}{}{at}", crate::screen::spent(story), why.unwrap_or_default()),
+    )
+}
 
-    /// What the run cost in dollars, if that is known of every call.
-    fn cost_usd(&self) -> Option<f64> {
-        let spent = self.report.story.spent();
-        (spent.calls > 0 && spent.cost_unknown() == 0).then(|| usd(spent.micro_usd()))
-    }
+/// What the run cost in dollars, if that is known of every call.
+fn cost_usd(page: &Page) -> Option<f64> {
+    let spent = page.report.story.spent();
+    (spent.calls > 0 && spent.cost_unknown() == 0).then(|| usd(spent.micro_usd()))
 }
 
 /// Says whether any of these told its tokens.

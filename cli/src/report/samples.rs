@@ -3,8 +3,9 @@
 use std::io::Write as _;
 use std::path::Path;
 
+use unstuck_app::report::{Excerpt, of_log};
 use unstuck_core::Event;
-use unstuck_core::id::RunId;
+use unstuck_core::id::{Iteration, RunId, Seq, StepId};
 use unstuck_store::event_store::EventStore as _;
 use unstuck_store_sled::SledStore;
 

@@ -5,7 +5,7 @@ use unstuck_replay::StepStory;
 use unstuck_replay::report::StepReport;
 
 use super::chart::chart;
-use super::{Page, Row, ends, tells_tokens};
+use super::{Page, Row, ends, outcome, rows, tells_tokens};
 use crate::typed::UNSTUCK;
 use crate::{screen, text};
 
@@ -20,7 +20,7 @@ const REASON_MIN: usize = 30;
 /// Draws the report into so many columns of a terminal.
 pub fn screen(page: &Page, short: &str, width: usize) -> String {
     let story = &page.report.story;
-    let (word, sentence) = page.outcome();
+    let (word, sentence) = outcome(page);
     let painted = story.outcome.map_or_else(|| text::bold(word), text::painted);
     let title = format!("· {} in {}", story.workflow, story.workspace);
     let mut parts = vec![
@@ -54,7 +54,7 @@ fn notes(page: &Page, width: usize) -> Vec<String> {
 
 fn of_step(page: &Page, step: &StepStory, report: &StepReport, width: usize) -> Vec<String> {
     let mut parts = vec![String::new(), heading(step, report, width)];
-    let rows: Vec<Row<'_>> = page.rows(step, report).collect();
+    let rows: Vec<Row<'_>> = rows(page, step, report).collect();
     parts.extend(table(&rows, width));
     let chart = chart(&report.history, width);
     if !chart.is_empty() {

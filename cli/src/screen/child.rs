@@ -3,11 +3,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use unstuck_app::drive::Watcher;
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::{Seq, StepId};
 use unstuck_core::{Event, Fact, Observation, RunState};
 use unstuck_replay::Story;
-use unstuck_runner::Watcher;
 
 use super::{Mode, Screen, line_of};
 use crate::text;

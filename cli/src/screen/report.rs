@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use unstuck_app::branches::BranchFacts;
 use unstuck_core::cost::{self, Spent};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
@@ -12,7 +13,6 @@ use unstuck_core::workflow::{
     Budget, CheckBy, CheckCommand, Convergence, Gate, OutagePolicy, Step, Work, Worker, Workflow,
 };
 use unstuck_replay::{CommandStory, StepStory, Story};
-use unstuck_workspace::environment::BranchFacts;
 
 use super::stuck;
 use crate::typed::{self, UNSTUCK};
@@ -412,11 +412,6 @@ pub fn commands(commands: &[(String, String)], width: usize) -> impl Iterator<It
 fn broken(command: &str, columns: usize) -> String {
     let fits = text::columns(command) <= columns;
     if fits { command.to_owned() } else { command.replace(" --", " \\\n    --") }
-}
-
-/// Returns how to answer a blocked run, as it has to be typed here.
-pub fn answers(story: &Story, short: &str) -> Vec<(String, String)> {
-    next::answers(story, short).into_iter().map(|(command, what)| (typed::again(&command), what)).collect()
 }
 
 /// Returns the commands after the end of a run, as they have to be typed here; none where no other command can find the run.

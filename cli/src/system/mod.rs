@@ -11,8 +11,8 @@ use self::unix as platform;
 use self::windows as platform;
 
 pub use platform::{
-    NULL_DEVICE, end_group, file_size_max, give_large_blocks_back, interrupt, is_writable, on_interrupt,
-    open_files_max, outlive_a_limit_of_file_size, own_group, own_session,
+    NULL_DEVICE, end_group, give_large_blocks_back, interrupt, on_interrupt, outlive_a_limit_of_file_size,
+    own_group, own_session,
 };
 
 /// The numbers that Unix gives to what interrupts a run; they are in the log and in the exit status.

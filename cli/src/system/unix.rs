@@ -2,12 +2,10 @@
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
 use std::process::{Child, Command};
 
-use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::signal::{SigSet, Signal, kill, killpg};
-use nix::unistd::{AccessFlags, Pid, access, setsid};
+use nix::unistd::{Pid, setsid};
 use tokio::signal::unix::{SignalKind, signal as listen};
 
 use super::signal::{HANGUP, INTERRUPT, TERMINATE};
@@ -56,22 +54,6 @@ fn hangup_is_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
-}
-
-/// Returns how many files may be open at a time; `None` where there is no limit.
-pub fn open_files_max() -> io::Result<Option<u64>> {
-    Ok(getrlimit(Resource::RLIMIT_NOFILE).map(|(now, _)| Some(now))?)
-}
-
-/// Returns how large a file may be; `None` where there is no limit.
-pub fn file_size_max() -> io::Result<Option<u64>> {
-    let (largest, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
-    Ok((largest != nix::libc::RLIM_INFINITY).then_some(largest))
-}
-
-/// Says whether files can be made in a folder.
-pub fn is_writable(folder: &Path) -> bool {
-    access(folder, AccessFlags::W_OK).is_ok()
 }
 
 /// Starts a program in a group of its own, so that what it starts can be ended with it.

@@ -1,14 +1,10 @@
 //! Windows.
 
-use std::fs::File;
 use std::io;
-use std::os::windows::fs::OpenOptionsExt as _;
 use std::os::windows::process::CommandExt as _;
-use std::path::Path;
 use std::process::{Child, Command};
 
 use tokio::signal::windows;
-use windows_sys::Win32::Storage::FileSystem::{FILE_ADD_FILE, FILE_FLAG_BACKUP_SEMANTICS};
 use windows_sys::Win32::System::Threading::CREATE_NEW_PROCESS_GROUP;
 
 use super::signal::{HANGUP, INTERRUPT, TERMINATE};
@@ -47,22 +43,6 @@ pub fn on_interrupt(arrived: impl Fn(i32) + Clone + Send + 'static) {
         windows::ctrl_logoff => TERMINATE,
         windows::ctrl_close => HANGUP
     );
-}
-
-/// Returns how many files may be open at a time; `None` where there is no limit.
-pub fn open_files_max() -> io::Result<Option<u64>> {
-    Ok(None)
-}
-
-/// Returns how large a file may be: there is no limit.
-pub fn file_size_max() -> io::Result<Option<u64>> {
-    Ok(None)
-}
-
-/// Says whether files can be made in a folder.
-pub fn is_writable(folder: &Path) -> bool {
-    let mut options = File::options();
-    options.access_mode(FILE_ADD_FILE).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(folder).is_ok()
 }
 
 /// Starts a program where a Ctrl-C for us does not reach it.

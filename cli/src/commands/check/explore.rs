@@ -1,93 +1,44 @@
 //! `unstuck check --explore`: what the loops of a workflow can come to.
 
-use serde::Serialize;
-use unstuck_core::cost;
+use unstuck_app::workflows::{Checked, Exploration, Placed};
 use unstuck_core::duration::spoken;
 use unstuck_core::id::Stage;
 use unstuck_core::plural::count;
-use unstuck_core::workflow::Workflow;
-use unstuck_replay::{Contradiction, End, Explored, contradictions};
-use unstuck_workflow::workflow_file::{self, Loaded};
+use unstuck_replay::{End, Explored};
 
 use crate::error::Result;
 use crate::{exit, text};
-use unstuck_app::workers;
-
-/// What is printed, also as JSON.
-#[derive(Serialize)]
-struct Report {
-    name: String,
-    steps: Vec<Explored>,
-    /// What the run may spend at most, but for the rest of the call that passes it; `None` where nothing bounds it.
-    micro_usd_max: Option<u64>,
-    #[serde(skip)]
-    cost: String,
-    contradictions: Vec<Placed>,
-}
-
-/// A contradiction, and where its key stands.
-#[derive(Serialize)]
-struct Placed {
-    line: Option<u32>,
-    key: String,
-    what: String,
-}
-
-impl Placed {
-    fn new(file: &[u8], Contradiction { step, key, what }: Contradiction) -> Self {
-        let keys: Vec<&str> = ["steps", step.as_str()].into_iter().chain(key.split('.')).collect();
-        Self { line: workflow_file::line_of(file, &keys), key: keys.join("."), what }
-    }
-}
 
 /// Prints what each step can come to.
-pub fn explore(loaded: &Loaded, json: bool) -> Result {
-    let steps = unstuck_replay::explore(&loaded.workflow);
-    let bytes = std::fs::read(&loaded.path).unwrap_or_default();
-    let contradictions =
-        contradictions(&loaded.workflow, &steps).into_iter().map(|it| Placed::new(&bytes, it)).collect();
-    let workflow = &loaded.workflow;
-    let (name, micro_usd_max) = (workflow.name.clone(), workflow.budget.micro_usd);
-    let report = Report { name, steps, micro_usd_max, cost: cost(workflow), contradictions };
+pub fn explore(checked: &Checked, json: bool) -> Result {
+    let exploration = checked.explore();
     if json {
-        crate::print_json(&report);
+        crate::print_json(&exploration);
     } else {
-        report.print(&loaded.path.file_name().unwrap_or_default().to_string_lossy());
+        print(&exploration);
     }
     Ok(exit::OK)
 }
 
-/// Says what all of it can cost: only a bound of the workflow can say so, since nobody knows what a call will take.
-fn cost(workflow: &Workflow) -> String {
-    match workflow.budget.micro_usd {
-        Some(most) => {
-            format!("cost at most {} (max_usd), and the rest of the call that passes it", cost::dollars(most))
-        }
-        None if workers::permissions(workflow).is_empty() => "no client that is paid for".to_owned(),
-        None => "nothing bounds the cost (max_usd does)".to_owned(),
+fn print(exploration: &Exploration) {
+    println!("{}: what each step can come to, played against the rules that a run goes by", exploration.name);
+    for step in &exploration.steps {
+        println!("\n{}", step.step);
+        print_step(step);
     }
-}
-
-impl Report {
-    fn print(&self, file: &str) {
-        println!("{}: what each step can come to, played against the rules that a run goes by", self.name);
-        for step in &self.steps {
-            println!("\n{}", step.step);
-            print_step(step);
-        }
-        let calls = self.steps.iter().fold(0_u64, |sum, it| sum.saturating_add(it.worst.worker_calls));
-        println!(
-            "\n{}",
-            text::wrap(
-                &format!("all steps: at most {}; {}", count(calls, "worker call"), self.cost),
-                text::width(),
-                2
-            )
-        );
-        for Placed { line, key, what } in &self.contradictions {
-            let place = line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"));
-            println!("warning: {place}: {key}: {what}");
-        }
+    let calls = exploration.steps.iter().fold(0_u64, |sum, it| sum.saturating_add(it.worst.worker_calls));
+    println!(
+        "\n{}",
+        text::wrap(
+            &format!("all steps: at most {}; {}", count(calls, "worker call"), exploration.cost),
+            text::width(),
+            2
+        )
+    );
+    for Placed { line, key, what } in &exploration.contradictions {
+        let place =
+            line.map_or_else(|| exploration.file.clone(), |line| format!("{}:{line}", exploration.file));
+        println!("warning: {place}: {key}: {what}");
     }
 }
 

@@ -1,19 +1,12 @@
 //! `unstuck probe validator`: one validator alone, without a run.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Map, Value};
-use unstuck_core::completion::{Completion, Condition, Run};
+use unstuck_app::probe;
+use unstuck_core::completion::{Condition, Run};
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
-use unstuck_evidence::validators::{self, ValidatorContext};
-use unstuck_process::StopRequest;
-use unstuck_process::redact::Redactor;
-use unstuck_store::blobs::{BlobStore, MemoryBlobs};
 use unstuck_workflow::registry::{Registry, RequestedCondition};
-use unstuck_workspace::unstuck_paths::own_paths;
 
 use super::registry::{pair, registry};
 use crate::args::Global;
@@ -45,7 +38,7 @@ pub fn validator(global: &Global, args: &Args) -> Result {
     // Five validators need no registry.
     let registry = registry(args.registry.as_deref(), &workspace)?.unwrap_or_else(Registry::built_in);
     let condition = &condition(args, &registry, &workspace)?;
-    let result = run(condition, workspace)?;
+    let result = probe::validator(condition, workspace)?;
     if args.json {
         crate::print_json(&result);
     } else {
@@ -100,41 +93,6 @@ fn of_registry<'a>(args: &Args, registry: &'a Registry) -> Result<Option<&'a Con
         }
         (found, ..) => Ok(found.map(|(_, condition)| *condition)),
     }
-}
-
-fn run(condition: &Condition, workspace: PathBuf) -> Result<ValidatorResult> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Error::usage(format!("cannot start: {error}")))?;
-    // Nobody else can name it, and it goes with us.
-    let scratch = tempfile::tempdir()
-        .map_err(|error| Error::usage(format!("cannot make a temporary folder: {error}")))?;
-    let alone = Completion { conditions: vec![condition.clone()], ..Completion::default() };
-    let limit = alone.limit(condition.validator.phase);
-    let of_runs = own_paths(&workspace, "context", &[], false);
-    let hidden = of_runs.into_iter().chain([PathBuf::from(".unstuck")]);
-    let place = ValidatorContext {
-        wrap: None,
-        environment: Vec::new(),
-        limit: Duration::from_millis(limit.0),
-        output_max: validators::OUTPUT_MAX,
-        grace: Duration::from_secs(5),
-        mark: format!("unstuck-probe-{}", std::process::id()),
-        hidden: hidden.map(|path| workspace.join(path)).collect(),
-        scratch: scratch.path().to_owned(),
-        base: None,
-        checklists: BTreeMap::new(),
-        stop_at_first: false,
-        workspace,
-    };
-    let (_running, stop) = tokio::sync::watch::channel(StopRequest::Run);
-    let blobs: Arc<dyn BlobStore> = Arc::new(MemoryBlobs::default());
-    let redactor = Redactor::from_environment(std::env::vars_os(), &[]);
-    let conditions = std::slice::from_ref(condition);
-    let found =
-        runtime.block_on(validators::run(conditions, &place, Vec::new(), &blobs, &redactor, stop, |_| {}));
-    found.into_iter().next().ok_or_else(|| Error::usage("nothing was run"))
 }
 
 fn print(condition: &Condition, result: &ValidatorResult) {

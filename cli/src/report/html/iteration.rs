@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::{Page, Row, event, evidence};
-use crate::report::changes::{Changes, FileChange};
 use crate::text;
+use unstuck_app::report::changes::{Changes, FileChange};
 
 /// Files that are named; the others are counted.
 const FILES_MAX: usize = 100;

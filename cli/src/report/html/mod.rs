@@ -11,7 +11,9 @@ use unstuck_core::id::Seq;
 use unstuck_replay::StepStory;
 use unstuck_replay::report::StepReport;
 
-use super::{Page, Row, Told};
+use unstuck_app::report::Told;
+
+use super::{Page, Row, outcome, rows};
 use crate::text;
 
 /// What the file may load: nothing. Its own style is all it has.
@@ -25,7 +27,7 @@ const EVENT_MAX: usize = 500;
 
 /// Returns the file.
 pub fn html(page: &Page) -> String {
-    let (word, sentence) = page.outcome();
+    let (word, sentence) = outcome(page);
     let story = &page.report.story;
     let body = html! {
         (DOCTYPE)
@@ -96,7 +98,7 @@ fn next(page: &Page) -> Markup {
 }
 
 fn of_step(page: &Page, step: &StepStory, report: &StepReport) -> Markup {
-    let rows: Vec<Row<'_>> = page.rows(step, report).collect();
+    let rows: Vec<Row<'_>> = rows(page, step, report).collect();
     let left_out = rows.len().saturating_sub(ITERATIONS_MAX);
     let open = if rows.is_empty() { "not begun" } else { "not finished" };
     html! {

@@ -13,8 +13,9 @@ use self::unix as platform;
 use self::windows as platform;
 
 pub use platform::{
-    free_bytes, host, is_own, is_stopped, look, look_by_name, open_to_sync, owner_only, process_start,
-    read_at, read_exact_at, scarcity, sync_folder, try_lock, unlock, without_waiting, write_all_at,
+    file_size_max, free_bytes, host, is_own, is_stopped, is_writable, look, look_by_name, open_files_max,
+    open_to_sync, owner_only, process_start, read_at, read_exact_at, scarcity, sync_folder, try_lock, unlock,
+    without_waiting, write_all_at,
 };
 
 /// Which file it is, whatever it is called: two open files with the same identity are one.

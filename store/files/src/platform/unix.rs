@@ -7,6 +7,8 @@ use std::path::Path;
 
 use nix::errno::Errno;
 use nix::libc;
+use nix::sys::resource::{Resource, getrlimit};
+use nix::unistd::{AccessFlags, access};
 
 use super::{ExhaustedResource, FileId};
 
@@ -88,6 +90,22 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
     // The widths differ between systems.
     #[allow(clippy::useless_conversion)]
     Ok(u64::from(disk.blocks_available()).saturating_mul(u64::from(disk.fragment_size())))
+}
+
+/// Returns how many files may be open at a time; `None` if unlimited.
+pub fn open_files_max() -> io::Result<Option<u64>> {
+    Ok(getrlimit(Resource::RLIMIT_NOFILE).map(|(now, _)| Some(now))?)
+}
+
+/// Returns how large a file may be; `None` if unlimited.
+pub fn file_size_max() -> io::Result<Option<u64>> {
+    let (largest, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
+    Ok((largest != libc::RLIM_INFINITY).then_some(largest))
+}
+
+/// Returns true if files can be created in a folder.
+pub fn is_writable(folder: &Path) -> bool {
+    access(folder, AccessFlags::W_OK).is_ok()
 }
 
 /// Returns what there is too little of, if that is what an error says.

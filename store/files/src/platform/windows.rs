@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::os::windows::ffi::OsStrExt as _;
-use std::os::windows::fs::FileExt as _;
+use std::os::windows::fs::{FileExt as _, OpenOptionsExt as _};
 use std::os::windows::io::{AsRawHandle as _, FromRawHandle as _, OwnedHandle};
 use std::path::Path;
 use std::{io, ptr};
@@ -11,8 +11,8 @@ use windows_sys::Win32::Foundation::{
     ERROR_IO_PENDING, ERROR_LOCK_VIOLATION, ERROR_TOO_MANY_OPEN_FILES, FILETIME, WAIT_TIMEOUT,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    BY_HANDLE_FILE_INFORMATION, GetDiskFreeSpaceExW, GetFileInformationByHandle, LOCKFILE_EXCLUSIVE_LOCK,
-    LOCKFILE_FAIL_IMMEDIATELY, LockFileEx,
+    BY_HANDLE_FILE_INFORMATION, FILE_ADD_FILE, FILE_FLAG_BACKUP_SEMANTICS, GetDiskFreeSpaceExW,
+    GetFileInformationByHandle, LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx,
 };
 use windows_sys::Win32::System::IO::OVERLAPPED;
 use windows_sys::Win32::System::Threading::{
@@ -124,6 +124,22 @@ pub fn unlock(_file: &File) -> io::Result<()> {
 /// Returns the name of this machine.
 pub fn host() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_default()
+}
+
+/// Returns how many files may be open at a time; `None` if unlimited.
+pub fn open_files_max() -> io::Result<Option<u64>> {
+    Ok(None)
+}
+
+/// Returns how large a file may be; always unlimited.
+pub fn file_size_max() -> io::Result<Option<u64>> {
+    Ok(None)
+}
+
+/// Returns true if files can be created in a folder.
+pub fn is_writable(folder: &Path) -> bool {
+    let mut options = File::options();
+    options.access_mode(FILE_ADD_FILE).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(folder).is_ok()
 }
 
 /// Returns how many bytes fit on the disk that `path` is on.

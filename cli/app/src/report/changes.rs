@@ -1,8 +1,8 @@
-//! What an iteration changed, counted from the difference of two snapshots while that is written.
+//! The changes of an iteration, counted from the difference of two snapshots as it is written.
 
 use std::io::{self, Write};
 
-/// What changed between two snapshots.
+/// The changes between two snapshots.
 #[derive(Debug)]
 pub struct Changes {
     /// The files, in the order of their names.
@@ -26,7 +26,7 @@ pub struct FileChange {
     pub added: u64,
     /// Lines that are gone.
     pub removed: u64,
-    /// What lines do not tell.
+    /// A change that is not in its lines, such as a new mode.
     pub note: Option<&'static str>,
 }
 

@@ -1,25 +1,66 @@
-//! Reads what a report shows: the log, and what the log only names.
+//! The report of a run as a page of data: what its log tells, and what the log only names.
+//!
+//! [`of_log`] reads the log, [`gather`] the rest.
+
+pub mod changes;
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
-use unstuck_app::access;
 
 use unstuck_core::Event;
 use unstuck_core::event::StepEnd;
-use unstuck_core::id::{Blob, Iteration, Seq, StepId};
+use unstuck_core::id::{Blob, Iteration, Seq, StepId, Timestamp};
 use unstuck_files::error::with_causes;
 use unstuck_replay::report::Report;
 use unstuck_replay::{around, describe, diagnosis, kind};
 use unstuck_store::blobs::BlobStore;
 use unstuck_workspace::snapshot::{DiffOptions, Snapshots};
 
-use super::changes::Changes;
-use super::{Excerpt, Page, Told};
+use self::changes::Changes;
 use crate::error::Result;
-use crate::screen;
-use crate::typed::UNSTUCK;
-use unstuck_app::project::{Found, Project};
-use unstuck_app::status::Status;
+use crate::project::{Found, Project};
+use crate::status::Status;
+use crate::{access, next};
+
+/// All that a report shows.
+pub struct Page {
+    /// The report from the log.
+    pub report: Report,
+    /// The status of the run.
+    pub standing: Status,
+    /// The next commands to type, each with its purpose.
+    pub next: Vec<(String, String)>,
+    /// The changes of each iteration, as far as that was read and is still known.
+    pub changes: BTreeMap<(StepId, Iteration), Changes>,
+    /// The beginning of each prompt, by the event that names it.
+    pub prompts: BTreeMap<Seq, Excerpt>,
+    /// The diagnosis of each step that is stuck.
+    pub diagnoses: Vec<(StepId, String)>,
+    /// The events, or the first so many of them.
+    pub events: Vec<Told>,
+    /// Sentences about the parts that are missing.
+    pub lacks: Vec<String>,
+}
+
+/// The beginning of a text.
+pub struct Excerpt {
+    /// The beginning.
+    pub text: String,
+    /// How many bytes after that are left out.
+    pub left_out: u64,
+}
+
+/// An event as a sentence.
+pub struct Told {
+    /// Its number.
+    pub seq: Seq,
+    /// Its time.
+    pub at: Timestamp,
+    /// Its type.
+    pub kind: &'static str,
+    /// A sentence.
+    pub what: String,
+}
 
 /// Most bytes of a prompt, and of all of them, that a report holds.
 const PROMPT_MAX: u64 = 16 * 1024;
@@ -34,7 +75,7 @@ const EVENTS_MAX: usize = 2_000;
 ///
 /// # Errors
 ///
-/// The run was never started. What else is missing is told in the page.
+/// The run was never started. Other missing parts are named in the page.
 pub fn gather(mut page: Page, project: &Project, found: &Found, events: &[Event]) -> Result<Page> {
     let started = found.started(events)?;
     page.prompts = prompts(&page.report, &*found.log()?.blobs());
@@ -50,7 +91,7 @@ pub fn of_log(events: &[Event], name: &str, is_live: bool) -> Page {
     let report = Report::of(events);
     Page {
         standing: Status::of(&report.story, is_live),
-        next: next(&report, name, is_live),
+        next: next_commands(&report, name, is_live),
         changes: BTreeMap::new(),
         prompts: BTreeMap::new(),
         diagnoses: diagnoses(&report, events, name),
@@ -60,16 +101,16 @@ pub fn of_log(events: &[Event], name: &str, is_live: bool) -> Page {
     }
 }
 
-fn next(report: &Report, name: &str, is_live: bool) -> Vec<(String, String)> {
-    let mut next = screen::next(&report.story, name);
+fn next_commands(report: &Report, name: &str, is_live: bool) -> Vec<(String, String)> {
+    let mut next = next::next(&report.story, name);
     if next.is_empty() {
         next.push(match is_live {
-            true => (format!("{UNSTUCK} events {name} -f"), "follow it".to_owned()),
-            false => (format!("{UNSTUCK} resume {name}"), "go on from here".to_owned()),
+            true => (format!("unstuck events {name} -f"), "follow it".to_owned()),
+            false => (format!("unstuck resume {name}"), "go on from here".to_owned()),
         });
-        next.push((format!("{UNSTUCK} why {name}"), "the latest decision, event by event".to_owned()));
+        next.push((format!("unstuck why {name}"), "the latest decision, event by event".to_owned()));
     }
-    next.push((format!("{UNSTUCK} replay {name}"), "decide all of it again".to_owned()));
+    next.push((format!("unstuck replay {name}"), "decide all of it again".to_owned()));
     next
 }
 

@@ -1,4 +1,4 @@
-//! Which keys a what-if may name: those of a workflow file, and of them those with which a recorded run can be decided again.
+//! The keys of a what-if: keys of a workflow file that a recorded run can be decided again with.
 
 use unstuck_core::workflow::Workflow;
 use unstuck_replay::{Change, ChangeError, with_changes};
@@ -64,7 +64,7 @@ fn changes(keys: &[&str], workflow: &Workflow) -> bool {
         || below(keys, workflow).iter().any(|name| changes(&[keys, &[name.as_str()]].concat(), workflow))
 }
 
-/// Returns the names that can stand below a key; of a list the first entry stands for all.
+/// Returns the names that are possible below a key; for a list, that of the first entry.
 fn below(keys: &[&str], workflow: &Workflow) -> Vec<String> {
     match names_below(keys) {
         Some(names) => names.into_iter().map(str::to_owned).collect(),
