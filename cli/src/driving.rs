@@ -90,7 +90,7 @@ impl Driving {
     }
 }
 
-/// What is said of a run before it is driven.
+/// The text about a run before it is driven.
 pub struct Shown {
     /// What is said first, once the run has begun.
     pub header: String,

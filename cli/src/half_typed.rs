@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use clap_complete::engine::CompletionCandidate;
+use unstuck_app::project::Project;
 
 use crate::args::{Args, Global};
 use crate::place::RunArg;
-use unstuck_app::project::Project;
 
 /// Completes a run.
 pub fn run(typed: &OsStr) -> Vec<CompletionCandidate> {

@@ -21,7 +21,7 @@ pub struct RunArg {
     pub run: String,
 }
 
-/// What a person asks of branches.
+/// The options about branches.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct BranchArgs {
     /// The branch that the work is compared with.

@@ -9,12 +9,12 @@ use std::thread;
 use std::time::Duration;
 
 use serde::Serialize;
+use unstuck_app::workers::{described, installed};
 use unstuck_core::workflow::Workflow;
 use unstuck_process::inherited;
 use unstuck_workers::Description;
 
 use crate::{system, text};
-use unstuck_app::workers::{described, installed};
 
 /// So much of what a program tells is read.
 const BYTES_MAX: u64 = 4096;

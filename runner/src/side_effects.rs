@@ -33,12 +33,20 @@ impl SideEffects {
         Some(Self { first, then })
     }
 
-    /// Returns who looks what has changed since.
+    /// Returns the check of the files that have changed since.
     pub(crate) fn witness(self, world: &Arc<Host>) -> SideEffectCheck {
         let world = Arc::clone(world);
         SideEffectCheck(Arc::new(move || {
             let keeper = world.snapshots.as_ref().filter(|_| world.led_away().is_none());
             keeper.and_then(|keeper| keeper.changed_files(&self.first, &self.then)).unwrap_or_default()
         }))
+    }
+}
+
+/// Returns the files that a check has changed; none if nothing watched it.
+pub(crate) async fn changed(witness: Option<SideEffectCheck>) -> Vec<String> {
+    match witness {
+        Some(witness) => witness.look().await,
+        None => Vec::new(),
     }
 }

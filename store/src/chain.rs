@@ -10,7 +10,7 @@ use unstuck_core::id::{Digest, Epoch, Seq, Timestamp};
 
 use crate::blobs::BlobStore;
 use crate::envelope::{Codec, Header, INLINE_MAX, Record, RecordRef, parse_reference, reference};
-use crate::event_store::{AppendError, Expected, ReadError};
+use crate::event_store::{AppendError, Events, Expected, ReadError, Records};
 use crate::wire::{self, DecodeError, EventType, PAYLOAD_MAX, SchemaVersion};
 
 /// The end of a stream: the last event, or the beginning of an empty one.
@@ -246,6 +246,22 @@ where
             self.position = Position::Stopped;
         }
         result.transpose()
+    }
+
+    /// Returns the events, with their large payloads from `blobs`.
+    pub fn into_events<'a>(mut self, blobs: &'a dyn BlobStore) -> Events<'a>
+    where
+        Self: Send + 'a,
+    {
+        Box::new(std::iter::from_fn(move || self.next_with(|record| decode(record, blobs))))
+    }
+
+    /// Returns the records.
+    pub fn into_records<'a>(mut self) -> Records<'a>
+    where
+        Self: Send + 'a,
+    {
+        Box::new(std::iter::from_fn(move || self.next_with(|record| Ok(record.to_record()))))
     }
 
     fn advance(&mut self) -> Result<Option<(B, Header)>, ReadError> {

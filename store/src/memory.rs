@@ -97,15 +97,11 @@ impl EventStore for MemoryStore {
     }
 
     fn read(&self, from: Seq) -> Result<Events<'_>, ReadError> {
-        let mut checked = self.checked(from)?;
-        Ok(Box::new(std::iter::from_fn(move || {
-            checked.next_with(|record| chain::decode(record, &*self.blobs))
-        })))
+        Ok(self.checked(from)?.into_events(&*self.blobs))
     }
 
     fn records(&self, from: Seq) -> Result<Records<'_>, ReadError> {
-        let mut checked = self.checked(from)?;
-        Ok(Box::new(std::iter::from_fn(move || checked.next_with(|record| Ok(record.to_record())))))
+        Ok(self.checked(from)?.into_records())
     }
 
     fn head(&self) -> Head {

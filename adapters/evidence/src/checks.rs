@@ -52,7 +52,7 @@ pub struct SideEffectCheck(pub Arc<dyn Fn() -> Vec<String> + Send + Sync>);
 
 impl fmt::Debug for SideEffectCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Witness")
+        f.write_str("SideEffectCheck")
     }
 }
 

@@ -12,8 +12,11 @@ use unstuck_files::{own_stdout, safe_open};
 use unstuck_store::store::Store as _;
 use unstuck_store_sled::SledStore as Runs;
 
+use crate::drive::Terms;
 use crate::error::{Error, Result};
-use crate::start::Prepared;
+use crate::place::Place;
+use crate::project::Project;
+use crate::start::{self, Prepared};
 
 /// The message to the second process.
 #[derive(Debug, Serialize, Deserialize)]
@@ -94,14 +97,14 @@ fn until_begun(child: &mut Child, run: &RunId, runs: &Runs) -> io::Result<Option
     }
 }
 
-/// Reads the run that the first process has prepared.
+/// Reads the run that the first process has prepared, and makes it ready to be driven here.
 ///
 /// # Errors
 ///
-/// `input` holds no such message.
-pub fn handed_over(input: impl Read) -> Result<RunStarted> {
+/// `input` holds no such message, or the run may no longer work on its branch.
+pub fn handed_over(place: &Place, terms: &Terms, input: impl Read) -> Result<Prepared> {
     let order: Order = serde_json::from_reader(input)
         .map_err(|error| Error::usage(format!("nobody says how the run begins: {error}")))?;
     own_stdout::hold(&order.own_output);
-    Ok(order.started)
+    start::prepared(Project::locate(place)?, order.started, terms)
 }

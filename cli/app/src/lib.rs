@@ -37,7 +37,6 @@ pub mod missing_file;
 pub mod next;
 pub mod notify;
 pub mod origin;
-pub mod output_file;
 pub mod overview;
 pub mod paths;
 pub mod person;

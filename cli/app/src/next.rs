@@ -145,7 +145,7 @@ fn refers_to_changed(started: &RunStarted, file: &Path) -> bool {
 fn from_files(workflow: &Workflow) -> Vec<(Option<Completion>, Option<&str>)> {
     let mut all = Vec::new();
     for step in &workflow.steps {
-        // Which programs are there is not for files to say.
+        // Whether programs are installed does not depend on the files.
         let completion = step.completion.clone().map(|it| Completion { doubted: Vec::new(), ..it });
         all.push((completion, step.prompt_template.as_deref()));
         if let Work::Subworkflow(child) = &step.work {

@@ -104,16 +104,8 @@ pub fn prepare(place: &Place, request: &Request, terms: &Terms, person: &dyn Per
     Ok(prepared)
 }
 
-/// Prepares a run that another process has prepared and handed over.
-///
-/// # Errors
-///
-/// The branch is no longer one to work on.
-pub fn handed_over(place: &Place, started: RunStarted, terms: &Terms) -> Result<Prepared> {
-    prepared(Project::locate(place)?, started, terms)
-}
-
-fn prepared(runs: Option<Runs>, started: RunStarted, terms: &Terms) -> Result<Prepared> {
+/// Looks at the branch and at the other runs.
+pub(crate) fn prepared(runs: Option<Runs>, started: RunStarted, terms: &Terms) -> Result<Prepared> {
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
     let branches = terms.branches.look(Path::new(&started.workspace), rules, None)?;
     let known = runs.as_ref().and_then(|runs| runs.runs().ok()).unwrap_or_default();

@@ -63,7 +63,7 @@ pub struct Undone {
     pub made_readable: Vec<PathBuf>,
     /// Differences of the repository that stay without `git`: sentences.
     pub of_repository: Vec<String>,
-    /// What the snapshot lacks.
+    /// A sentence about files that are missing from the snapshot.
     pub lacks: Option<String>,
     /// Files that no snapshot holds, and that changed since; or why they are not known.
     pub lost: Result<Vec<ChangedExcluded>>,

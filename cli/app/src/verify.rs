@@ -204,7 +204,7 @@ fn payloads_of(event: &Event) -> Vec<Blob> {
     named.into_iter().filter(|blob| blob.size > 0).collect()
 }
 
-/// Says which payload of a run is not there first, if any. One that an import has left out is not missed.
+/// Returns the first missing payload of a run. A payload that an import left out does not count.
 pub fn missing_payload(found: &Found) -> Option<String> {
     let (events, _) = found.good_events().ok()?;
     let (blobs, imported) = (found.log().ok()?.blobs(), found.runs.imported_up_to(&found.entry.run));

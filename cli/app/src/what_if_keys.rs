@@ -64,7 +64,7 @@ fn changes(keys: &[&str], workflow: &Workflow) -> bool {
         || below(keys, workflow).iter().any(|name| changes(&[keys, &[name.as_str()]].concat(), workflow))
 }
 
-/// Returns the names that are possible below a key; for a list, that of the first entry.
+/// Returns the names that are possible below a key; a list has the number of its first entry.
 fn below(keys: &[&str], workflow: &Workflow) -> Vec<String> {
     match names_below(keys) {
         Some(names) => names.into_iter().map(str::to_owned).collect(),

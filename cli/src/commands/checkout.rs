@@ -1,15 +1,16 @@
 //! `unstuck checkout`: the workspace as it was at an event, in a folder of its own.
 
 use std::path::{Path, PathBuf};
+
 use unstuck_app::access;
+use unstuck_app::explained;
 use unstuck_app::paths;
+use unstuck_app::point::{self, Moment, Past, Side};
 
 use crate::args::Global;
 use crate::commands::undo;
 use crate::error::{Error, Result};
 use crate::exit;
-use unstuck_app::explained;
-use unstuck_app::point::{self, Moment, Past, Side};
 
 /// Arguments of `unstuck checkout`.
 #[derive(Debug, clap::Args)]

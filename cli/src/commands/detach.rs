@@ -7,8 +7,9 @@ use std::io::{self, Write as _};
 use std::process::Command;
 
 use unstuck_app::background::{self, Background};
+use unstuck_app::drive::Terms;
+use unstuck_app::place::Place;
 use unstuck_app::start::Prepared;
-use unstuck_core::event::RunStarted;
 
 use crate::error::{Error, Result};
 use crate::typed::UNSTUCK;
@@ -39,7 +40,7 @@ pub fn start(prepared: &Prepared) -> Result {
 }
 
 /// Takes a run over from the command that was typed, and leaves its terminal.
-pub fn taken_over() -> Result<RunStarted> {
+pub fn taken_over(place: &Place, terms: &Terms) -> Result<Prepared> {
     system::own_session();
-    background::handed_over(io::stdin().lock())
+    background::handed_over(place, terms, io::stdin().lock())
 }

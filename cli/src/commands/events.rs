@@ -3,6 +3,8 @@
 use std::io::{self, BufRead as _, Write};
 use std::time::Duration;
 
+use unstuck_app::point;
+use unstuck_app::project::Found;
 use unstuck_core::Event;
 use unstuck_core::id::Seq;
 
@@ -11,8 +13,6 @@ use crate::error::{Error, Result};
 use crate::place::RunArg;
 use crate::typed::UNSTUCK;
 use crate::{exit, text};
-use unstuck_app::point;
-use unstuck_app::project::Found;
 
 /// Arguments of `unstuck events`.
 #[derive(Debug, clap::Args)]

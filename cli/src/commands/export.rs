@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use unstuck_app::error::hint_for;
-use unstuck_app::output_file::{Existing, OutputFile};
 use unstuck_app::project::Found;
 use unstuck_app::transfer::Export;
 use unstuck_core::id::Seq;
+use unstuck_files::output_file::{Existing, OutputFile};
 
 use crate::args::Global;
 use crate::error::{Error, Result};

@@ -19,7 +19,7 @@ pub struct Args {
     driving: Driving,
 }
 
-/// Tells the supervisor of the run; without one, goes on with the run.
+/// Tells the supervisor of the run; without one, continues the run.
 pub fn kick(global: &Global, args: &Args) -> Result {
     let project = global.project()?;
     match resume::kick(&project, &args.run.run, &args.driving.terms())? {

@@ -247,7 +247,7 @@ impl ReadingArgs {
 pub fn run(global: &Global, args: Args) -> Result {
     let terms = args.driving.terms();
     if global.detached {
-        let prepared = start::handed_over(&global.place(), detach::taken_over()?, &terms)?;
+        let prepared = detach::taken_over(&global.place(), &terms)?;
         return drive(&args.driving, prepared, false);
     }
     for option in args.foreign.given() {

@@ -1,6 +1,9 @@
 //! `unstuck` and `unstuck runs`: what ran, and what needs a person first.
 
+use unstuck_app::listing::{Listing, Summary, Total};
 use unstuck_app::overview;
+use unstuck_app::project::Project;
+use unstuck_app::status::Status;
 use unstuck_core::id::{Millis, RunId, Timestamp};
 use unstuck_replay::Story;
 
@@ -8,9 +11,6 @@ use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::typed::UNSTUCK;
 use crate::{exit, screen, text};
-use unstuck_app::listing::{Listing, Summary, Total};
-use unstuck_app::project::Project;
-use unstuck_app::status::Status;
 
 /// Arguments of `unstuck runs`.
 #[derive(Debug, clap::Args)]

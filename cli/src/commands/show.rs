@@ -1,5 +1,6 @@
 //! `unstuck show`: a run on one screen.
 
+use unstuck_app::project::Found;
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Millis, StepId, Timestamp};
@@ -12,7 +13,6 @@ use crate::error::Result;
 use crate::place::RunArg;
 use crate::typed::UNSTUCK;
 use crate::{exit, screen, text};
-use unstuck_app::project::Found;
 
 /// Arguments of `unstuck show`.
 #[derive(Debug, clap::Args)]

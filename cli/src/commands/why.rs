@@ -1,6 +1,7 @@
 //! `unstuck why`: the chain of evidence for an end, or for the latest decision.
 
 use clap_complete::engine::ArgValueCompleter;
+use unstuck_app::point;
 use unstuck_core::id::Seq;
 use unstuck_replay::{Prompt, Why};
 
@@ -10,7 +11,6 @@ use crate::half_typed;
 use crate::place::RunArg;
 use crate::typed::UNSTUCK;
 use crate::{exit, text};
-use unstuck_app::point;
 
 /// Arguments of `unstuck why`.
 #[derive(Debug, clap::Args)]

@@ -8,6 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use serde::Serialize;
+use unstuck_app::consent;
+use unstuck_app::origin::{Origin, Origins};
+use unstuck_app::project::Project;
+use unstuck_app::workers::{self, installed};
 use unstuck_core::workflow::Capability;
 use unstuck_store::state_dir::StateDir;
 use unstuck_store_sled::SledStore;
@@ -20,10 +24,6 @@ use crate::error::{Error, Result};
 use crate::logins::{self, Login};
 use crate::version::Version;
 use crate::{exit, text};
-use unstuck_app::consent;
-use unstuck_app::origin::{Origin, Origins};
-use unstuck_app::project::Project;
-use unstuck_app::workers::{self, installed};
 
 /// Arguments of `unstuck workers`.
 #[derive(Debug, clap::Args)]

@@ -55,7 +55,7 @@ fn outcome(page: &Page) -> (&'static str, String) {
     )
 }
 
-/// What the run cost in dollars, if that is known of every call.
+/// Returns the cost of the run in dollars, if the cost of every call is known.
 fn cost_usd(page: &Page) -> Option<f64> {
     let spent = page.report.story.spent();
     (spent.calls > 0 && spent.cost_unknown() == 0).then(|| usd(spent.micro_usd()))

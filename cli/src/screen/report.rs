@@ -4,6 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use unstuck_app::branches::BranchFacts;
+use unstuck_app::lints::CI_FILES;
+use unstuck_app::next;
+use unstuck_app::origin::Origins;
+use unstuck_app::status::Status;
+use unstuck_app::workers;
 use unstuck_core::cost::{self, Spent};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
@@ -17,11 +22,6 @@ use unstuck_replay::{CommandStory, StepStory, Story};
 use super::stuck;
 use crate::typed::{self, UNSTUCK};
 use crate::{exit, text};
-use unstuck_app::lints::CI_FILES;
-use unstuck_app::next;
-use unstuck_app::origin::Origins;
-use unstuck_app::status::Status;
-use unstuck_app::workers;
 
 /// Says what is about to run, and within which bounds. `versions` are those of the clients, as far as they are known.
 pub fn header(

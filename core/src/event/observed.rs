@@ -173,7 +173,7 @@ pub struct WorkerStarted {
 pub struct RegistryText {
     /// The prompt of the step; may be empty.
     pub task: String,
-    /// The text about the last failures, in place of our own; may be empty.
+    /// The text about the last failures, in place of the built-in one; may be empty.
     pub findings: String,
 }
 

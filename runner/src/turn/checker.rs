@@ -15,7 +15,7 @@ use crate::call::Tell;
 use crate::drift::{self, BeforeTurn};
 use crate::host::Host;
 use crate::own_decision_file;
-use crate::side_effects::SideEffects;
+use crate::side_effects::{self, SideEffects};
 use crate::task::Task;
 use crate::worker_process::WorkerProcess;
 
@@ -64,10 +64,7 @@ impl Checker {
         let (mut outcome, commands) = task.check(world, running).await;
         let file = own_decision_file::read(world, turn, decision_file.as_deref(), &outcome);
         let after = drift::after(seen, world, &task.step, &mut outcome).await;
-        let changed = match witness {
-            Some(witness) => witness.look().await,
-            None => Vec::new(),
-        };
+        let changed = side_effects::changed(witness).await;
         task.collect_outputs(world, &mut outcome, stop).await;
         Observation::CheckFinished(CheckFinished {
             decision_file: file,

@@ -22,7 +22,7 @@ use crate::beginning::Beginning;
 use crate::drift::{self, BeforeTurn};
 use crate::host::Host;
 use crate::own_decision_file;
-use crate::side_effects::SideEffects;
+use crate::side_effects::{self, SideEffects};
 use crate::task::Task;
 use crate::vanished_tests::VanishedTests;
 use crate::worker_process;
@@ -67,10 +67,7 @@ impl Commands {
         };
         let (mut outcome, commands) = task.check(world, running).await;
         let after = drift::after(seen, world, &task.step, &mut outcome).await;
-        let changed = match witness {
-            Some(witness) => witness.look().await,
-            None => Vec::new(),
-        };
+        let changed = side_effects::changed(witness).await;
         task.collect_outputs(world, &mut outcome, stop).await;
         Observation::CheckFinished(CheckFinished {
             commands,

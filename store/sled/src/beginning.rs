@@ -12,8 +12,6 @@ use unstuck_core::event::{Event, Fact, Observation, RunStarted};
 use unstuck_core::id::{RunId, Seq, Timestamp};
 use unstuck_files::read::{Read, is_absence};
 use unstuck_files::safe_open;
-
-use crate::unmirrored::{self, Found};
 use unstuck_store::blobs::FolderBlobs;
 use unstuck_store::chain::{self, Head};
 use unstuck_store::envelope::MAGIC;
@@ -21,6 +19,8 @@ use unstuck_store::lease::FileLease;
 use unstuck_store::line::{LineError, Scratch};
 use unstuck_store::lines::FromLine as _;
 use unstuck_store::run_folder::{FORMAT_VERSION, Format, RunFolder};
+
+use crate::unmirrored::{self, Found};
 
 /// The first event of a run.
 #[derive(Debug)]

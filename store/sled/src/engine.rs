@@ -17,10 +17,10 @@ use unstuck_core::id::Seq;
 use unstuck_files::durable;
 use unstuck_files::platform;
 use unstuck_files::safe_open::{self, FileError, LINE_MAX};
-
-use crate::waker::Waker;
 use unstuck_store::envelope;
 use unstuck_store::event_store::ReadError;
+
+use crate::waker::Waker;
 
 /// What sled may keep in memory. Its default is a gigabyte.
 const CACHE_BYTES: u64 = 1 << 20;

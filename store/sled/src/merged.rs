@@ -7,8 +7,6 @@ use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write};
 
 use unstuck_core::id::Seq;
 use unstuck_files::safe_open::{self, FileError, LINE_MAX};
-
-use crate::unmirrored::{Found, RECORDS_MAX};
 use unstuck_store::blobs::FolderBlobs;
 use unstuck_store::chain::Head;
 use unstuck_store::checkpoint::Checkpoint;
@@ -17,6 +15,8 @@ use unstuck_store::event_store::ReadError;
 use unstuck_store::line::{self, LineError, Scratch};
 use unstuck_store::lines::{is_blank, line_error};
 use unstuck_store::run_folder::RunFolder;
+
+use crate::unmirrored::{Found, RECORDS_MAX};
 
 /// What was merged.
 #[derive(Debug, Default)]

@@ -9,9 +9,6 @@ use std::sync::Arc;
 
 use unstuck_core::event::Event;
 use unstuck_core::id::Seq;
-
-use crate::engine::{Engine, EngineError, Scan};
-use crate::failpoint::{Boundary, Failpoint};
 use unstuck_store::blobs::BlobStore;
 use unstuck_store::chain::{self, Checked, Head, Json, Sealed};
 use unstuck_store::envelope::RECORD_MAX;
@@ -22,6 +19,9 @@ use unstuck_store::line;
 use unstuck_store::mirror::MirrorWriter;
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::trouble::{Trouble, WatchedBlobs};
+
+use crate::engine::{Engine, EngineError, Scan};
+use crate::failpoint::{Boundary, Failpoint};
 
 /// A stream in a sled database.
 pub(crate) struct SledEvents {
@@ -84,15 +84,11 @@ impl EventStore for SledEvents {
     }
 
     fn read(&self, from: Seq) -> Result<Events<'_>, ReadError> {
-        let mut checked = self.checked(from)?;
-        Ok(Box::new(std::iter::from_fn(move || {
-            checked.next_with(|record| chain::decode(record, &*self.blobs))
-        })))
+        Ok(self.checked(from)?.into_events(&*self.blobs))
     }
 
     fn records(&self, from: Seq) -> Result<Records<'_>, ReadError> {
-        let mut checked = self.checked(from)?;
-        Ok(Box::new(std::iter::from_fn(move || checked.next_with(|record| Ok(record.to_record())))))
+        Ok(self.checked(from)?.into_records())
     }
 
     fn head(&self) -> Head {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
+use unstuck_app::workers;
 use unstuck_core::call_report::{CallEnd, Reading, Usage};
 use unstuck_core::cost::Tokens;
 use unstuck_core::event::Exit;
@@ -18,7 +19,6 @@ use unstuck_workers::{Decoder, LineKind};
 use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::{exit, text};
-use unstuck_app::workers;
 
 /// Arguments of `unstuck probe worker`.
 #[derive(Debug, clap::Args)]

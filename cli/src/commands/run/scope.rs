@@ -5,7 +5,7 @@ use unstuck_core::workflow::Baseline;
 
 use crate::args;
 
-/// What a worker may change, and what happens if the loop gets nowhere.
+/// The options about the scope, and about a loop that gets nowhere.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ScopeArgs {
     /// Paths that may change, such as 'src/**'; may be given more than once [default: all, but at the root
@@ -29,7 +29,7 @@ pub(super) struct ScopeArgs {
     diagnose_with: Option<String>,
 }
 
-/// Takes a pattern as a workflow file does, but for blanks around it, which nobody means.
+/// Parses a pattern as a workflow file does, and refuses blanks around it.
 fn pattern(text: &str) -> Result<String, String> {
     if text.is_empty() {
         return Err("it is empty".to_owned());

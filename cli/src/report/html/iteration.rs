@@ -1,10 +1,10 @@
 //! What was done in an iteration: verdict, reasons, evidence, difference, prompts and answers.
 
 use maud::{Markup, html};
+use unstuck_app::report::changes::{Changes, FileChange};
 
 use super::{Page, Row, event, evidence};
 use crate::text;
-use unstuck_app::report::changes::{Changes, FileChange};
 
 /// Files that are named; the others are counted.
 const FILES_MAX: usize = 100;
