@@ -1,7 +1,7 @@
-//! What Unstuck adds to the work that it supervises. `cargo bench -p unstuck --bench overhead`.
+//! Overhead of Unstuck on the work that it supervises. `cargo bench -p unstuck --bench overhead`.
 //!
-//! Every figure stands beside a limit that was measured in the same run: the spawn of the same shell,
-//! and a bare `write` + `fdatasync` for every append.
+//! Each figure is printed with a lower bound measured in the same run: the spawn of the same shell, and a bare
+//! `write` + `fdatasync` for every append.
 
 mod usage;
 
@@ -70,8 +70,8 @@ struct Measured {
 }
 
 impl Measured {
-    /// From the start of an iteration to that of a later one, for each between. What the start and the end of the run
-    /// take is not in it, which varies by more than an iteration takes.
+    /// Returns the time per iteration between the starts of two iterations. Excludes the start and the end of the run,
+    /// which vary by more than one iteration takes.
     fn each(&self, from: usize, to: usize) -> Duration {
         let span = Duration::from_millis(self.started[to - 1] - self.started[from - 1]);
         span / u32::try_from(to - from).expect("a small number")

@@ -1,4 +1,4 @@
-//! What a run may spend, and what it has spent.
+//! Budget of a run: its limits and its spending.
 
 use crate::call_report::Reading;
 use crate::cost::{Ledger, Prices, Spent, dollars};
@@ -8,38 +8,38 @@ use crate::plural::count;
 use crate::state::{InFlight, RunState, StepState};
 use crate::workflow::{Budget, Step, Work, Worker};
 
-/// A bound that is reached, or that cannot be kept.
+/// A budget limit that is reached or cannot be enforced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Overspent {
-    /// Of money, in millionths of a US dollar.
+    /// The money limit, in millionths of a US dollar.
     #[error("{} of {}", dollars(*spent), dollars(*bound))]
     Money { spent: u64, bound: u64 },
-    /// Of tokens.
+    /// The token limit.
     #[error("{spent} of {}", count(*bound, "token"))]
     Tokens { spent: u64, bound: u64 },
-    /// Nobody can say: a call was done whose client tells no cost, and there is no price for its model.
+    /// The spending is unknown: a completed call reported no cost, and its model has no price.
     #[error("nobody knows what was spent: {} has no price, and its client tells no money",
         if model.is_empty() { "a model without a name" } else { model })]
     Unknown { model: String },
-    /// Nobody can say: a call was done that told no tokens.
+    /// The token use is unknown: a completed call reported no tokens.
     #[error("nobody knows what was used: {client} told no tokens of a call that was done")]
     Uncounted { client: String },
-    /// Nobody can say: that many calls worked, broke off, and told nothing of what they cost.
+    /// The spending is unknown: this many calls worked, were cut off, and reported no cost.
     #[error("nobody knows what was spent: {calls} calls broke off in their work and told no number")]
     BrokenOff { calls: u64 },
 }
 
-/// So many calls may work, break off, and tell nothing of what they cost: with more, no bound is one.
+/// Number of calls cut off without a reported cost at which no limit can be enforced.
 const BROKEN_OFF_MAX: u64 = 3;
 
 impl RunState {
-    /// Returns what the run has spent; of what is in flight, what it has told so far.
+    /// Returns the spending of the run, including what calls in flight have reported so far.
     pub fn spent(&self) -> Spent {
         self.ledger_so_far().spent()
     }
 
-    /// Returns the same for people: a call in flight that has told nothing yet is one of which nothing is known.
+    /// Returns the same for display: a call in flight without a report yet counts as unknown.
     pub fn spent_so_far(&self) -> Spent {
         let mut ledger = self.ledger_so_far();
         for (step, at) in self.in_flight() {
@@ -65,23 +65,23 @@ impl RunState {
         ledger
     }
 
-    /// Returns what the calls have spent that are over.
+    /// Returns the spending of ended calls.
     pub fn spent_by_ended_calls(&self) -> Spent {
         self.ledger.spent()
     }
 
-    /// Returns what the run may spend, what a person added included.
+    /// Returns the budget of the run, including what a person added.
     pub fn budget(&self) -> Budget {
         let configured = self.workflow().map(|it| it.budget).unwrap_or_default();
         configured.plus(self.extra_budget).within(self.allowance)
     }
 
-    /// Returns what a person has added to the bounds of the run.
+    /// Returns the budget that a person added to the run.
     pub fn extra_budget(&self) -> Budget {
         self.extra_budget
     }
 
-    /// Returns what a child run may spend in its life: what all others have left of the budget.
+    /// Returns the lifetime budget of a child run: what the budget leaves after all other spending.
     pub fn allowance_of(&self, child: &RunId) -> Budget {
         let (budget, others) = (self.budget(), self.ledger_so_far().spent_beside(child));
         Budget {
@@ -91,7 +91,7 @@ impl RunState {
         }
     }
 
-    /// Takes note of what a person gives the run who takes it up again.
+    /// Adds the budget that a person grants when resuming the run.
     pub(crate) fn add_budget(&mut self, order: &RunResumed) {
         let more = Budget {
             micro_usd: Some(order.add_micro_usd),
@@ -102,14 +102,14 @@ impl RunState {
         self.allowance = order.allowance.unwrap_or_default();
     }
 
-    /// Returns the bound that is still reached if a person who takes the run up again gives it this.
+    /// Returns the limit that is still reached after this resume, if any.
     pub(crate) fn overspent_with(&self, order: &RunResumed) -> Option<Overspent> {
         let mut after = self.clone();
         after.add_budget(order);
         after.overspent()
     }
 
-    /// Returns the bound that is reached, or cannot be kept, if there is one.
+    /// Returns the limit that is reached or cannot be enforced, if any.
     pub fn overspent(&self) -> Option<Overspent> {
         let budget = self.budget();
         if (budget.micro_usd, budget.tokens) == (None, None) {
@@ -126,7 +126,7 @@ impl RunState {
             .or_else(|| self.unknown(budget))
     }
 
-    /// Returns why a bound cannot be kept.
+    /// Returns why a limit cannot be enforced.
     fn unknown(&self, budget: Budget) -> Option<Overspent> {
         if budget.accepts_unknown {
             return None;
@@ -143,15 +143,15 @@ impl RunState {
             })
     }
 
-    /// Says whether the next thing that is done, or is being done, costs anything although nothing is left. What
-    /// costs nothing goes on: the check of work that is paid for may find it complete.
+    /// Returns whether the current or next activity costs anything although no budget is left. Free activity continues:
+    /// the check of work that is paid for may find it complete.
     pub(crate) fn is_broke(&self) -> bool {
         self.steps().any(|(step, at)| at.phase.next().is_some() && at.is_paid(step))
             && self.overspent().is_some()
     }
 
-    /// Counts what the call has cost that a step has in flight and that ends now; one without an outcome was lost, and
-    /// only what it had told is known. A child run tells all that it has ever spent when it ends.
+    /// Counts the cost of a step's call that ends now. A call without an outcome was lost, and only what it had
+    /// reported is known. A child run reports its total spending when it ends.
     pub(crate) fn count_cost(&mut self, id: &StepId, outcome: Option<&Outcome>) {
         let plan = self.plan.clone();
         let Some((step, at)) = self.step(id) else { return };
@@ -184,7 +184,7 @@ impl RunState {
     }
 }
 
-/// Adds what a call told. One that did not go on with a conversation began it.
+/// Adds the report of a call. A call that did not continue a conversation started it.
 fn add(ledger: &mut Ledger, call: Option<&Call>, reading: &Reading, prices: Option<&Prices>) {
     let session = call.and_then(|call| call.session.as_deref());
     if call.is_some_and(|call| !call.continues) {
@@ -194,7 +194,7 @@ fn add(ledger: &mut Ledger, call: Option<&Call>, reading: &Reading, prices: Opti
 }
 
 impl StepState {
-    /// Says whether somebody has to be paid for what the step does now.
+    /// Returns whether the current activity of the step runs a paid worker.
     fn is_paid(&self, step: &Step) -> bool {
         match (self.whom(step), &step.work) {
             (Some(worker), _) => worker.is_paid(),

@@ -1,7 +1,7 @@
-//! What a worker's client told of one call: its answer, what it cost, and why it failed.
+//! Report of a worker's client on one call: the answer, the cost, and the reason of a failure.
 //!
-//! A *client* is the program that works: Claude Code, Codex CLI, or any that has a description. What its
-//! output says is read by the rules of that description.
+//! A *client* is the program that does the work: Claude Code, Codex CLI, or any other with a description. The rules of
+//! that description parse its output.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,47 +9,47 @@ use crate::evidence::Tokens;
 pub use crate::evidence::{Cost, Scope, Usage};
 use crate::id::Millis;
 
-/// What a client told of one call.
+/// Report of a client on one call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
-    /// The client, by the name of its description.
+    /// Client name from its description.
     pub client: String,
-    /// How the call ended, as far as the client tells.
+    /// How the call ended, as reported by the client.
     pub end: CallEnd,
-    /// Why it failed, where it did; [`Trouble::EmptyAnswer`] and the limits of turns also where it did not.
+    /// Reason of a failure; [`Trouble::EmptyAnswer`] and the turn limits are also set without one.
     pub trouble: Option<Trouble>,
-    /// What it says about that; at most [`Reading::MESSAGE_MAX`] bytes.
+    /// Message about the trouble; at most [`Reading::MESSAGE_MAX`] bytes.
     pub message: String,
-    /// The status of the service's answer.
+    /// HTTP status of the service's answer.
     pub http_status: Option<u16>,
-    /// How long it asks to wait.
+    /// Requested delay before a retry.
     pub retry_after: Option<Millis>,
-    /// When a limit ends, as it is written.
+    /// Time when a limit resets, as written by the client.
     pub resets: Option<String>,
-    /// The conversation, by the name that the client has for it.
+    /// Conversation, by the client's name for it.
     pub session: Option<String>,
-    /// The model that answered, as the client names it.
+    /// Model that answered, by the client's name for it.
     pub model: Option<String>,
-    /// A value that the client gave apart from its words: JSON as text.
+    /// Structured value that the client returned apart from the text: JSON as a string.
     pub structured: Option<String>,
-    /// The tokens, where it tells.
+    /// Tokens, if reported.
     pub usage: Option<Usage>,
-    /// Tokens of requests that are in no sum that was told: it used no less beside [`Self::usage`].
+    /// Tokens of requests that no reported sum includes: a minimum in addition to [`Self::usage`].
     pub at_least: Option<Tokens>,
-    /// The money, where it tells.
+    /// Money, if reported.
     pub cost: Option<Cost>,
-    /// What it had counted when it began to count anew.
+    /// Counts from before the client restarted its counters.
     pub earlier: Earlier,
-    /// What it did.
+    /// Counts of the client's activity.
     pub counts: Counts,
-    /// Files that it says it changed, at most [`Reading::FILES_MAX`].
+    /// Files that the client reports as changed; at most [`Reading::FILES_MAX`].
     pub files: Vec<String>,
 }
 
 impl Reading {
-    /// Most bytes of a message.
+    /// Maximum length of a message, in bytes.
     pub const MESSAGE_MAX: usize = 1000;
-    /// Most files that are named.
+    /// Maximum number of named files.
     pub const FILES_MAX: usize = 100;
 }
 
@@ -57,11 +57,11 @@ impl Reading {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallEnd {
-    /// The client says that it is done.
+    /// The client reported that it is done.
     Done,
-    /// It says that it failed, or it does not say how it ended.
+    /// The client reported a failure, or did not report how it ended.
     Failed,
-    /// We ended it.
+    /// Unstuck stopped it.
     Stopped,
 }
 
@@ -71,42 +71,42 @@ pub enum CallEnd {
 pub enum Trouble {
     /// A rate or usage limit was reached.
     RateLimit,
-    /// The service has too much to do.
+    /// The service is overloaded.
     Overloaded,
-    /// The service answered with an error of its own.
+    /// The service answered with a server error.
     Server,
     /// The service cannot be reached, or the connection broke.
     Network,
-    /// The key or the login is not good.
+    /// The key or the login is invalid.
     Auth,
-    /// There is no money left.
+    /// The account has no money left.
     Credit,
-    /// The conversation is longer than the model takes.
+    /// The conversation is longer than the model accepts.
     ContextOverflow,
-    /// The service refuses what was asked.
+    /// The service rejected the request.
     BadRequest,
-    /// The bound of turns is reached.
+    /// The turn limit is reached.
     TurnLimit,
-    /// A bound of money or time that the client keeps itself is reached.
+    /// A money or time limit that the client enforces is reached.
     BudgetLimit,
-    /// The conversation that was to go on is not there.
+    /// The conversation to continue does not exist.
     NoSession,
-    /// The client was called in a way that it does not take, or is not set up.
+    /// The client was called with invalid arguments, or is not set up.
     Config,
-    /// It ended by a signal or without a word.
+    /// The client was ended by a signal, or ended without output.
     Crashed,
-    /// Its output stops before its end.
+    /// The output stops before its end.
     NoEnd,
-    /// It says that it is done, and gives no answer.
+    /// The client reported that it is done, and gave no answer.
     EmptyAnswer,
-    /// It was interrupted.
+    /// The call was interrupted.
     Interrupted,
     /// Something else.
     Unknown,
 }
 
 impl Trouble {
-    /// Returns the words for people.
+    /// Returns the readable name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RateLimit => "limit reached",
@@ -130,8 +130,8 @@ impl Trouble {
     }
 }
 
-/// What a client had counted in a call when one of its numbers went down, which says that it counts anew; added up.
-/// Beside it, the last number counts whole.
+/// Sums that a client had counted in a call before a counter went down, which means that the counter restarted.
+/// The last number counts in full in addition to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Earlier {
     /// The tokens.
@@ -141,59 +141,59 @@ pub struct Earlier {
 }
 
 impl Earlier {
-    /// Returns the money of a call with what was counted before, in millionths of a US dollar.
+    /// Returns the cost of a call including the earlier counts, in millionths of a US dollar.
     pub fn with(&self, cost: Cost) -> u64 {
         self.micro_usd.unwrap_or_default().saturating_add(cost.micro_usd)
     }
 }
 
-/// What a client did in a call.
+/// Counts of a client's activity in a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Uses of a tool.
+    /// Tool uses.
     pub tools: u32,
-    /// Uses that failed.
+    /// Failed tool uses.
     pub tools_failed: u32,
-    /// Requests that it tried again.
+    /// Retried requests.
     pub retries: u32,
-    /// Uses of a tool that its permissions denied.
+    /// Tool uses that the client's permissions denied.
     pub denied: u32,
-    /// Lines of its output that are not what it should write.
+    /// Output lines in an unexpected format.
     pub unparsed: u32,
 }
 
-/// Where a call stands while it runs.
+/// Progress of a running call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The conversation.
     pub session: Option<String>,
     /// The model that answers.
     pub model: Option<String>,
-    /// Its last words; at most [`Progress::TEXT_MAX`] bytes.
+    /// Last text of the model; at most [`Progress::TEXT_MAX`] bytes.
     pub text: String,
-    /// What it does: the last use of a tool, such as `Bash: cargo test`; at most [`Progress::TEXT_MAX`] bytes.
+    /// Current activity: the last tool use, such as `Bash: cargo test`; at most [`Progress::TEXT_MAX`] bytes.
     pub doing: String,
-    /// What it did.
+    /// Counts of the client's activity.
     pub counts: Counts,
-    /// Files that it says it changed, at most [`Reading::FILES_MAX`].
+    /// Files that the client reports as changed; at most [`Reading::FILES_MAX`].
     pub files: Vec<String>,
-    /// The tokens so far, where it tells.
+    /// Tokens so far, if reported.
     pub usage: Option<Usage>,
-    /// Tokens of requests that are in no sum that was told: it used no less beside [`Self::usage`].
+    /// Tokens of requests that no reported sum includes: a minimum in addition to [`Self::usage`].
     pub at_least: Option<Tokens>,
-    /// The money so far, where it tells.
+    /// Money so far, if reported.
     pub cost: Option<Cost>,
-    /// What it had counted when it began to count anew.
+    /// Counts from before the client restarted its counters.
     pub earlier: Earlier,
-    /// What it waits for before it tries again, if it does.
+    /// Retry that the client is waiting for, if any.
     pub retrying: Option<Retrying>,
 }
 
 impl Progress {
-    /// Most bytes of a text.
+    /// Maximum length of a text, in bytes.
     pub const TEXT_MAX: usize = 200;
 
-    /// Returns what would be known of the call if it ended now.
+    /// Returns the report of the call as if it ended now.
     pub fn so_far(&self, client: &str) -> Reading {
         Reading {
             client: client.to_owned(),
@@ -216,15 +216,15 @@ impl Progress {
     }
 }
 
-/// A client waits before it tries again.
+/// Wait of a client before a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retrying {
-    /// Why.
+    /// Reason for the retry.
     pub trouble: Trouble,
-    /// The try, from 1.
+    /// Attempt number, starting at 1.
     pub attempt: u32,
-    /// How many there will be at most, if it says.
+    /// Maximum number of attempts, if reported.
     pub most: Option<u32>,
-    /// How long it waits, if it says.
+    /// Delay before the retry, if reported.
     pub delay: Option<Millis>,
 }

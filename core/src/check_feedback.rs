@@ -1,5 +1,5 @@
-//! What the commands of a check showed, as the next prompt tells it: new failures first, each once, bounded,
-//! and what a tool printed fenced off from what we say.
+//! Results of the check commands for the next prompt: new failures first, each once, within limits, and with tool
+//! output fenced off from the text of Unstuck.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,15 +10,15 @@ use crate::plural::{count, first};
 use crate::state::StepState;
 use crate::text::fence::{fenced, inert};
 
-/// Most failures of one command that a prompt shows with what the tool says.
+/// Maximum failures of one command shown with the tool's message.
 const SHOWN_MAX: usize = 10;
-/// Most failures that a prompt only names.
+/// Maximum failures shown by name only.
 const NAMED_MAX: usize = 20;
-/// Most characters of what a tool says about one failure.
+/// Maximum length of a tool's message about one failure, in characters.
 const MESSAGE_MAX: usize = 800;
 
-/// Returns what the newest check showed, compared with the one before and with the baseline; empty if its
-/// commands say nothing.
+/// Returns the results of the newest check, compared with the previous one and the baseline; empty if its commands
+/// report nothing.
 pub(crate) fn of(at: &StepState) -> String {
     let [Some(now), before] = &at.evidence.results else { return String::new() };
     let nothing: &[CommandResult] = &[];
@@ -31,7 +31,7 @@ pub(crate) fn of(at: &StepState) -> String {
     text
 }
 
-/// Tells what a command showed; of what stands `above` already, only that it fails here, too.
+/// Writes the results of a command. A failure that is already shown `above` is only named.
 fn command<'a>(
     text: &mut String,
     above: &mut BTreeSet<&'a Fingerprint>,
@@ -79,8 +79,8 @@ fn command<'a>(
     names(text, "Flaky, and not counted", result.flaky.iter().filter(|it| !is_half(it)));
 }
 
-/// Says whether nobody knows that a test that is not among the failures any more has passed: fewer tests ran than before, or
-/// something failed that is no test, such as what does not compile.
+/// Returns whether a test that no longer fails may not have run: fewer tests ran than before, or the failures include
+/// one that is not a test, such as a compile error.
 fn may_not_have_run(failure: &Failure, now: &CommandResult, before: Option<&CommandResult>) -> bool {
     let ran = |result: &CommandResult| result.tests.map(Tests::ran);
     let is_fewer = before.is_some_and(|before| ran(now) < ran(before));

@@ -1,4 +1,4 @@
-//! Which steps may run at the same time, and what follows from that for the files of their verdicts.
+//! Steps that may run at the same time, and the effect on the files of their verdicts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -7,10 +7,10 @@ use crate::id::StepId;
 use crate::interpolate;
 use crate::workflow::{Step, Work};
 
-/// Returns the steps that may run at the same time as this one and where its verdict is written theirs is, too, or that
-/// of a step of their child runs: what is in that file without a check id may be from any of them.
+/// Returns the steps that may run at the same time as this one and write to its verdict file, directly or by a step of
+/// their child runs. A verdict without a check id in that file may be from any of them.
 ///
-/// The steps are those of a workflow with this bound of steps at a time; edges that lead nowhere count for nothing.
+/// `concurrency` is the workflow's limit of concurrent steps. Edges that lead nowhere are ignored.
 pub fn shares_decision_file<'a>(
     steps: &'a [Step],
     concurrency: Option<u32>,
@@ -19,7 +19,8 @@ pub fn shares_decision_file<'a>(
     shares(steps, concurrency, step, BTreeSet::from_iter(file(step)))
 }
 
-/// Returns the steps that [share](shares_decision_file) the decision file of this one, or one of a step of its child runs.
+/// Returns the steps that [share](shares_decision_file) the decision file of this one, or one of a step of its child
+/// runs.
 pub fn shares_some_decision_file<'a>(
     steps: &'a [Step],
     concurrency: Option<u32>,
@@ -39,7 +40,7 @@ fn shares<'a>(
     others.filter(move |other| !other.works_alone() && !files(other).is_disjoint(&own))
 }
 
-/// Returns where verdicts are written, of a step and of those of its child runs, which have the same workspace.
+/// Returns the verdict files of a step and of its child runs, which share its workspace.
 fn files(step: &Step) -> BTreeSet<PathBuf> {
     let of_children = match &step.work {
         Work::Worker(_) => &[],
@@ -48,14 +49,14 @@ fn files(step: &Step) -> BTreeSet<PathBuf> {
     file(step).into_iter().chain(of_children.iter().flat_map(files)).collect()
 }
 
-/// Returns where a verdict is written, however that is put; `None` where each check has a file of its own.
+/// Returns the normalized path of a step's verdict file; `None` if each check has a separate one.
 fn file(step: &Step) -> Option<PathBuf> {
     let path = step.check.as_ref()?.decision_file.as_deref()?;
     let is_fixed = interpolate::check_id(path, "") == path;
     is_fixed.then(|| Path::new(path).components().filter(|it| *it != Component::CurDir).collect())
 }
 
-/// Returns the steps that come neither before nor after this one.
+/// Returns the steps that neither precede nor follow this one.
 fn peers<'a>(steps: &'a [Step], step: &'a Step) -> impl Iterator<Item = &'a Step> {
     let mut before: BTreeMap<&StepId, Vec<&StepId>> = BTreeMap::new();
     let mut after: BTreeMap<&StepId, Vec<&StepId>> = BTreeMap::new();
@@ -70,7 +71,7 @@ fn peers<'a>(steps: &'a [Step], step: &'a Step) -> impl Iterator<Item = &'a Step
     steps.iter().filter(move |other| !ordered.contains(&other.id))
 }
 
-/// Returns where the edges lead from a step, which is one of those.
+/// Returns the steps that the edges reach from `from`, itself included.
 fn reached<'a>(edges: &BTreeMap<&'a StepId, Vec<&'a StepId>>, from: &'a StepId) -> BTreeSet<&'a StepId> {
     let mut seen = BTreeSet::from([from]);
     let mut open = vec![from];

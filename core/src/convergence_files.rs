@@ -1,6 +1,6 @@
-//! What the files of a step's `_convergence` folder say: views of the state, for people and scripts.
+//! Contents of the files in a step's `_convergence` directory: views of the state, for people and scripts.
 //!
-//! Names and meaning are those of section 9 of the workflow reference. Nothing in Unstuck reads them back.
+//! Names and meaning follow section 9 of the workflow reference. Unstuck never reads these files.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::judge::scope;
 use crate::state::{RunState, StepState};
 use crate::workflow::Step;
 
-/// Returns `state.json`: where the loop of a step stands.
+/// Returns `state.json`: the state of a step's loop.
 pub fn standing(state: &RunState, step: &Step, at: &StepState) -> Value {
     let policy = step.convergence.as_ref();
     Value::Object(object([
@@ -30,7 +30,7 @@ pub fn standing(state: &RunState, step: &Step, at: &StepState) -> Value {
     ]))
 }
 
-/// Returns `scope.json`: what the step has changed, and what of it is beyond its scope.
+/// Returns `scope.json`: the changes of the step, and those outside its scope.
 pub fn scope(step: &Step, at: &StepState) -> Value {
     let drift = &at.workspace.drift;
     let policy = step.convergence.as_ref();
@@ -59,7 +59,7 @@ pub fn scope(step: &Step, at: &StepState) -> Value {
     ]))
 }
 
-/// Returns `stage-transition.json`: what raised the stage of a step last.
+/// Returns `stage-transition.json`: the cause of the last stage change of a step.
 pub fn transition(raised: &StageRaised, at: Timestamp) -> Value {
     Value::Object(object([
         ("from", json!(raised.from)),
@@ -78,7 +78,7 @@ pub fn object(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Map<St
     there.map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Returns the name of a source; `output-json` has another one in these files.
+/// Returns the name of a source; `output-json` has a different one in these files.
 pub fn source(source: DecisionSource) -> &'static str {
     match source {
         DecisionSource::OutputJson => "stdout-json",

@@ -1,7 +1,7 @@
-//! What a run has spent: tokens and money, folded call by call, and the prices that make one of the other.
+//! Spending of a run: tokens and money, added up call by call, and the prices that convert tokens to money.
 //!
-//! What is not known is never nothing: a sum carries how many calls are missing from it. Money is in
-//! millionths of a US dollar.
+//! An unknown amount never counts as zero: a sum carries the number of calls that it lacks. Money is in millionths of
+//! a US dollar.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,16 +14,16 @@ pub use crate::evidence::Tokens;
 use crate::evidence::{Cost, Scope, Usage};
 use crate::id::RunId;
 
-/// Prices by model; the first that fits counts.
+/// Prices by model; the first match counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Prices(pub Vec<Price>);
 
-/// What a model costs, in millionths of a US dollar for a million tokens.
+/// Price of a model, in millionths of a US dollar per million tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// The models that it is for.
+    /// Models with this price.
     pub model: ModelPattern,
     /// Tokens read at the full price.
     pub input: u64,
@@ -35,7 +35,7 @@ pub struct Price {
     pub output: u64,
 }
 
-/// Names of models: `*` stands for any characters, a slash included, `?` for one, `[ab]` and `{a,b}` for one
+/// Pattern of model names: `*` matches any characters, slashes included, `?` matches one, `[ab]` and `{a,b}` match one
 /// of several.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -44,18 +44,18 @@ pub struct ModelPattern {
     matcher: GlobMatcher,
 }
 
-/// Why a text is no pattern.
+/// An invalid model pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a pattern: {0}")]
 pub struct PatternError(String);
 
 impl ModelPattern {
-    /// Says whether a model of this name is meant.
+    /// Returns whether the pattern matches a model.
     pub fn fits(&self, model: &str) -> bool {
         self.matcher.is_match(model)
     }
 
-    /// Returns the pattern as it is written.
+    /// Returns the pattern as written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -68,7 +68,7 @@ impl TryFrom<String> for ModelPattern {
         if text.is_empty() {
             return Err(PatternError("it is empty".to_owned()));
         }
-        // A model is no path: `*sonnet*` means that of every provider. Nor does the system matter to it.
+        // A model name is not a path: `*sonnet*` matches every provider, on every platform.
         let glob = GlobBuilder::new(&text).literal_separator(false).backslash_escape(true).build();
         let matcher = glob.map_err(|error| PatternError(error.kind().to_string()))?.compile_matcher();
         Ok(Self { text, matcher })
@@ -89,19 +89,19 @@ impl PartialEq for ModelPattern {
 
 impl Eq for ModelPattern {}
 
-/// Writes an amount of money, in millionths of a US dollar, exactly and as short as it goes: `0.25`.
+/// Formats an amount, in millionths of a US dollar, exactly and as short as possible: `0.25`.
 pub fn exact_dollars(micro_usd: u64) -> String {
     let text = format!("{}.{:06}", micro_usd / 1_000_000, micro_usd % 1_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 impl Prices {
-    /// Says whether there is a price for a model.
+    /// Returns whether a model has a price.
     pub fn know(&self, model: &str) -> bool {
         self.0.iter().any(|price| price.model.fits(model))
     }
 
-    /// Returns what these tokens cost, rounded up; nothing where no price is for the model.
+    /// Returns the cost of these tokens, rounded up; `None` if the model has no price.
     pub fn cost(&self, tokens: Tokens, model: &str) -> Option<u64> {
         let price = self.0.iter().find(|price| price.model.fits(model))?;
         let kinds = [
@@ -117,41 +117,41 @@ impl Prices {
     }
 }
 
-/// What calls have spent.
+/// Spending of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// Calls that were made.
+    /// Number of calls.
     pub calls: u64,
-    /// What the clients say that their calls cost.
+    /// Cost that the clients reported.
     pub reported: Sum,
-    /// What the other calls cost by the prices.
+    /// Cost of the other calls, derived from the prices.
     pub derived: Sum,
-    /// The tokens that the calls tell.
+    /// Reported tokens.
     pub tokens: Tokens,
-    /// Calls that do not tell their tokens, or not all of them.
+    /// Number of calls that did not report their tokens, or not all of them.
     pub tokens_unknown: u64,
 }
 
-/// What a run has spent so far, and what has to be known to go on counting.
+/// Spending of a run so far, with the counters that later calls depend on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     own: Spent,
-    /// By what they told last, which is all that they have ever spent: so each is counted once.
+    /// Last reported total of each child run, so that each counts once.
     children: BTreeMap<RunId, Spent>,
-    /// What the conversations have counted so far, by client and session.
+    /// Counters of the conversations so far, by client and session.
     counters: BTreeMap<String, BTreeMap<String, Counters>>,
     unpriced: Option<String>,
     uncounted: Option<String>,
-    /// Calls that used tools, broke off, and told neither tokens nor money.
+    /// Number of calls that used tools, were cut off, and reported neither tokens nor money.
     broke_off: u64,
 }
 
-/// Money, and how many calls it is of.
+/// Money, and the number of calls that it covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sum {
-    /// In millionths of a US dollar.
+    /// Amount, in millionths of a US dollar.
     pub micro_usd: u64,
-    /// The calls.
+    /// Number of calls.
     pub calls: u64,
 }
 
@@ -176,12 +176,12 @@ struct Counters {
 }
 
 impl Spent {
-    /// Returns the money that is known to be spent, in millionths of a US dollar: never more than was spent.
+    /// Returns the known spending, in millionths of a US dollar; never more than the actual amount.
     pub fn micro_usd(&self) -> u64 {
         self.reported.micro_usd.saturating_add(self.derived.micro_usd)
     }
 
-    /// Returns how many calls are missing from [`Self::micro_usd`].
+    /// Returns the number of calls missing from [`Self::micro_usd`].
     pub fn cost_unknown(&self) -> u64 {
         self.calls.saturating_sub(self.reported.calls).saturating_sub(self.derived.calls)
     }
@@ -200,48 +200,47 @@ impl Spent {
 }
 
 impl Ledger {
-    /// Returns what has been spent in all.
+    /// Returns the total spending.
     pub fn spent(&self) -> Spent {
         self.children.values().fold(self.own, Spent::plus)
     }
 
-    /// Returns what has been spent by this child run, or by the run itself.
+    /// Returns the spending of this child run, or of the run itself.
     pub(crate) fn spent_in(&self, child: Option<&RunId>) -> Spent {
         child.map_or(self.own, |run| self.children.get(run).copied().unwrap_or_default())
     }
 
-    /// Returns what has been spent by all but this child run.
+    /// Returns the spending of all but this child run.
     pub fn spent_beside(&self, child: &RunId) -> Spent {
         let others = self.children.iter().filter(|(run, _)| *run != child);
         others.map(|(_, spent)| spent).fold(self.own, Spent::plus)
     }
 
-    /// Returns the model of the first call that was done without anybody knowing what it cost; empty where it has no
-    /// name.
+    /// Returns the model of the first completed call with an unknown cost; empty if the model has no name.
     pub fn unpriced(&self) -> Option<&str> {
         self.unpriced.as_deref()
     }
 
-    /// Returns the client of the first call that was done without telling its tokens.
+    /// Returns the client of the first completed call that did not report its tokens.
     pub fn uncounted(&self) -> Option<&str> {
         self.uncounted.as_deref()
     }
 
-    /// Returns how many calls worked, broke off, and told nothing of what they cost.
+    /// Returns the number of calls that worked, were cut off, and reported no cost.
     pub fn broke_off(&self) -> u64 {
         self.broke_off
     }
 
-    /// Takes note of what a child run has spent in its life so far.
+    /// Records the lifetime spending of a child run so far.
     pub fn add_child(&mut self, child: &RunId, spent: Spent) {
         self.children.insert(child.clone(), spent);
     }
 
-    /// Adds a call. `session` is the conversation it was to go on with or to begin; a name that the client itself
-    /// tells comes before it.
+    /// Adds a call. `session` is the conversation that it continues or starts; a session that the client reports takes
+    /// precedence.
     ///
-    /// Numbers of a whole conversation count as far as they exceed those of the call before in it. A number
-    /// that went down, between two calls or within one, is of a client that counts anew, and counts whole.
+    /// Totals of a conversation count by their increase since its previous call. If a number went down, between two
+    /// calls or within one, the client restarted its counter, and the number counts in full.
     pub fn add(&mut self, client: &str, session: Option<&str>, reading: &Reading, prices: Option<&Prices>) {
         let session = reading.session.as_deref().or(session);
         let usage =
@@ -276,7 +275,7 @@ impl Ledger {
         }
     }
 
-    /// Takes note that the next call of a conversation begins it: what was counted under its name before is none of it.
+    /// Records that the next call starts a conversation: earlier counts under its name do not belong to it.
     pub fn begin(&mut self, client: &str, session: Option<&str>, reading: &Reading) {
         let session = reading.session.as_deref().or(session);
         if let (Some(session), Some(sessions)) = (session, self.counters.get_mut(client)) {
@@ -284,15 +283,14 @@ impl Ledger {
         }
     }
 
-    /// Forgets the numbers of conversations that nobody goes on with, so that what is remembered does not grow with
-    /// the run.
+    /// Drops the counters of conversations that will not continue, so that they do not grow with the run.
     pub fn keep_conversations(&mut self, goes_on: impl Fn(&str, &str) -> bool) {
         for (client, sessions) in &mut self.counters {
             sessions.retain(|session, _| goes_on(client, session));
         }
     }
 
-    /// Adds a call that tells nothing, such as one that was lost in a crash.
+    /// Adds a call without a report, such as one that was lost in a crash.
     pub fn add_untold(&mut self) {
         self.own.calls = self.own.calls.saturating_add(1);
         self.own.tokens_unknown = self.own.tokens_unknown.saturating_add(1);
@@ -317,7 +315,7 @@ impl Ledger {
         earlier.map_or_else(|| since(now), |earlier| since(earlier).saturating_add(now))
     }
 
-    /// Returns the counters of a conversation; none for numbers of a call, or where it has no name.
+    /// Returns the counters of a conversation; `None` for numbers of a call, or without a session name.
     fn counters(&mut self, client: &str, session: Option<&str>, scope: Scope) -> Option<&mut Counters> {
         let session = session.filter(|_| scope == Scope::Session)?;
         let sessions = self.counters.entry(client.to_owned()).or_default();
@@ -325,23 +323,23 @@ impl Ledger {
     }
 }
 
-/// Says whether a cost is one. Clients write 0 for a model whose price they do not know.
+/// Returns whether a cost is meaningful. Clients write 0 for a model with an unknown price.
 fn is_told(cost: &Cost, reading: &Reading) -> bool {
     cost.micro_usd > 0
         || reading.earlier.micro_usd.is_some()
         || reading.usage.is_none_or(|usage| Tokens::from(usage).total() == 0)
 }
 
-/// Returns what the tokens of a call cost by the prices; no tokens cost nothing, whatever the model.
+/// Returns the cost of a call's tokens by the prices. No tokens cost nothing, whatever the model.
 fn derived(tokens: Tokens, reading: &Reading, prices: Option<&Prices>) -> Option<u64> {
     if tokens.total() == 0 {
         return Some(0);
     }
-    // A price for every model is one for a model that is not told, too.
+    // A price for every model also covers a call that reports no model.
     prices?.cost(tokens, reading.model.as_deref().unwrap_or_default())
 }
 
-/// The money in words, with where it is known from: `$1.21 (reported)`.
+/// Formats the money with its source: `$1.21 (reported)`.
 impl fmt::Display for Spent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = dollars(self.micro_usd());
@@ -360,7 +358,7 @@ impl fmt::Display for Spent {
     }
 }
 
-/// Returns an amount as people write it, rounded down: `$1.21`, and `$0.0042` where cents say nothing.
+/// Formats an amount for display, rounded down: `$1.21`, and `$0.0042` if cents are too coarse.
 pub fn dollars(micro_usd: u64) -> String {
     let (whole, fraction) = (micro_usd / 1_000_000, micro_usd % 1_000_000);
     if micro_usd == 0 || micro_usd >= 10_000 {
@@ -369,9 +367,9 @@ pub fn dollars(micro_usd: u64) -> String {
     format!("$0.{}", format!("{fraction:06}").trim_end_matches('0'))
 }
 
-/// Reads an amount in dollars, such as `3`, `0.25` or `$12.50`, in millionths of a dollar.
+/// Parses an amount in dollars, such as `3`, `0.25` or `$12.50`, to millionths of a dollar.
 ///
-/// Returns nothing for a sign, an exponent, more than six decimals and what does not fit.
+/// Returns `None` for a sign, an exponent, more than six decimals, and an overflow.
 pub fn micro_usd(text: &str) -> Option<u64> {
     let text = text.strip_prefix('$').unwrap_or(text);
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
@@ -393,7 +391,7 @@ mod tests {
     use super::*;
     use crate::call_report::{Counts, Earlier};
 
-    /// A price of $1, $0.10, $1.25 and $10 for a million.
+    /// Prices of $1, $0.10, $1.25 and $10 per million tokens.
     fn prices(patterns: &[&str]) -> Prices {
         let price = |pattern: &&str| Price {
             model: (*pattern).to_owned().try_into().unwrap(),
@@ -529,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_told_of_a_call_that_broke_off_is_the_least_that_it_used() {
+    fn tokens_of_a_cut_off_call_are_counted_as_a_minimum() {
         let at_least = |end| Reading {
             end,
             at_least: Some(Tokens { input: 300_000, output: 10_000, ..Tokens::default() }),
@@ -553,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_of_nothing_for_some_tokens_is_no_cost() {
+    fn zero_cost_for_used_tokens_is_unknown() {
         let zero = usd(0, Scope::Call);
         assert_eq!(spent(&[(tokens(10, 1, Scope::Call), zero)], None).to_string(), "unknown");
         check(
@@ -578,7 +576,7 @@ mod tests {
             &[at(100, 10, 500_000), at(40, 30, 200_000), at(50, 30, 300_000)],
             &expect!["$0.80 (reported); 150 in, 40 out, unknown 0"],
         );
-        // One kind goes on and the other begins anew: tokens and money are counted apart.
+        // One kind continues and the other restarts: tokens and money are counted separately.
         check(
             &[(tokens(100, 10, Scope::Call), usd(500_000, Session)), at(100, 10, 600_000)],
             &expect!["$0.60 (reported); 200 in, 20 out, unknown 0"],
@@ -598,12 +596,12 @@ mod tests {
         let mut ledger = Ledger::default();
         for (told, sum) in [
             (at(100, 600_000, None), (600_000, 100)),
-            // From 100 to 130, then anew up to 20, and the next call goes on from there.
+            // From 100 to 130, then restarted up to 20; the next call continues from 20.
             (at(20, 100_000, Some((130, 900_000))), (1_000_000, 150)),
             (at(25, 150_000, None), (1_050_000, 155)),
-            // A price that it does not know any more takes nothing back either.
+            // A price that the client no longer knows takes nothing back either.
             (at(30, 0, Some((40, 250_000))), (1_150_000, 200)),
-            // It began anew between the calls, too.
+            // The counter also restarted between the calls.
             (at(3, 10_000, Some((10, 5_000))), (1_165_000, 213)),
         ] {
             ledger.add("claude", None, &told, None);
@@ -650,7 +648,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_that_nobody_goes_on_with_is_forgotten() {
+    fn conversation_that_does_not_continue_is_forgotten() {
         let told = |micro| reading(None, usd(micro, Scope::Session));
         let mut ledger = Ledger::default();
         for session in ["a", "b"] {
@@ -740,7 +738,7 @@ mod tests {
         }
 
         #[test]
-        fn a_saved_fold_goes_on_as_if_it_had_not_been_saved(calls in vec(call(), 0..30), at in 0..30_usize) {
+        fn saved_fold_continues_like_an_unsaved_one(calls in vec(call(), 0..30), at in 0..30_usize) {
             let (head, tail) = calls.split_at(at.min(calls.len()));
             let saved = serde_json::to_string(&fold(Ledger::default(), head)).unwrap();
             let resumed = fold(serde_json::from_str(&saved).unwrap(), tail);

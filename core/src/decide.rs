@@ -1,9 +1,9 @@
 //! The one place where decisions are taken: command and state to events.
 //!
-//! [`RunState::decide`] records the command as an observation, if the state admits it (`preconditions`), draws the
-//! conclusions that follow from it (`work`, `check`, then `verify` and `verdict`; `outage` where a service is the
-//! cause), and lets the run go on as far as it can without the world (`run`). All of it is one batch, which the store
-//! appends whole.
+//! [`RunState::decide`] records the command as an observation if the state admits it (`preconditions`). It draws the
+//! conclusions that follow (`work`, `check`, then `verify` and `verdict`; `outage` if a service is the cause). Then it
+//! continues the run as far as possible without outside input (`run`). All of it is one batch, which the store appends
+//! atomically.
 
 mod check;
 mod outage;
@@ -23,16 +23,16 @@ use crate::id::{Attempt, Iteration, Millis, Seq, StepId, Timestamp};
 use crate::state::{RunState, StepState};
 use crate::workflow::{Step, WorkerKind};
 
-/// What comes in: an observation to record, a deadline that passed, a person's order. It is
-/// recorded as it is, so that a replay can give it again.
+/// Input of a decision: an observation, a passed deadline, or an order from a person. It is recorded unchanged, so that
+/// a replay can repeat it.
 pub type Command = Observation;
 
 impl RunState {
-    /// Answers a command with the events to append, or says why it is refused.
+    /// Returns the events that a command appends, or the reason why it is refused.
     ///
     /// # Errors
     ///
-    /// A [`Rejection`] when the command does not fit the state; nothing is to be recorded then.
+    /// A [`Rejection`] if the command does not fit the state; nothing may be recorded then.
     pub fn decide(&self, command: Command, at: Timestamp) -> Result<Vec<Event>, Rejection> {
         self.admits(&command)?;
         // A clock that was set back must not make a span negative: order comes from the log.
@@ -99,7 +99,7 @@ impl Batch {
         at
     }
 
-    /// An attempt in the same iteration is for what the one before was for.
+    /// Requests work; an attempt in the same iteration keeps the purpose of the previous one.
     fn request_work(&mut self, step: &StepId, iteration: Iteration, attempt: Attempt) {
         let at = self.at(step);
         let purpose = if iteration == at.iteration { at.purpose } else { Purpose::Work };
@@ -112,7 +112,7 @@ impl Batch {
         self.push(Conclusion::WorkRequested(WorkRequested { step, iteration, attempt, stage, purpose }));
     }
 
-    /// Asks the check, or again whoever was being asked in this iteration.
+    /// Requests the check, or repeats the inquiry that was in flight in this iteration.
     fn request_check(&mut self, step: &StepId, iteration: Iteration, attempt: Attempt) {
         let at = self.at(step);
         let again = attempt > Attempt(1) && iteration == at.iteration;
@@ -156,7 +156,7 @@ impl Batch {
     }
 }
 
-/// Returns who is at work.
+/// Returns the kind of the active worker.
 fn kind_of(step: &Step, at: &StepState) -> WorkerKind {
     at.whom(step).map_or(WorkerKind::Custom, |worker| worker.kind)
 }

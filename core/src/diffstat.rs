@@ -1,39 +1,39 @@
-//! What an attempt changed in the workspace: the files, and how many lines of each.
+//! Changes of an attempt in the workspace: the files, and the number of changed lines in each.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What an attempt changed, without what the repository ignores.
+/// Changes of an attempt, without files that the repository ignores.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diffstat {
-    /// The files with the most changed lines, these first; at most [`Diffstat::FILES_MAX`].
+    /// Files with the most changed lines, in descending order; at most [`Diffstat::FILES_MAX`].
     pub files: Vec<ChangedFile>,
-    /// How many more files there are.
+    /// Number of further files.
     pub files_left_out: u64,
-    /// Lines that were added in all of the files.
+    /// Lines added in all of the files.
     pub added: u64,
-    /// Lines that were removed in all of the files.
+    /// Lines removed in all of the files.
     pub removed: u64,
 }
 
-/// A file that was changed.
+/// A changed file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedFile {
-    /// Its path from the root of the workspace.
+    /// Path from the root of the workspace.
     pub path: String,
-    /// Lines that were added; none in a binary file.
+    /// Added lines; 0 in a binary file.
     pub added: u64,
-    /// Lines that were removed; none in a binary file.
+    /// Removed lines; 0 in a binary file.
     pub removed: u64,
 }
 
 impl Diffstat {
-    /// Most files that are kept by name.
+    /// Maximum number of files kept by name.
     pub const FILES_MAX: usize = 20;
 
-    /// Makes it of all files that were changed.
+    /// Creates the statistics of all changed files.
     pub fn of(mut files: Vec<ChangedFile>) -> Self {
         let sum = |lines: fn(&ChangedFile) -> u64| files.iter().map(lines).fold(0, u64::saturating_add);
         let (added, removed) = (sum(|it| it.added), sum(|it| it.removed));
@@ -44,12 +44,12 @@ impl Diffstat {
         Self { files, files_left_out, added, removed }
     }
 
-    /// Returns how many files were changed.
+    /// Returns the number of changed files.
     pub fn count(&self) -> usize {
         self.files.len().saturating_add(usize::try_from(self.files_left_out).unwrap_or(usize::MAX))
     }
 
-    /// Adds what a later attempt changed, where both changed something.
+    /// Joins the changes of two attempts, either of which may have none.
     pub fn joined(one: Option<Self>, later: Option<&Self>) -> Option<Self> {
         match (one, later) {
             (Some(one), Some(later)) => Some(one.and(later)),
@@ -57,8 +57,8 @@ impl Diffstat {
         }
     }
 
-    /// Adds what a later attempt changed. Lines that it changed again count twice, and so does a file that is left out
-    /// of one of them.
+    /// Adds the changes of a later attempt. Lines that it changed again count twice, and so does a file left out of
+    /// either one.
     #[must_use]
     pub fn and(&self, later: &Self) -> Self {
         let mut files: BTreeMap<&str, ChangedFile> = BTreeMap::new();

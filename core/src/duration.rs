@@ -7,7 +7,7 @@ use regex::Regex;
 use crate::id::Millis;
 use crate::text::pattern::regex;
 
-/// Why a text is no duration.
+/// An invalid duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
@@ -23,9 +23,9 @@ pub enum Error {
 impl std::str::FromStr for Millis {
     type Err = Error;
 
-    /// Reads one or more `<digits><unit>` with the units `h`, `m`, `s` and `ms`.
+    /// Parses one or more `<digits><unit>` with the units `h`, `m`, `s` and `ms`.
     ///
-    /// Blanks around the whole are dropped, none are allowed inside; a unit may repeat.
+    /// Ignores surrounding whitespace and rejects inner whitespace; a unit may repeat.
     ///
     /// ```
     /// use unstuck_core::id::Millis;
@@ -62,12 +62,12 @@ impl std::str::FromStr for Millis {
     }
 }
 
-/// Returns a span that was measured, in seconds: `0.4 s`, `12 s`.
+/// Formats a measured span in seconds: `0.4 s`, `12 s`.
 pub(crate) fn measured(Millis(ms): Millis) -> String {
     if ms < 10_000 { format!("{}.{} s", ms / 1000, ms % 1000 / 100) } else { format!("{} s", ms / 1000) }
 }
 
-/// Returns the span as people read it: `600 h`, `1 h 30 min`, `90 s`, `200 ms`.
+/// Formats a span for display: `600 h`, `1 h 30 min`, `90 s`, `200 ms`.
 pub fn spoken(span: Millis) -> String {
     let Millis(ms) = span;
     let parts = [(ms / 3_600_000, "h"), (ms / 60_000 % 60, "min"), (ms / 1000 % 60, "s"), (ms % 1000, "ms")];
@@ -76,8 +76,8 @@ pub fn spoken(span: Millis) -> String {
     if shown.is_empty() { "0 s".to_owned() } else { shown.join(" ") }
 }
 
-/// Reads a duration as programs print it and models write it (`90`, `1.5 hours`, `PT5M`), in milliseconds; a bare number
-/// counts seconds. `None` for anything else, also for what is negative or longer than ten years.
+/// Parses a duration as programs print it and models write it (`90`, `1.5 hours`, `PT5M`), in milliseconds; a bare
+/// number counts seconds. Returns `None` for anything else, for negative durations, and for more than ten years.
 pub(crate) fn span_ms(text: &str) -> Option<u64> {
     const TEN_YEARS_MS: f64 = 10.0 * 366.0 * 86_400_000.0;
     let lower = text.trim().to_lowercase();

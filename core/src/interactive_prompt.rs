@@ -1,6 +1,7 @@
 //! Prompts for input: a program shows one and waits for an answer that it cannot get, or ends without one.
 //!
-//! Only prompts that programs print are known: keys to press, a password, a list to choose from. A question in prose is not one.
+//! Only prompts that programs print are known: keys to press, a password, a list to choose from. A question in prose
+//! is not one.
 
 use std::sync::LazyLock;
 
@@ -28,8 +29,8 @@ pub fn is_prompt(line: &str) -> bool {
     PROMPT.is_match(line)
 }
 
-/// Returns the prompt that a program printed last before it ended: its standard input is closed and it has no terminal, so most
-/// programs that ask leave at once.
+/// Returns the last prompt that a program printed before it ended. Its standard input is closed and it has no terminal,
+/// so most programs with a prompt exit at once.
 ///
 /// A program that ended well may have asked and continued, so its prompt must be all of its output.
 ///
@@ -50,8 +51,8 @@ pub fn left_asking(stdout: &str, stderr: &str, ended_well: bool) -> Option<Strin
     })
 }
 
-/// Returns a text without what a program complains of at its end that found no terminal or nothing to read, be it on lines
-/// of its own or behind the prompt.
+/// Returns a text without the final complaint of a program about a missing terminal or input, on a separate line or
+/// after the prompt.
 fn without_complaint(text: &str) -> &str {
     static COMPLAINT: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = r"(?i)/dev/tty\b|\bnot a (?:tty|typewriter|terminal)\b|inappropriate ioctl|\beof when reading\b|\bno tty present\b|\bread error\b";

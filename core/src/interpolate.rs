@@ -1,7 +1,7 @@
-//! Puts the check id into instructions.
+//! Inserts the check id into instructions.
 //!
-//! Whole names only, in the case they are written in, and nothing else is touched: no escapes, no
-//! defaults (`${N:-x}`), no other template (docs on workflow files, "Check id in instructions").
+//! Replaces exact, case-sensitive names and nothing else: no escapes, no defaults (`${N:-x}`), no other template (docs
+//! on workflow files, "Check id in instructions").
 
 use std::sync::LazyLock;
 
@@ -13,10 +13,10 @@ static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
-/// Replaces `$N`, `${N}` and `{{completion_check_id}}` (blanks inside the braces allowed) by the id.
+/// Replaces `$N`, `${N}` and `{{completion_check_id}}` (whitespace inside the braces allowed) by the id.
 ///
 /// `N` is `UNSTUCK_CHECK_ID`, or `COMPLETION_CHECK_ID` under the prefix `UNSTUCK_`, `ROBOPPI_` or
-/// `AGENTCORE_`. What is put in is not looked at again. Takes time linear in the text.
+/// `AGENTCORE_`. The inserted id is not scanned again. Takes time linear in the text.
 ///
 /// ```
 /// use unstuck_core::interpolate::check_id;

@@ -1,5 +1,5 @@
-//! A JSON value that is recorded as text, for `#[serde(with = ..)]`: as a value its levels would add to those of the
-//! record around it, and readers of JSON bound how many there are.
+//! A JSON value that is recorded as a string, for `#[serde(with = ..)]`. As a value it would deepen the record around
+//! it, and JSON readers limit the depth.
 
 use serde::de::Error as _;
 use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
@@ -10,7 +10,7 @@ pub fn serialize<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<
     value.as_ref().map(Value::to_string).serialize(serializer)
 }
 
-/// Takes the value itself, too, where that is no text: whoever changes a workflow by hand writes it so.
+/// Also accepts a value that is not a string, as written by hand in a workflow.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     match Option::<Value>::deserialize(deserializer)? {
         Some(Value::String(text)) => serde_json::from_str(&text).map(Some).map_err(D::Error::custom),

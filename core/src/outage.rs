@@ -1,9 +1,9 @@
 //! Classifies how a process ended: its own fault, or an outage (of a network or a service, or a rate limit).
 //!
-//! The class comes from the exit and from whole error phrases, in standard error and in the last lines of the output. A phrase
-//! counts at the beginning of a line, behind nothing but times, names and levels. A bare number or a word in a sentence never
-//! counts. If a worker exits with 0, only its last line is searched, and only for the reports of outages that worker CLIs print
-//! as if they were answers. Whether such a worker did any work is known elsewhere: see
+//! The class comes from the exit and from whole error phrases, in standard error and in the last lines of the output.
+//! A phrase counts at the beginning of a line, behind nothing but times, names and levels. A bare number or a word in
+//! a sentence never counts. If a worker exits with 0, only its last line is searched, and only for the reports of
+//! outages that worker CLIs print as if they were answers. Whether such a worker did any work is known elsewhere: see
 //! [`Outcome::only_says_so`](crate::event::Outcome). Structured output of a client outranks all of this.
 
 use std::sync::LazyLock;
@@ -16,29 +16,29 @@ use crate::event::{ErrorClass, Exit};
 use crate::text::pattern::regex;
 use crate::truncate;
 
-/// Why a process did not succeed.
+/// Reason why a process did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Its class.
+    /// Class of the failure.
     pub class: ErrorClass,
-    /// The line of output that the class rests on; `None` when it rests on the exit alone.
+    /// Output line that the class is based on; `None` if it is based on the exit alone.
     pub phrase: Option<String>,
-    /// What the output says about the end of the limit, as written, such as `1pm (Asia/Seoul)`.
+    /// End of the limit as written in the output, such as `1pm (Asia/Seoul)`.
     pub resets: Option<String>,
-    /// How long the output asks to wait, in milliseconds.
+    /// Delay that the output requests, in milliseconds.
     pub retry_after_ms: Option<u64>,
-    /// What is wrong, where it is known more precisely than by the class.
+    /// Trouble, if it is known more precisely than the class.
     pub trouble: Option<Trouble>,
 }
 
 impl Failure {
-    /// Returns a failure of which nothing more is known than its class.
+    /// Returns a failure with nothing known but its class.
     pub fn of(class: ErrorClass) -> Self {
         Self { class, phrase: None, resets: None, retry_after_ms: None, trouble: None }
     }
 }
 
-/// Returns the class of a failure that is known so precisely.
+/// Returns the class of a trouble.
 pub fn class_of(trouble: Trouble) -> ErrorClass {
     match trouble {
         Trouble::RateLimit => ErrorClass::RetryableRateLimit,
@@ -57,7 +57,7 @@ pub fn class_of(trouble: Trouble) -> ErrorClass {
     }
 }
 
-/// Says whether a failure is an outage. An outage costs no attempt and no iteration.
+/// Returns whether a failure is an outage. An outage costs no attempt and no iteration.
 pub fn is_outage(class: ErrorClass) -> bool {
     matches!(
         class,
@@ -65,7 +65,7 @@ pub fn is_outage(class: ErrorClass) -> bool {
     )
 }
 
-/// Classifies a process that ended. `None`: it succeeded.
+/// Classifies an ended process; `None` if it succeeded.
 ///
 /// `worker_is_script` is true for commands of the user (CUSTOM), false for worker CLIs. Of a script
 /// only the last line of each stream is searched, and only for what a worker CLI inside it reports:
@@ -116,7 +116,7 @@ fn phrase(stdout: &str, stderr: &str) -> Option<Failure> {
     let lines: Vec<&str> = stderr.chain(stdout).collect();
     let (line, trouble) = lines.iter().find_map(|line| Some((*line, stated(line)?)))?;
     let mut failure = describe(line, trouble);
-    // The time to wait often stands on a line of its own.
+    // The delay is often on a separate line.
     if is_outage(failure.class) {
         failure.retry_after_ms =
             failure.retry_after_ms.or_else(|| lines.iter().find_map(|line| retry_after_ms(line)));
@@ -133,7 +133,7 @@ fn reported(ended_well: bool, stdout: &str, stderr: &str) -> Option<Failure> {
     (!is_over).then(|| describe(line, trouble))
 }
 
-/// Who tries again has come to no end yet.
+/// Text of a retry in progress: such a program has not ended yet.
 static RETRYING: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"(?i)\b(?:retrying|reconnecting|will (?:re)?try)\b|\b(?:attempt|try|retry) #?\d+\s*(?:/|of)\s*\d+|[(\[]\d+\s*(?:/|of)\s*\d+[)\]]",
@@ -175,12 +175,12 @@ static REPORTED: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// A picture at the beginning of a line, as clients set one before what they report. Those that stand before the name of
-/// a test that passed or failed are none: what it is called may be any phrase.
+/// A symbol at the start of a line, as clients print it before a report. Symbols before the name of a passed or failed
+/// test are excluded: the name may be any phrase.
 const MARK: &str = r"[\p{So}\x{fe0f}--[✓✔✅☑✗✘❌❎]]";
 
-/// What may stand before an error phrase: nothing, or a mark, the head of an error, a field of JSON, a stack
-/// trace. Prose ("we hit a rate limit in ...") has words there.
+/// Returns the pattern of the text before an error phrase: nothing, or a mark, the head of an error, a JSON field, a
+/// stack trace. Prose ("we hit a rate limit in ...") has words in this place.
 fn head_of_phrase() -> String {
     format!(r#"(?:^(?:{MARK}|\s)*|\(\d+\)|[:\["'({{=>|]|error|failed|fatal|warning|exception)[\s"'\[({{]*"#)
 }
@@ -272,12 +272,12 @@ fn trouble_of(line: &str) -> Option<Trouble> {
     PHRASES.iter().find(|(_, pattern)| pattern.is_match(line)).map(|(trouble, _)| *trouble)
 }
 
-/// Returns what an error says that is known to be one, line by line from its end.
+/// Returns the trouble that a known error text mentions, searching its lines from the end.
 pub fn mentioned(error: &str) -> Option<Trouble> {
     last_lines(error).take(STDERR_LINES_MAX).find_map(trouble_of)
 }
 
-/// Returns what a line says that is an error as programs print theirs.
+/// Returns the trouble in a line that has the form of a program's error.
 fn stated(line: &str) -> Option<Trouble> {
     let is_stated = |pattern: &Regex| {
         let phrase = pattern.captures(line).and_then(|found| found.get(1));
@@ -287,10 +287,10 @@ fn stated(line: &str) -> Option<Trouble> {
     PHRASES.iter().find(|(_, pattern)| is_stated(pattern)).map(|(trouble, _)| *trouble)
 }
 
-/// A verb behind the phrase: a sentence about the error, such as `429 Too Many Requests is now answered with a retry`.
+/// A verb after the phrase: a sentence about the error, such as `429 Too Many Requests is now answered with a retry`.
 static CONTINUED: LazyLock<Regex> = LazyLock::new(|| regex(r#"(?i)^["'`)\]]*\s+(?:is|are|was|were)\b"#));
 
-/// Returns whether a text is what programs print before an error: times, names, fields, levels.
+/// Returns whether a text is a typical prefix of an error: times, names, fields, levels.
 fn begins_as_error(head: &str) -> bool {
     static HEAD: LazyLock<Regex> = LazyLock::new(|| {
         let mark = format!(r#"{MARK}|[\s"'`\[\](){{}}<>|,=:]"#);
@@ -304,13 +304,13 @@ fn begins_as_error(head: &str) -> bool {
     HEAD.is_match(head)
 }
 
-/// Reads when a limit ends: `... · resets 1pm (Asia/Seoul)`, `... try again at Nov 25th, 2026 3:04 PM`, `...|1700000000`,
-/// `Retry-After: Mon, 23 Nov 2026 15:00:00 GMT`, `limit reached until 15:00 UTC`.
+/// Parses the end of a limit: `... · resets 1pm (Asia/Seoul)`, `... try again at Nov 25th, 2026 3:04 PM`,
+/// `...|1700000000`, `Retry-After: Mon, 23 Nov 2026 15:00:00 GMT`, `limit reached until 15:00 UTC`.
 pub fn resets(line: &str) -> Option<String> {
     if clock_span(line).is_some() {
         return None;
     }
-    // What follows a mark or begins another sentence is an advertisement.
+    // Text after a separator or in another sentence is an advertisement.
     const END: &str = r"(?:\s+[·∙•|].*|\.\s+(?-i:[A-Z]).*)?[\s.\]]*$";
     static RESETS: LazyLock<Regex> = LazyLock::new(|| {
         regex(&format!(
@@ -323,7 +323,7 @@ pub fn resets(line: &str) -> Option<String> {
             end = END
         ))
     });
-    // Much else stands behind these words, so only what is a time of day or a date is taken.
+    // These words also precede other text, so only a time of day or a date counts.
     static OTHER_WORDS: LazyLock<Regex> = LazyLock::new(|| {
         regex(&format!(
             concat!(
@@ -342,21 +342,21 @@ pub fn resets(line: &str) -> Option<String> {
     is_clock(text).then(|| text.to_owned())
 }
 
-/// Units of a span of time.
+/// Units of a duration.
 const UNIT: &str =
     "(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|wks?|w)";
 
-/// Words that may stand before a moment.
+/// Words before a time.
 const BEFORE_MOMENT: &str = r"(?i)^[\s~:(]*(?:(?:at|on|in|after|by|about|around|approximately|the|next)\s+)*";
 
-/// Says whether a text begins with a span of time, a time of day or a date.
+/// Returns whether a text begins with a duration, a time of day or a date.
 pub fn is_moment(text: &str) -> bool {
     static SPAN: LazyLock<Regex> =
         LazyLock::new(|| regex(&format!(r"{BEFORE_MOMENT}\d+(?:\.\d+)?\s*(?:{UNIT}\d?\b|{UNIT}\d)")));
     is_clock(text) || SPAN.is_match(text)
 }
 
-/// Says whether a text begins with a time of day, a date, or seconds since 1970.
+/// Returns whether a text begins with a time of day, a date, or seconds since 1970.
 fn is_clock(text: &str) -> bool {
     static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
         const MONTH: &str = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*";
@@ -374,8 +374,8 @@ fn is_clock(text: &str) -> bool {
     CLOCK.is_match(text)
 }
 
-/// Reads how long to wait: `retry after 30s`, `Retry-After: 2`, `try again in 3 days 2 hours 5 minutes`; of `5-10 minutes`
-/// the longer.
+/// Parses a delay: `retry after 30s`, `Retry-After: 2`, `try again in 3 days 2 hours 5 minutes`; for `5-10 minutes` the
+/// longer one.
 pub fn retry_after_ms(line: &str) -> Option<u64> {
     static AFTER: LazyLock<Regex> = LazyLock::new(|| {
         regex(&format!(
@@ -401,7 +401,7 @@ pub fn retry_after_ms(line: &str) -> Option<u64> {
     let found = AFTER.captures(&line)?;
     let span = found.get(2)?;
     let has_unit = !span.as_str().trim_end().ends_with(|c: char| c.is_ascii_digit());
-    // The beginning of a moment is no number of seconds, and half of a range is none, either.
+    // The start of a date is not a number of seconds, and neither is half of a range.
     if !has_unit && (!found[1].is_empty() || goes_on(&line[span.start()..], span.as_str())) {
         return None;
     }
@@ -409,7 +409,7 @@ pub fn retry_after_ms(line: &str) -> Option<u64> {
     crate::duration::span_ms(&span)
 }
 
-/// Reads a span that is written as a clock shows one: `resets in 03:12:45`, `try again in 2:15` of hours and minutes. In
+/// Parses a duration in clock form: `resets in 03:12:45`, or `try again in 2:15` in hours and minutes. Returns
 /// milliseconds.
 fn clock_span(line: &str) -> Option<u64> {
     static SPAN: LazyLock<Regex> = LazyLock::new(|| {
@@ -422,7 +422,7 @@ fn clock_span(line: &str) -> Option<u64> {
     Some(((number(1)? * 60 + number(2)?) * 60 + number(3)?) * 1000)
 }
 
-/// Says whether a number without a unit is only the beginning of what stands there.
+/// Returns whether a number without a unit is only the start of a longer value.
 fn goes_on(text: &str, number: &str) -> bool {
     static GOES_ON: LazyLock<Regex> = LazyLock::new(|| regex(r"^[-:,./]?\d"));
     is_clock(text) || GOES_ON.is_match(&text[number.len()..])

@@ -1,6 +1,6 @@
-//! Numbers of things, as people read them.
+//! Counts and shortened lists for display.
 
-/// Returns `1 iteration`, `2 iterations`, `2 processes`: of several words the last is put in the plural.
+/// Returns `1 iteration`, `2 iterations`, `2 processes`: in a phrase of several words the last one is in the plural.
 pub fn count(n: impl TryInto<u64>, one: &str) -> String {
     match n.try_into().unwrap_or(u64::MAX) {
         1 => format!("1 {one}"),
@@ -8,8 +8,7 @@ pub fn count(n: impl TryInto<u64>, one: &str) -> String {
     }
 }
 
-/// Returns `a, b, and 3 more`: the first `max` names, and how many there are beyond them; `left_out` is how many there are
-/// of which no name is given.
+/// Returns `a, b, and 3 more`: the first `max` names, and the number of others; `left_out` more of them have no name.
 pub fn first(names: impl IntoIterator<Item = impl AsRef<str>>, max: usize, left_out: u64) -> String {
     let mut names = names.into_iter();
     let first: Vec<_> = names.by_ref().take(max).collect();
@@ -37,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_names_the_first_are_said_and_how_many_there_are_beyond() {
+    fn long_list_shows_first_names_and_number_of_others() {
         for (names, left_out, expected) in [
             (&[][..], 0, ""),
             (&["a"], 0, "a"),

@@ -18,15 +18,15 @@ use crate::state::{Feedback, RunState, StepState};
 use crate::text::fence::{fenced, inert};
 use crate::workflow::{Check, CheckBy, Step, Work, Worker, WorkerKind};
 
-/// Most fingerprints that a prompt lists.
+/// Maximum fingerprints that a prompt lists.
 const FINGERPRINTS_MAX: usize = 20;
-/// Most reasons that a prompt lists.
+/// Maximum reasons that a prompt lists.
 const REASONS_MAX: usize = 12;
 
-/// Returns what the worker of a step is asked in its current iteration.
+/// Returns the prompt of a step's worker in its current iteration.
 ///
-/// A script is not changed by anything, so for `CUSTOM` this is only what the last check found; it
-/// reads it on standard input or from `UNSTUCK_PROMPT_FILE` if it cares.
+/// A script does not adapt to its prompt, so for `CUSTOM` it is only the findings of the last check. The script may
+/// read it from standard input or from `UNSTUCK_PROMPT_FILE`.
 pub fn work(
     state: &RunState,
     step: &Step,
@@ -75,7 +75,7 @@ fn diagnosis(state: &RunState, step: &Step, at: &StepState) -> String {
     prompt
 }
 
-/// Returns what the checker of a step is asked. Empty for a script.
+/// Returns the prompt of a step's checker. Empty for a script.
 pub fn check(state: &RunState, step: &Step, at: &StepState, id: &CheckId) -> String {
     let mut prompt = String::new();
     let Some(check) = &step.check else { return prompt };
@@ -88,23 +88,23 @@ pub fn check(state: &RunState, step: &Step, at: &StepState, id: &CheckId) -> Str
     prompt
 }
 
-/// Returns the instructions of a checker with its check id put in.
+/// Returns the instructions of a checker with its check id inserted.
 pub fn script_of(worker: &Worker, id: &CheckId) -> String {
     interpolate::check_id(&worker.instructions, id.as_str())
 }
 
-/// Returns the path of the decision file with the check id put in.
+/// Returns the path of the decision file with the check id inserted.
 pub fn decision_file(check: &Check, id: &CheckId) -> Option<String> {
     check.decision_file.as_deref().map(|path| interpolate::check_id(path, id.as_str()))
 }
 
-/// Returns what the last check found, what a person said and what the stage demands; empty in a
-/// first iteration.
+/// Returns the findings of the last check, the input of a person and the demands of the stage; empty in a first
+/// iteration.
 pub fn overlay(state: &RunState, step: &Step, at: &StepState, registry: &RegistryText) -> String {
     prompt_layout::render(prompt_layout::DEFAULT, |name| told(name, state, step, at, registry))
 }
 
-/// Returns what a placeholder stands for that is about what happened so far; any other has nothing to say.
+/// Returns the value of a placeholder about the progress so far; empty for any other placeholder.
 fn told(name: &str, state: &RunState, step: &Step, at: &StepState, registry: &RegistryText) -> String {
     let feedback = &at.feedback;
     let judged = feedback.decision.is_some();
@@ -179,7 +179,7 @@ fn findings(at: &StepState) -> String {
     text
 }
 
-/// Says what raised the stage.
+/// Describes the repetition that raised the stage.
 fn what_repeats(at: &StepState) -> String {
     match at.convergence.raised_for() {
         Some((cause, count)) => stall(cause, count),
@@ -187,7 +187,7 @@ fn what_repeats(at: &StepState) -> String {
     }
 }
 
-/// Returns why the stage rose, for the worker: what its last attempts, so many of them, have in common.
+/// Returns why the stage rose, for the worker: the common result of its last `count` attempts.
 fn stall(cause: StallCause, count: u32) -> String {
     match cause {
         StallCause::SameFailures => format!("Your last {count} attempts ended with the same failures."),
@@ -236,7 +236,7 @@ fn stage_rules(step: &Step, at: &StepState) -> String {
     text
 }
 
-/// Says how a verdict is given. The example is an incomplete one on purpose: a worker that only
+/// Explains how to give a verdict. The example is an incomplete one on purpose: a worker that only
 /// repeats its prompt must never complete a step.
 fn how_to_answer(check: &Check, id: &CheckId) -> String {
     let mut text = String::from("## How to give the verdict\n\n");
@@ -262,8 +262,7 @@ fn example(id: &CheckId) -> String {
     format!(r#"{{"decision": "incomplete", "check_id": "{id}", "reasons": ["what is missing"]}}"#)
 }
 
-/// Says to whoever answers what was wrong with the last verdict, and how a right one looks; empty if
-/// nothing was.
+/// Explains the problems of the last verdict, with an example of a valid one; empty if it had none.
 fn unread_verdict(feedback: &Feedback, id: &CheckId) -> String {
     if feedback.decision != Some(Decision::None) {
         return String::new();
@@ -324,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_is_told_in_which_way_its_attempts_got_nowhere() {
+    fn stall_sentence_describes_each_cause() {
         for (cause, expected) in [
             (StallCause::SameFailures, "Your last 3 attempts ended with the same failures."),
             (StallCause::Cycle(2), "Your attempts go in a circle of 2: one breaks what another one fixed."),

@@ -1,20 +1,20 @@
 //! Detects the parts of an answer that only repeat the prompt.
 //!
-//! Programs print their prompt and reviewers quote it. A line counts as repeated only at the same place: behind the same line
-//! as in the prompt. The words alone do not count, because the prompt gives the words to answer with.
+//! Programs print their prompt and reviewers quote it. A line counts as repeated only at the same place: after the same
+//! line as in the prompt. The words alone do not count, because the prompt gives the words for the answer.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::text::lines::{Line, line_of, lines};
 
-/// What was asked.
+/// A prompt, prepared for the search.
 #[derive(Clone, Debug, Default)]
 pub struct Echo {
     asked: BTreeSet<Pair>,
-    /// The words of the worker that the prompt quotes.
+    /// Lines of the worker's text that the prompt quotes.
     own: BTreeSet<Pair>,
-    /// All of it, where nothing of it is an answer, whatever stands around it.
+    /// Full prompt, if no part of it can be an answer in any context.
     whole: Option<String>,
 }
 
@@ -22,18 +22,18 @@ pub struct Echo {
 type Pair = (String, String);
 
 impl Echo {
-    /// Takes a prompt, and what in there are the worker's own words of the last time.
+    /// Creates it from a prompt, and the part of the prompt that quotes the worker's last answer.
     pub fn of(prompt: &str, own: &str) -> Self {
         Self { asked: pairs(prompt), own: pairs(own), whole: None }
     }
 
-    /// Takes a prompt of which nothing is an answer, whatever stands around it: that of a judge.
+    /// Creates it from the prompt of a judge, which contains no answer in any context.
     pub fn of_judge(prompt: &str) -> Self {
         Self { whole: Some(unquoted(prompt)), ..Self::of(prompt, "") }
     }
 
-    /// Finds the lines of a message that repeat the prompt: each follows the same line there. Within the own words of who is
-    /// asked they do where those follow the same line, too: who ends twice in the same words says them.
+    /// Finds the lines of a message that repeat the prompt: each follows the same line there. A line of the quoted
+    /// last answer has the status of the line above it, because a worker may end twice with the same text.
     pub fn in_message<'a>(&'a self, message: &'a str) -> Repeated<'a> {
         let mut above = (String::new(), false);
         let repeats = |line: &Line<'_>| {
@@ -57,12 +57,12 @@ pub struct Repeated<'a> {
     echo: &'a Echo,
     message: &'a str,
     pub(crate) lines: Vec<Line<'a>>,
-    /// Whether each line does.
+    /// Whether each line repeats the prompt.
     pub(crate) repeats: Vec<bool>,
 }
 
 impl Repeated<'_> {
-    /// Says whether a part of the message does.
+    /// Returns whether a part of the message repeats the prompt.
     pub fn has(&self, part: &Range<usize>) -> bool {
         let last = line_of(&self.lines, part.end.max(part.start + 1) - 1);
         let in_place = self.repeats[line_of(&self.lines, part.start)..=last].iter().all(|repeats| *repeats);
@@ -77,7 +77,7 @@ fn pairs(text: &str) -> BTreeSet<Pair> {
     bare.map(|line| (std::mem::replace(&mut above, line.clone()), line)).collect()
 }
 
-/// Letters and digits, in small letters.
+/// Returns the letters and digits of a text, in lower case.
 fn bare(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
@@ -95,7 +95,7 @@ mod tests {
     const OWN: &str = "All is done.\n\n```json\n{\"status\": \"completed\"}\n```";
 
     #[test]
-    fn a_quotation_is_told_from_the_same_answer_again() {
+    fn quotation_differs_from_a_repeated_answer() {
         let quoted: String = PROMPT.lines().map(|line| format!("> {line}\n")).collect();
         let dense: String =
             PROMPT.lines().filter(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect();

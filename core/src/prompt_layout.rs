@@ -1,7 +1,7 @@
-//! How the prompt of a worker is put together: a text with placeholders, which a step may replace by its own.
+//! Layout of a worker's prompt: a text with placeholders, which a step may replace.
 //!
-//! The text is taken paragraph by paragraph. In each the placeholders are replaced, once and literally: what is put in is
-//! not looked at again. A paragraph whose placeholders all have nothing to say is left out.
+//! The text is processed by paragraph. Placeholders are replaced once and literally: inserted text is not scanned
+//! again. A paragraph is omitted if all its placeholders are empty.
 
 use std::sync::LazyLock;
 
@@ -9,10 +9,10 @@ use regex::{Captures, Regex};
 
 use crate::text::pattern::regex;
 
-/// Version of [`DEFAULT`] and of what the placeholders hold; docs/prompts.md tells what each version changed.
+/// Version of [`DEFAULT`] and of the placeholders' content; docs/prompts.md lists the changes of each version.
 pub const VERSION: u32 = 1;
 
-/// What a worker is asked where its step says nothing else.
+/// Layout of a step that sets none.
 pub const DEFAULT: &str = "{{unread}}
 
 {{task}}
@@ -31,7 +31,7 @@ pub const DEFAULT: &str = "{{unread}}
 
 {{answer}}";
 
-/// The placeholders, and what each holds.
+/// Placeholders and their contents.
 pub const PLACEHOLDERS: [(&str, &str); 9] = [
     ("unread", "why the last verdict of the worker could not be read"),
     ("task", "the instructions of the step"),
@@ -44,12 +44,12 @@ pub const PLACEHOLDERS: [(&str, &str); 9] = [
     ("answer", "how to give the verdict, if the worker is its own check"),
 ];
 
-/// What each prompt has to hold: nobody can work without knowing what on, nor mend what they are not told.
+/// Required placeholders: a worker needs its task, and the failures to fix.
 const NEEDED: [&str; 2] = ["task", "findings"];
 
 static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| regex(r"(?s)\{\{\s*(.*?)\s*\}\}"));
 
-/// Says what is wrong with a template: a placeholder that there is not, or one that is needed and missing.
+/// Checks a template: rejects an unknown placeholder, and a missing one that is required.
 ///
 /// # Errors
 ///
@@ -72,7 +72,7 @@ pub fn check(template: &str) -> Result<(), String> {
     }
 }
 
-/// Puts a prompt together. `value` returns what a placeholder stands for.
+/// Fills a layout in. `value` returns the text of a placeholder.
 pub(crate) fn render(template: &str, value: impl Fn(&str) -> String) -> String {
     let mut prompt = String::new();
     for paragraph in template.split("\n\n") {
@@ -89,7 +89,7 @@ pub(crate) fn render(template: &str, value: impl Fn(&str) -> String) -> String {
     prompt
 }
 
-/// Fills a paragraph in; says whether it has no placeholder, or one that is not empty.
+/// Fills a paragraph in; returns also whether it has no placeholder, or one that is not empty.
 fn filled(paragraph: &str, value: &impl Fn(&str) -> String) -> (String, bool) {
     let mut says_something = !PLACEHOLDER.is_match(paragraph);
     let text = PLACEHOLDER.replace_all(paragraph, |found: &Captures<'_>| {

@@ -1,25 +1,25 @@
-//! What can be seen of a command line without running it.
+//! Static analysis of a command line.
 
-/// Words that another command stands behind.
+/// Words that precede another command.
 const WRAPPERS: [&str; 12] =
     ["!", "{", "do", "else", "env", "exec", "if", "nice", "then", "time", "until", "while"];
 
-/// Programs that run the script which they are given first.
+/// Programs that run the script in their first argument.
 const SHELLS: [&str; 8] = [".", "ash", "bash", "dash", "ksh", "sh", "source", "zsh"];
 
-/// The rules that `make` and `just` go by, where no other file is named.
+/// Default rule files of `make` and `just`.
 const RULES: [(&str, &[&str]); 3] = [
     ("make", &["GNUmakefile", "Makefile", "makefile"]),
     ("gmake", &["GNUmakefile", "Makefile", "makefile"]),
     ("just", &[".justfile", "Justfile", "justfile"]),
 ];
 
-/// Programs that run a script of `package.json`, and what they are told to do so.
+/// Programs that run a script of `package.json`, and their arguments for it.
 const PACKAGERS: [&str; 3] = ["npm", "pnpm", "yarn"];
 const SCRIPTS: [&str; 4] = ["run", "run-script", "t", "test"];
 
-/// How the files begin that tell a runner of tests, in whatever folder, which ones to run and how they end. What else of their
-/// rules stands in files that are changed for other reasons, too (`pyproject.toml`), is left out.
+/// File name prefixes of test runners' settings, in any directory: they decide which tests run and how they end. Files
+/// that also change for other reasons (`pyproject.toml`) are left out.
 const SETTINGS: [(&str, &[&str]); 9] = [
     ("pytest", &["conftest.py", "pytest.ini", ".pytest.ini"]),
     ("py.test", &["conftest.py", "pytest.ini", ".pytest.ini"]),
@@ -32,8 +32,8 @@ const SETTINGS: [(&str, &[&str]); 9] = [
     ("nextest", &["nextest.toml"]),
 ];
 
-/// Returns those of some files, with their paths from where it is run, that decide what a command line checks: scripts of shells,
-/// programs that are named by their paths, the rules of `make`, `just` and `npm`, and the settings of test runners.
+/// Returns the files that decide what a command line checks, with paths relative to its working directory: shell
+/// scripts, programs named by path, the rules of `make`, `just` and `npm`, and the settings of test runners.
 pub(crate) fn files_behind(line: &str, files: &[String]) -> Vec<String> {
     let mut folder = String::new();
     let (mut run, mut settings) = (Vec::new(), Vec::new());
@@ -58,8 +58,8 @@ pub(crate) fn files_behind(line: &str, files: &[String]) -> Vec<String> {
     files.iter().filter(|file| run.contains(file) || is_setting(file)).cloned().collect()
 }
 
-/// Returns how the files begin that hold the settings of the runner of tests which a command names: `python -m pytest`, `npx jest`;
-/// of a script of `package.json`, which may run any, those of all.
+/// Returns the file name prefixes of the settings of the test runner that a command names: `python -m pytest`, `npx
+/// jest`. A script of `package.json` may run any of them, so it gets all.
 fn settings_of<'w>(words: &'w [&str]) -> impl Iterator<Item = &'static str> + use<'w> {
     let is_script =
         matches!(words, [program, script, ..] if PACKAGERS.contains(program) && SCRIPTS.contains(script));
@@ -70,7 +70,7 @@ fn settings_of<'w>(words: &'w [&str]) -> impl Iterator<Item = &'static str> + us
     runners.flat_map(|(_, begins)| begins.iter().copied())
 }
 
-/// Says whether a word stands before a command.
+/// Returns whether a word precedes a command.
 fn is_before(word: &str) -> bool {
     WRAPPERS.contains(&word) || word.contains('=')
 }
@@ -85,7 +85,7 @@ fn run_by(program: &str, arguments: &[&str]) -> Vec<String> {
     let leads_elsewhere =
         |options: &[&str]| arguments.iter().any(|word| options.iter().any(|it| word.starts_with(it)));
     if SHELLS.contains(&program) {
-        // It is given a text, or only reads.
+        // With these options the shell runs a text, or only parses the script.
         let runs = !arguments.iter().take_while(is_option).any(|word| word.contains(['c', 'n', 's']));
         let script = arguments.iter().find(|word| !word.starts_with('-')).filter(|_| runs);
         return script.map(|script| path(script.trim_start_matches('<')).to_owned()).into_iter().collect();
@@ -104,7 +104,7 @@ fn run_by(program: &str, arguments: &[&str]) -> Vec<String> {
     program.contains('/').then(|| path(program).to_owned()).into_iter().collect()
 }
 
-/// Cuts a line into commands, and these into words; what is quoted is a part of one.
+/// Splits a line into commands, and these into words; quoted text is part of one word.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let (mut commands, mut words, mut word, mut quote) = (Vec::new(), Vec::new(), String::new(), None);
     for c in line.chars() {
@@ -166,7 +166,7 @@ mod tests {
             ("cd web; pytest", &[]),
             ("npm ci && npm --prefix web test", &[]),
             ("npm test --prefix web", &["web/jest.config.js"]),
-            // What is looked at.
+            // Files that a command only reads.
             ("grep -q x a.c && cc a.c && test -f Makefile", &[]),
         ] {
             assert_eq!(files_behind(line, &files), expected, "{line}");

@@ -1,6 +1,6 @@
-//! What all files of a workspace were at a moment, as an event can carry it.
+//! State of all workspace files at one time, in a form that fits into an event.
 //!
-//! The files themselves are kept by whoever took the snapshot, under its name.
+//! The creator of the snapshot stores the files under its name.
 
 use std::collections::BTreeMap;
 
@@ -11,31 +11,31 @@ use crate::id::Digest;
 /// A snapshot of the workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Its name: of a tree with all its parts. Differs too when only `.git` has changed.
+    /// Name of the complete tree. Also differs if only `.git` has changed.
     pub id: Digest,
-    /// The name of the tree of all files that are not ignored. If it is the same, so are they.
+    /// Name of the tree of all files that are not ignored; equal names mean equal files.
     pub work: Digest,
-    /// How many files and links that tree has.
+    /// Number of files and links in that tree.
     pub files: u64,
-    /// How large they are together, in bytes.
+    /// Total size of these files, in bytes.
     pub bytes: u64,
-    /// How the repository stood; `None` if the workspace is in none.
+    /// State of the repository; `None` if the workspace is in none.
     pub repository: Option<Standing>,
-    /// What is not covered, by reason.
+    /// Files that are not covered, by reason.
     pub left_out: Vec<LeftOut>,
-    /// Sentences about what is weaker than usual, for people.
+    /// Sentences about limitations of this snapshot, for display.
     pub notes: Vec<String>,
     /// The number of open check boxes in its Markdown files; `None` if there are too many files to count.
     #[serde(default)]
     pub open_boxes: Option<u32>,
 }
 
-/// Where HEAD, the stash and the other checkouts of a repository are.
+/// Positions of HEAD, the stash and the other checkouts of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
-    /// The branch; `None` where HEAD is detached.
+    /// The branch; `None` if HEAD is detached.
     pub branch: Option<String>,
-    /// The commit; `None` where there is none yet.
+    /// The commit; `None` if there is none yet.
     pub commit: Option<String>,
     /// The newest stash.
     pub stash: Option<String>,
@@ -44,12 +44,12 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Says whether it is known where HEAD is. Nothing follows from one that could not be read, or holds garbage.
+    /// Returns whether the position of HEAD is known. Nothing follows from a HEAD that is unreadable or invalid.
     pub fn is_known(&self) -> bool {
         self.branch.is_some() || self.commit.is_some()
     }
 
-    /// Says where HEAD is: `main, at 1a2b3c4d5e6f`.
+    /// Describes the position of HEAD: `main, at 1a2b3c4d5e6f`.
     pub fn head(&self) -> String {
         if !self.is_known() {
             return "an unknown commit".to_owned();
@@ -62,49 +62,49 @@ impl Standing {
     }
 }
 
-/// Returns the beginning of the name of a commit, as people write it.
+/// Returns the usual short form of a commit name: the first 12 characters.
 pub fn short_name(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }
 
-/// What was left out for one reason.
+/// Files that were left out for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// Why, in a few words.
+    /// Reason, in a few words.
     pub reason: String,
-    /// How many files, or folders with all below.
+    /// Number of files, or of directories with everything below.
     pub count: u64,
-    /// The first few, for people; bytes that are no text are replaced.
+    /// The first few, for display; bytes that are not text are replaced.
     pub examples: Vec<String>,
 }
 
 impl LeftOut {
-    /// The reason for folders that are ignored and hold masses, such as `target` and `node_modules`.
+    /// Reason for large ignored directories, such as `target` and `node_modules`.
     pub const IGNORED_FOLDER: &str = "ignored and full";
-    /// The reason for what the system lets nobody of us read.
+    /// Reason for files that the system does not allow Unstuck to read.
     pub const UNREADABLE: &str = "not readable";
-    /// The reason for a file that Unstuck's own output was written to.
+    /// Reason for a file that receives the output of Unstuck.
     pub const OWN_OUTPUT: &str = "written by Unstuck itself";
-    /// The reason for a `.git` in a folder: no part of the work, but kept beside it.
+    /// Reason for a `.git` in a subdirectory: not part of the work, but kept with it.
     pub const REPOSITORY: &str = "the repository of a folder";
 }
 
 impl Snapshot {
-    /// How a note begins about what git has begun and not ended, and about its lock files.
+    /// Prefix of a note about an unfinished git operation or a lock file of git.
     pub const UNFINISHED: &str = "git: ";
 
-    /// How a note ends about what of the repository could not be read.
+    /// Suffix of a note about an unreadable part of the repository.
     pub const UNREAD: &str = "so nothing is concluded from it";
 
-    /// Returns a sentence about the files that it does not hold, so that they cannot be put back; `None` if there are
-    /// none. Ignored folders are made again by whoever has made them, our own output is nobody's work, and `undo --git` has
-    /// repositories; none of these is told.
+    /// Returns a sentence about the files that it does not hold, so that they cannot be restored; `None` if there are
+    /// none. It omits ignored directories, which their tools create again, the output of Unstuck, and repositories,
+    /// which `undo --git` restores.
     pub fn lacks(&self) -> Option<String> {
         self.lacks_but(&[LeftOut::IGNORED_FOLDER, LeftOut::OWN_OUTPUT, LeftOut::REPOSITORY])
     }
 
-    /// As [`Self::lacks`], with the ignored folders: for who is told what is kept of a workspace, and who knows whether they
-    /// can be made again.
+    /// Returns the sentence of [`Self::lacks`] including ignored directories, for an overview of what a snapshot
+    /// keeps: the reader knows whether a tool can create them again.
     pub fn lacks_in_all(&self) -> Option<String> {
         self.lacks_but(&[LeftOut::OWN_OUTPUT, LeftOut::REPOSITORY])
     }
@@ -115,7 +115,7 @@ impl Snapshot {
         let parts = told.map(|left| {
             let named = left.examples.len() as u64;
             let more = if left.count > named { ", ..." } else { "" };
-            // A folder of masses is at work all the time, so a change in it is not told later on either.
+            // Tools write into such a directory all the time, so its changes are not reported later either.
             let is_folder = left.reason == LeftOut::IGNORED_FOLDER;
             let unseen = if is_folder { "; what changes there is not seen" } else { "" };
             let names: Vec<String> = left.examples.iter().map(|name| on_one_line(name)).collect();
@@ -126,7 +126,7 @@ impl Snapshot {
             .then(|| format!("no snapshot holds these, so no undo brings them back: {}", parts.join("; ")))
     }
 
-    /// Returns the notes about what of the repository could not be read, and is not known therefore.
+    /// Returns the notes about unreadable, and therefore unknown, parts of the repository.
     pub fn unread(&self) -> impl Iterator<Item = &String> {
         self.notes.iter().filter(|note| note.contains(Self::UNREAD))
     }
@@ -142,14 +142,14 @@ impl Snapshot {
         commit.map_or(self.work, |commit| Digest::of(format!("{} {commit}", self.work).as_bytes()))
     }
 
-    /// Says whether the work is the same: the files that are not ignored, the commit and the branch.
+    /// Returns whether the work is the same: the files that are not ignored, the commit and the branch.
     pub fn same_work(&self, other: &Self) -> bool {
         let head = |it: &Self| it.repository.as_ref().map(|it| (it.branch.clone(), it.commit.clone()));
         self.work == other.work && head(self) == head(other)
     }
 }
 
-/// Returns a name in which nothing begins a new line or steers a terminal: a worker may have chosen it.
+/// Returns a name without line breaks and terminal control characters: a worker may have chosen it.
 pub fn on_one_line(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! Who of a chain is asked, who is waited for, and how it ends where nobody is.
+//! Fallback chains: which worker is called, which one the run waits for, and the end if none is available.
 
 use unstuck_core::RunState;
 use unstuck_core::event::{Conclusion, Fact, Observation, StepEnd};
@@ -6,12 +6,12 @@ use unstuck_core::id::{Millis, StepId};
 use unstuck_core::testing::{Act, Script, World, script_worker, step};
 use unstuck_core::workflow::{CheckBy, OnFailure, OutagePolicy, Step, Work, WorkerKind, Workflow};
 
-/// What one of a chain does when it is asked.
+/// Reaction of a worker in a chain.
 #[derive(Clone, Copy)]
 enum Says {
-    /// It is limited for so many seconds.
+    /// It is limited for this number of seconds.
     Limited(u32),
-    /// It is limited, and does not say for how long.
+    /// It is limited, and does not report for how long.
     LimitedForSomeTime,
     /// It does its work.
     Done,
@@ -27,8 +27,8 @@ fn act(says: Says) -> Act {
     }
 }
 
-/// Plays a chain of three that answer so, one after the other, and returns who was asked, and each wait in seconds;
-/// a short one is a pause.
+/// Plays a chain of three with these reactions, one after the other, and returns the workers called, and each wait in
+/// seconds; a short one is a pause.
 fn played(says: &[Says], kicks: bool) -> String {
     let mut chain = step("a");
     let Work::Worker(worker) = &mut chain.work else { panic!("a worker does it") };
@@ -63,21 +63,21 @@ fn played(says: &[Says], kicks: bool) -> String {
 }
 
 #[test]
-fn of_a_chain_whoever_is_free_first_is_waited_for() {
+fn run_waits_for_the_chain_member_that_is_free_first() {
     let cases: &[(&[Says], &str)] = &[
         (&[Limited(3600), Done], "a b"),
         (&[Limited(7200), Limited(3600), Limited(9000), Done], "a b c 3600s b"),
         (&[Limited(3600), Limited(7200), Limited(9000), Done], "a b c 3600s a"),
         (&[Limited(9000), Limited(7200), Limited(3600), Done], "a b c 3600s c"),
         (&[Limited(3600), Limited(3600), Limited(3600), Done], "a b c 3600s a"),
-        // Who names no moment is asked after a pause, the first of them first.
+        // A worker without a reset time is called after a pause, the first one first.
         (&[Limited(3600), LimitedForSomeTime, LimitedForSomeTime, Done], "a b c pause b"),
         (&[LimitedForSomeTime, LimitedForSomeTime, LimitedForSomeTime, Done], "a b c pause a"),
-        // Who is known to be limited is not asked meanwhile.
+        // A worker that is known to be limited is not called meanwhile.
         (&[Limited(7200), Limited(3600), Limited(9000), Limited(100), Done], "a b c 3600s b 100s b"),
         (&[Limited(7200), Limited(3600), Limited(9000), Limited(9000), Done], "a b c 3600s b 3600s a"),
         (&[Limited(7200), Limited(3600), Limited(3600), Limited(9000), Done], "a b c 3600s b c"),
-        // A moment that has passed says nothing any more; and no round is without a pause.
+        // A past time is ignored, and no round goes without a pause.
         (&[Limited(0), Limited(0), Limited(0), Limited(0), Done], "a b c pause a b"),
     ];
     for (says, expected) in cases {
@@ -103,7 +103,7 @@ fn a_service_that_is_not_waited_for_is_named_as_the_end() {
         ),
     ] {
         let outage_budget = Millis::from_secs(budget);
-        // Nobody who is not waited for is asked again, however often a failure is tried again.
+        // Without waiting there is no other call, even if failures are retried.
         let step = Step { on_failure: OnFailure::Retry, max_retries: 3, ..step("a") };
         let workflow = Workflow { on_outage, outage_budget, ..Workflow::of_steps(vec![step]) };
         let more = [Done].iter();

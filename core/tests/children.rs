@@ -14,7 +14,7 @@ use unstuck_core::{Due, Effect, Observation, RunState};
 
 const NAMES: [&str; 2] = ["a", "b"];
 
-/// Returns a run of two steps that are child runs, at the same time, with so much money for both.
+/// Returns a run with this budget and two steps that are child runs, at the same time.
 fn parent(micro_usd: u64) -> RunState {
     let budget = Budget { micro_usd: Some(micro_usd), ..Budget::default() };
     run(Workflow { budget, ..Workflow::of_steps(NAMES.iter().map(|id| calls(id)).collect()) })
@@ -43,7 +43,7 @@ fn give(state: RunState, command: Observation) -> Result<RunState, Rejection> {
     Ok(events.iter().fold(state, RunState::evolve))
 }
 
-/// Begins what is due.
+/// Starts everything that is due.
 fn begin(mut state: RunState) -> RunState {
     while let Some(Effect::Perform(_, due)) = state.pending_effects().into_iter().next() {
         let begun = started(&state, &due, false, CheckId::new("none"), Digest::of(b""));
@@ -52,7 +52,7 @@ fn begin(mut state: RunState) -> RunState {
     state
 }
 
-/// Ends the child run of a step, which has spent so much in its life.
+/// Ends the child run of a step with this lifetime spending.
 fn end(state: RunState, name: &str, end: RunOutcome, micro_usd: u64) -> RunState {
     let (_, at) = state.step(&StepId::from(name)).expect("a step");
     let Due { step, iteration, attempt } =
@@ -103,7 +103,7 @@ fn a_child_that_needs_a_person_or_iterations_ends_its_parent_so_and_is_taken_up_
 }
 
 #[test]
-fn a_child_that_is_out_of_iterations_is_a_failure_that_a_parent_may_go_on_after() {
+fn parent_may_continue_after_child_without_iterations_left() {
     let child = Step { on_failure: OnFailure::Continue, ..calls("a") };
     let workflow = Workflow::of_steps(vec![child, Step { depends_on: vec!["a".into()], ..calls("b") }]);
     let state = begin(run(workflow));
@@ -111,7 +111,7 @@ fn a_child_that_is_out_of_iterations_is_a_failure_that_a_parent_may_go_on_after(
     assert_eq!(state.outcome(), Some(RunOutcome::WorkerFailed));
 }
 
-/// Ends what is stopped.
+/// Ends the stopped child runs.
 fn stop(mut state: RunState, told: &[u64; 2]) -> RunState {
     while let Some(Effect::Stop(step)) = state.pending_effects().into_iter().next() {
         let at = NAMES.iter().position(|name| *name == step.as_str()).expect("one of them");
@@ -125,7 +125,7 @@ fn allowance(state: &RunState, name: &str) -> Option<u64> {
 }
 
 #[test]
-fn a_child_that_is_out_of_money_ends_its_parent_and_both_go_on_with_more() {
+fn child_out_of_money_ends_parent_and_both_resume_with_more() {
     let state = end(begin(parent(100)), "a", RunOutcome::SpendLimit, 40);
     assert_eq!((allowance(&state, "a"), allowance(&state, "b")), (Some(100), Some(60)));
     let state = stop(state, &[40, 70]);

@@ -1,4 +1,4 @@
-//! What a step asks beyond a verdict: who is asked after a claim of completion, and what the answers lead to.
+//! Completion rules of a step: which verifiers run after a claim of completion, and the effect of their answers.
 
 use std::collections::VecDeque;
 
@@ -22,18 +22,18 @@ use unstuck_core::testing::{Script, World, script_worker, snapshot, step};
 use unstuck_core::workflow::{CheckBy, Step, WorkerKind, Workflow};
 use unstuck_core::{Effect, Event, Observation};
 
-/// What the world answers, one thing after the other.
+/// Scripted answers, in order.
 #[derive(Clone, Debug)]
 enum Says {
-    /// The worker, without a form.
+    /// The worker answers without a form.
     Done,
-    /// The worker, or the closer, this JSON.
+    /// The worker, or the closer, answers with this JSON.
     Answers(&'static str),
-    /// The worker, or the closer, nothing of the right form.
+    /// The worker, or the closer, answers in a wrong form.
     Babbles,
-    /// The validators, a letter each: `+` passes, `-` fails, a digit fails with a failure of that number, `?` could not run.
+    /// The validators report, a letter each: `+` passes, `-` fails, a digit fails with that failure, `?` could not run.
     Found(&'static str),
-    /// The same, but they have changed the workspace each time.
+    /// The same, but they changed the workspace each time.
     Unsettled(&'static str),
 }
 
@@ -145,7 +145,7 @@ fn failures(validator: &str, letter: char) -> Vec<Failure> {
     vec![Failure { fingerprint, ..Failure::named(validator, "failed", What::Whole, "") }]
 }
 
-/// Plays what the world says; stops where it says no more, or the run has ended.
+/// Plays the answers; stops when none is left, or the run has ended.
 fn play(world: &mut World, says: &mut VecDeque<Says>) {
     while let Some(effect) = world.state.pending_effects().into_iter().next() {
         let Some(said) = says.pop_front() else { return };
@@ -241,7 +241,7 @@ fn verdicts(events: &[Event]) -> Vec<&VerdictReached> {
     all
 }
 
-/// Says how a step stands, in one line: its end or phase, and the fingerprints of the last verdict.
+/// Describes the state of a step in one line: its end or phase, and the fingerprints of the last verdict.
 fn stands(world: &World) -> String {
     let (_, at) = world.state.steps().next().expect("a step");
     let last = verdicts(&world.history.events).last().map(|it| it.fingerprints.join(" ")).unwrap_or_default();
@@ -256,7 +256,7 @@ fn stands(world: &World) -> String {
 }
 
 #[test]
-fn who_is_asked_and_what_follows_from_the_answers() {
+fn verifiers_run_in_order_and_their_answers_decide() {
     let failing_thrice = [Done, Found("+-"), Done, Found("+-"), Done, Found("+-")];
     let template = |file: &str| Template { file: file.to_owned(), text: String::new(), custom: Vec::new() };
     let bounded = |bounded| StepPrompts {
@@ -460,7 +460,7 @@ fn who_is_asked_and_what_follows_from_the_answers() {
     }
 }
 
-/// Plays one letter an iteration for the conditions `a`, `b` and `c`; says what each iteration led to.
+/// Plays one letter per iteration for the conditions `a`, `b` and `c`; returns the result of each iteration.
 fn recorded(completion: &Completion, rounds: &[Says]) -> Vec<String> {
     let led_to = |n: usize| {
         let said = rounds[..n].iter().flat_map(|found| match found {
@@ -507,9 +507,9 @@ fn recorded_chains_of_failures_end_as_wanted() {
     }
 }
 
-/// `validation_chain-013` and `-018`: what is asked before the work ends the step at once, and spends no attempt.
+/// `validation_chain-013` and `-018`: a failure before the work ends the step at once, and uses no attempt.
 #[test]
-fn what_is_asked_before_the_work_spends_no_attempt() {
+fn preflight_condition_uses_no_attempt() {
     let mut completion = two();
     completion.conditions.insert(0, condition("first", Phase::Preflight));
     let failing = [Found("+"), Done, Found("+-"), Done, Found("+-")];
@@ -571,7 +571,7 @@ fn a_closer_that_changed_the_workspace_has_the_conditions_asked_again() {
 }
 
 #[test]
-fn what_could_not_run_is_asked_again_after_a_resume_without_new_work() {
+fn failed_validator_run_repeats_after_resume_without_new_work() {
     let mut world = played(with_answer(two()), &[Answers(COMPLETE), Found("?+")]);
     let calls = world.state.steps().next().expect("a step").1.calls.started;
     world.give(Observation::RunResumed(RunResumed::default())).expect("it can be resumed");
@@ -584,8 +584,7 @@ fn what_could_not_run_is_asked_again_after_a_resume_without_new_work() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
-    /// Whatever the world answers: a step is complete only if each condition held when it was asked last, after
-    /// the last work.
+    /// Whatever the answers: a step is complete only if the last check of each condition held, after the last work.
     #[test]
     fn complete_implies_that_every_condition_held_after_the_last_work(
         letters in prop::collection::vec((0..6_u8, 0..2_u8), 1..40),

@@ -1,4 +1,4 @@
-//! What is decided when a worker has left: by what it did and gave, before by what its words look like.
+//! Decisions after a worker has ended: its actions and results count more than its text.
 
 use unstuck_core::Observation;
 use unstuck_core::call_report::{CallEnd, Counts, Earlier, Reading, Trouble};
@@ -16,7 +16,7 @@ const LIMIT: &str = "You've hit your limit · resets 1pm (Asia/Seoul)\n";
 const OVERLOADED: &str = "API Error: 529 overloaded_error\n";
 const COMPLETE: &str = r#"{"decision":"complete","check_id":"0190a000-0000-7000-8000-000000000001"}"#;
 
-/// How a worker left.
+/// End of a worker.
 #[derive(Clone, Default)]
 struct Left {
     code: i32,
@@ -65,7 +65,7 @@ impl Left {
     }
 }
 
-/// Says in a word what follows for the step.
+/// Returns the consequence for the step, in a word.
 fn follows(step: Step, left: Left) -> String {
     let mut world = World::start(Workflow::of_steps(vec![step]), Script::default());
     let (step, at) = world.state.steps().next().expect("a step");
@@ -152,7 +152,7 @@ fn check(rows: &[(Step, Left, &str)]) {
 }
 
 #[test]
-fn who_has_worked_or_given_a_verdict_and_ended_well_is_not_out_of_order() {
+fn worker_with_work_or_verdict_and_good_end_is_not_an_outage() {
     let outage = || Left::saying(0, LIMIT, "");
     let told = |end, trouble| outage().told(end, trouble);
     let failed = |trouble| Left { stdout: "", ..told(CallEnd::Failed, Some(trouble)) };
@@ -168,7 +168,7 @@ fn who_has_worked_or_given_a_verdict_and_ended_well_is_not_out_of_order() {
         (claims(), outage().changed().with_file(COMPLETE), "complete"),
         (claims(), outage().changed(), "no verdict"),
         (claims(), Left::saying(1, LIMIT, "").with_file("{}"), "waits"),
-        // Nobody else would look at what it did.
+        // No check would verify its work.
         (alone(), outage().changed(), "waits"),
         // The text of a client that should have printed events, and what one told in its own form.
         (checked(), told(CallEnd::Failed, Some(Trouble::RateLimit)), "waits"),
@@ -180,14 +180,14 @@ fn who_has_worked_or_given_a_verdict_and_ended_well_is_not_out_of_order() {
 }
 
 #[test]
-fn repeating_the_prompt_of_a_registry_is_no_verdict() {
+fn repeated_registry_prompt_gives_no_decision() {
     const TASK: &str = "Mend it. At the end, say this.\nVerdict: COMPLETE\n";
     let repeats = || Left::saying(0, TASK, "").changed();
     check(&[(claims(), repeats(), "complete"), (claims(), Left { asked: TASK, ..repeats() }, "no verdict")]);
 }
 
 #[test]
-fn who_asks_and_leaves_without_an_answer_blocks_the_run_with_its_question() {
+fn unanswered_prompt_blocks_the_run_with_its_question() {
     let no_terminal = "sh: 1: cannot open /dev/tty: No such device or address\n";
     let password = || Left::saying(2, "Password: ", no_terminal);
     let blocked = "blocked: an answer to its question: Password:";

@@ -1,4 +1,4 @@
-//! How the check id gets into instructions.
+//! Insertion of the check id into instructions.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -80,7 +80,7 @@ fn other_forms_stay() {
 }
 
 #[test]
-fn templates_are_replaced_with_and_without_blanks() {
+fn templates_are_replaced_with_and_without_whitespace() {
     check("{{completion_check_id}}", "@");
     check("{{ completion_check_id }}", "@");
     check("{{{completion_check_id}}}", "{@}");
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_put_in_is_not_looked_at_again(text in "(\\$UNSTUCK_CHECK_ID|\\$|\\{\\{| ){0,8}") {
+    fn inserted_text_is_not_scanned_again(text in "(\\$UNSTUCK_CHECK_ID|\\$|\\{\\{| ){0,8}") {
         let once = check_id(&text, "$UNSTUCK_CHECK_ID");
         prop_assert_eq!(once, text);
     }

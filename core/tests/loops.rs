@@ -1,5 +1,5 @@
-//! Tables of whole loops: what a step does for a list of answers, and what a graph does for a list
-//! of outcomes. Rows that say `differs` are where existing tools do otherwise; the reason is there.
+//! Tables of complete loops: the steps for a list of answers, and the graph for a list of outcomes. Rows with `differs`
+//! deviate from existing tools; the reason is in the row.
 
 use serde_json::Value;
 use unstuck_core::RunState;
@@ -240,7 +240,7 @@ fn a_graph_does_what_the_table_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What the words of the table make workers and checks do.
+/// Returns the acts of workers and checks for a word of the table.
 fn outcome(word: &str) -> (Vec<Act>, Vec<Act>) {
     let exits = |code| vec![Act::Exits(code, String::new())];
     let says =
@@ -269,7 +269,7 @@ fn a_lost_worker_runs_again_and_costs_no_retry() {
     assert!(matches!(at.phase, StepPhase::Ended(StepEnd::Complete)));
 }
 
-/// Returns what a client told of a call that failed in this way.
+/// Returns the report of a client on a call that failed in this way.
 fn told(trouble: Trouble, tools: u32, tokens: u64, scope: Scope) -> Act {
     let reading = Reading {
         trouble: Some(trouble),
@@ -282,7 +282,7 @@ fn told(trouble: Trouble, tools: u32, tokens: u64, scope: Scope) -> Act {
 }
 
 #[test]
-fn what_its_newest_worker_used_is_kept_with_a_step() {
+fn step_keeps_usage_of_its_newest_worker() {
     let id = StepId::from("A");
     let call = |tokens| told(Trouble::Unknown, 1, tokens, Scope::Call);
     for (acts, tokens) in [
@@ -322,7 +322,7 @@ fn with_baseline(checks: &[Act], work: Act) -> World {
     world
 }
 
-/// Who works without changing anything, and who changes a file.
+/// Returns a worker that changes nothing, and one that changes a file.
 fn idle_and_busy() -> [Act; 2] {
     let mut reading = Progress::default().so_far("claude");
     (reading.end, reading.trouble) = (CallEnd::Done, None);
@@ -359,14 +359,14 @@ fn a_completion_without_a_change_says_so() {
 }
 
 #[test]
-fn who_breaks_the_start_of_a_check_is_told() {
+fn check_broken_by_the_work_counts_as_incomplete() {
     let [idle, busy] = idle_and_busy();
     let (fails, passes) = (Act::Exits(1, String::new()), Act::Exits(0, String::new()));
     let missing = |code| Act::Exits(code, "bash: ./t.sh: Permission denied".to_owned());
     for code in [126, 127] {
         let world = with_baseline(&[fails.clone(), missing(code), passes.clone()], busy.clone());
         assert_eq!(world.state.outcome(), Some(RunOutcome::Complete), "{code}");
-        // Nobody but the machine can be the cause.
+        // Only the machine can be the cause.
         for world in [
             with_baseline(&[fails.clone(), missing(code), passes.clone()], idle.clone()),
             with_baseline(&[missing(code), passes.clone()], busy.clone()),
@@ -384,11 +384,11 @@ fn a_client_that_broke_off_in_its_work_is_not_asked_for_the_same_again() {
         (told(Unknown, 0, 100, Scope::Call), true),
         (told(Crashed, 2, 100, Scope::Session), true),
         (changed(told(Crashed, 0, 0, Scope::Call)), true),
-        // It did nothing, as far as it told.
+        // It did nothing, according to its report.
         (told(Unknown, 0, 0, Scope::Call), false),
         (told(Unknown, 0, 100, Scope::Session), false),
         (Act::Exits(137, String::new()), false),
-        // It is known why.
+        // The cause is known.
         (told(Config, 1, 100, Scope::Call), false),
         (told(Auth, 1, 100, Scope::Call), false),
     ] {

@@ -13,7 +13,7 @@ use unstuck_core::{Due, Effect};
 const MAX_ITERATIONS: u32 = 4;
 const MAX_RETRIES: u32 = 2;
 
-/// What the model thinks is going on.
+/// Current activity of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Now {
     Work,
@@ -31,7 +31,7 @@ struct Model {
     check_retries: u32,
 }
 
-/// What happens to the process that is due.
+/// Event of the process that is due.
 #[derive(Clone, Debug)]
 enum Step {
     Exits(i32),

@@ -9,7 +9,7 @@ fn class(failure: Option<Failure>) -> &'static str {
     failure.map_or("none", |failure| failure.class.as_str())
 }
 
-/// The cases of the original look at standard output only; all are met as corrected there.
+/// The cases of the original read standard output only; all match as corrected there.
 #[test]
 fn the_recorded_cases_are_met() {
     for line in include_str!("fixtures/error-class.jsonl").lines() {
@@ -211,7 +211,7 @@ fn an_outage_that_looks_like_an_answer_is_one_even_at_exit_0() {
 }
 
 #[test]
-fn who_tries_again_has_come_to_no_end() {
+fn retry_in_progress_is_not_an_end() {
     for line in [
         "API Error: 429 rate_limit_error, retrying (1/5)",
         "API Error (Connection error.) · Retrying in 5 seconds… (attempt 3/10)",
@@ -226,7 +226,7 @@ fn who_tries_again_has_come_to_no_end() {
 }
 
 #[test]
-fn an_error_phrase_counts_in_a_line_that_is_an_error_and_not_in_one_that_tells_of_one() {
+fn error_phrase_counts_in_an_error_line_and_not_in_prose() {
     for line in [
         "AxiosError: Request failed with status code 429",
         "ERROR: exceeded retry limit, last status: 429 Too Many Requests",
@@ -343,7 +343,7 @@ fn when_a_limit_ends_is_read_as_it_is_written() {
             Some(2_115_180_000),
         ),
         ("HTTP 429, please try again later", None, None),
-        // A moment is no number of seconds.
+        // A date is not a number of seconds.
         ("HTTP 429 Retry after 2026-11-23T18:00:00Z", Some("2026-11-23T18:00:00Z"), None),
         ("Rate limit exceeded. Try again after 4:30 PM UTC", Some("4:30 PM UTC"), None),
         ("Rate limit exceeded. Try again after 4 PM", Some("4 PM"), None),
@@ -395,7 +395,7 @@ fn test_output_of_a_script_is_not_an_outage() {
 }
 
 #[test]
-fn names_of_classes_are_those_of_their_serialisation() {
+fn class_names_match_their_serialization() {
     for class in [
         ErrorClass::RetryableTransient,
         ErrorClass::RetryableNetwork,

@@ -19,7 +19,7 @@ fn batches<'a>(events: &'a [Event], sizes: &'a [usize]) -> impl Iterator<Item = 
     })
 }
 
-/// Returns where a run stands, without how far its log and its clock have come.
+/// Returns the state of a run without its anomalies, version and clock.
 fn stands(state: &RunState) -> serde_json::Value {
     let mut stands = serde_json::to_value(state).expect("a state can be saved");
     let fields = stands.as_object_mut().expect("a state has fields");
@@ -29,7 +29,7 @@ fn stands(state: &RunState) -> serde_json::Value {
     stands
 }
 
-/// Returns the verdicts of a log, each with its place.
+/// Returns the verdicts of a log, each with its position.
 fn verdicts(events: &[Event]) -> Vec<(Seq, &VerdictReached)> {
     events
         .iter()
@@ -83,7 +83,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_decided_is_never_impossible(history in histories()) {
+    fn decided_events_are_never_impossible(history in histories()) {
         let mut state = RunState::default();
         for event in &history.events {
             state = state.evolve(event);
@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_impossible_changes_nothing(events in events()) {
+    fn impossible_events_change_nothing(events in events()) {
         let mut state = RunState::default();
         for event in &events {
             let (before, anomalies) = (stands(&state), state.anomalies());
@@ -164,8 +164,8 @@ proptest! {
 
     #[test]
     fn a_finished_iteration_is_never_run_again(history in histories()) {
-        // Once an iteration is judged, no worker is started for it again, except by a verdict
-        // that waits for a job, by a person, or to look for the cause.
+        // Once an iteration is judged, no worker starts for it again, except after a verdict that waits for a job, by a
+        // person, or for a diagnosis.
         let mut judged = std::collections::BTreeSet::new();
         for event in &history.events {
             match &event.fact {
@@ -214,7 +214,7 @@ proptest! {
 
     #[test]
     fn every_verdict_depends_on_observations_only(workflow in workflows(), script in scripts()) {
-        // Every conclusion is thrown away, and what was observed is decided anew.
+        // Every conclusion is dropped and derived again from the observations.
         let mut world = World::start(workflow, script);
         world.play();
         let recorded = world.history.events;
@@ -232,7 +232,7 @@ proptest! {
 }
 
 #[test]
-fn a_run_without_limits_of_its_own_is_bounded_by_the_defaults() {
+fn run_without_explicit_limits_uses_the_defaults() {
     let step = unstuck_core::testing::step("work").checked(CheckBy::Claim, Workflow::DEFAULT_MAX_ITERATIONS);
     let mut world = World::start(Workflow::of_steps(vec![step.clone()]), incomplete_for_ever(&step.id));
     world.play();

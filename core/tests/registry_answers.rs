@@ -1,4 +1,4 @@
-//! Declarations and closers mean what they meant for those who wrote the registries.
+//! Declarations and closers keep the meaning that they had for the authors of the registries.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,7 +20,7 @@ struct Declared {
 }
 
 #[test]
-fn completion_is_declared_without_a_word_against_it() {
+fn completion_is_declared_if_no_field_contradicts_it() {
     each(include_str!("fixtures/registry/declaration.json"), |case: Declared| {
         let declared = Declaration::of(&case.answer) == Declaration::Complete;
         assert_eq!(declared, case.declared, "{}", case.id);

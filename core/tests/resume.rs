@@ -1,4 +1,4 @@
-//! How a run goes on after each kind of end, and what must not count while nobody works on it.
+//! Resuming a run after each kind of end, and what must not count while the run is stopped.
 
 use std::collections::BTreeMap;
 
@@ -92,11 +92,11 @@ fn a_change_that_a_stopped_worker_made_is_a_change() {
 }
 
 #[test]
-fn an_interrupted_run_goes_on_although_another_step_is_at_its_bound() {
+fn interrupted_run_resumes_although_another_step_is_at_its_limit() {
     let steps = vec![step("a").checked(CheckBy::Claim, 2), step("b")];
     let mut world = World::start(Workflow::of_steps(steps), scripted(&[("a", vec![incomplete()])]));
     begin(&mut world, "b");
-    // Play a to its bound by hand: b stays in flight.
+    // Play a to its limit by hand: b stays in flight.
     for _ in 0..2 {
         begin(&mut world, "a");
         finish(&mut world, "a", &incomplete());
@@ -112,7 +112,7 @@ fn an_interrupted_run_goes_on_although_another_step_is_at_its_bound() {
 }
 
 #[test]
-fn what_a_worker_left_that_nobody_could_look_at_may_be_its_own() {
+fn unseen_changes_after_a_worker_may_be_its_own() {
     let mut world = World::start(Workflow::of_steps(vec![step("a")]), Script::default());
     let look = |content, moment| {
         Observation::SnapshotTaken(SnapshotTaken { snapshot: Box::new(snapshot(content)), moment })
@@ -128,7 +128,7 @@ fn what_a_worker_left_that_nobody_could_look_at_may_be_its_own() {
 }
 
 #[test]
-fn what_others_changed_while_a_step_rested_is_told_from_what_it_left() {
+fn changes_by_others_between_turns_are_kept_apart() {
     let rules = Convergence { allowed_paths: vec!["src".to_owned()], ..Convergence::default() };
     let ruled = Step { convergence: Some(rules), ..step("a") };
     let look = |content, moment| {
@@ -153,7 +153,7 @@ fn what_others_changed_while_a_step_rested_is_told_from_what_it_left() {
         assert_eq!(gaps(&world, "a"), named(expected), "{what}");
     }
 
-    // What a lost attempt has left is its own.
+    // Changes by a lost attempt belong to its step.
     let mut world = World::start(Workflow::of_steps(vec![ruled.clone()]), Script::default());
     begin_with(&mut world, "a", Some(1));
     world.give(resumed(0)).expect("its supervisor died");
@@ -164,7 +164,7 @@ fn what_others_changed_while_a_step_rested_is_told_from_what_it_left() {
     begin_with(&mut world, "a", Some(2));
     assert_eq!(gaps(&world, "a"), []);
 
-    // Another step begins when it has ended.
+    // Another step starts after its end.
     let ruled = ruled.checked(CheckBy::Claim, 1);
     let mut world = World::start(Workflow::of_steps(vec![ruled, step("b")]), Script::default());
     begin_with(&mut world, "a", Some(1));
@@ -178,7 +178,7 @@ fn what_others_changed_while_a_step_rested_is_told_from_what_it_left() {
 }
 
 #[test]
-fn what_a_lost_attempt_left_is_told_from_what_a_person_changed_before_the_run_went_on() {
+fn changes_of_a_lost_attempt_and_of_a_person_are_kept_apart() {
     let rules = Convergence { allowed_paths: vec!["src".to_owned()], ..Convergence::default() };
     let look = |content, moment| {
         Observation::SnapshotTaken(SnapshotTaken { snapshot: Box::new(snapshot(content)), moment })
@@ -241,7 +241,7 @@ fn a_pause_counts_neither_as_time_of_the_run_nor_when_its_log_is_repaired() {
     assert_eq!(world.state.outcome(), Some(RunOutcome::Complete));
 }
 
-/// Lets the machine be suspended, and tells so or not.
+/// Suspends the machine, with or without an event.
 fn suspend(world: &mut World, secs: u64, is_told: bool) {
     let length = Millis::from_secs(secs);
     world.pass_to(world.state.last_at().after(length));
@@ -264,13 +264,13 @@ fn a_run_whose_machine_is_suspended_uses_no_time() {
 }
 
 #[test]
-fn what_is_waited_for_comes_in_suspend_as_well_and_is_not_counted_twice() {
+fn suspend_during_a_wait_is_not_counted_twice() {
     let limited = Act::Exits(1, "error: rate limit exceeded, retry after 60s".to_owned());
     let workflow = Workflow { timeout: Millis::from_secs(600), ..Workflow::of_steps(vec![step("a")]) };
     let acts = vec![limited, Act::Exits(0, String::new())];
     let mut world = World::start(workflow, scripted(&[("a", acts)]));
     world.play_until(RunState::is_waiting);
-    // The scripted world takes a moment for each command.
+    // The scripted world takes a little time for each command.
     let is_about = |span: Millis, other: Millis| span.0.abs_diff(other.0) <= 50;
     let left = |world: &World| world.state.time_limit().expect("a limit").since(world.state.last_at());
     let before = left(&world);
@@ -356,7 +356,7 @@ fn a_check_that_a_signal_ended_is_asked_again_however_the_shell_reports_it() {
 }
 
 #[test]
-fn a_run_that_is_out_of_time_goes_on_with_more_or_with_all_of_it_anew() {
+fn run_out_of_time_resumes_with_added_or_renewed_time() {
     let order = |add_time, renews_time| RunResumed {
         add_time: Millis(add_time),
         renews_time,

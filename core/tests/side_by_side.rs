@@ -1,4 +1,4 @@
-//! Steps that may run at the same time: who does not, and what becomes of the others when one needs a person.
+//! Concurrent steps: which steps run alone, and what happens to the others when one needs a person.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ fn calls(id: &str, steps: Vec<Step>) -> Step {
 }
 
 #[test]
-fn who_is_judged_by_what_changes_works_alone() {
+fn step_judged_by_its_changes_runs_alone() {
     let within = || Convergence { allowed_paths: vec!["src/**".to_owned()], ..Convergence::default() };
     for (steps, most) in [
         (vec![step("a"), step("b"), step("c")], 3),
@@ -71,7 +71,7 @@ fn who_is_judged_by_what_changes_works_alone() {
 }
 
 #[test]
-fn nor_does_it_work_beside_others_when_all_are_taken_up_again() {
+fn step_judged_by_its_changes_also_runs_alone_after_resume() {
     let fails_once = || vec![Act::Exits(3, String::new()), Act::Exits(0, String::new())];
     let steps = vec![needs_change("a"), step("b"), needs_change("c")];
     let all = [("a", fails_once()), ("b", fails_once()), ("c", fails_once())];
@@ -103,7 +103,7 @@ fn a_step_that_has_not_begun_waits_for_those_before_it_or_at_work() {
 
 const ID: &str = "0190a000-0000-7000-8000-000000000001";
 
-/// Lets the first attempt of a step end so.
+/// Ends the first attempt of a step with this act.
 fn end(world: &mut World, id: &str, act: &Act) {
     let due = Due { step: StepId::from(id), iteration: Iteration(1), attempt: Attempt(1) };
     world.give(finished(&due, false, act, Some(&CheckId::new(ID)))).expect("it is in flight");
@@ -131,7 +131,7 @@ fn a_verdict_without_an_id_in_a_file_of_two_is_nobodys() {
     }
 }
 
-/// Returns a run with so many tokens in which `a` needs a person while `b` is at work.
+/// Returns a run with this token budget in which `a` needs a person while `b` is running.
 fn blocked_beside_work(tokens: Option<u64>) -> World {
     let steps = vec![
         step("a").checked(CheckBy::Claim, 3),
@@ -156,7 +156,7 @@ fn blocked_beside_work(tokens: Option<u64>) -> World {
 }
 
 #[test]
-fn what_runs_beside_a_step_that_needs_a_person_comes_to_its_end() {
+fn running_step_finishes_while_another_needs_a_person() {
     let mut world = blocked_beside_work(None);
     assert!(world.state.in_flight().map(|(step, _)| step.id.as_str()).eq(["b"]));
     assert_eq!(world.state.pending_effects(), []);

@@ -3,10 +3,10 @@
 #[path = "../../tests/src/fuzz_targets.rs"]
 pub mod fuzz_targets;
 
-/// What the target of the controller compares with.
+/// The second implementation that the controller target compares with.
 #[path = "../../tests/src/naive_controller.rs"]
 pub mod naive_controller;
 
-/// What the target of the controller plays.
+/// The loop that the controller target plays.
 #[path = "../../tests/src/scripted_loop.rs"]
 pub mod scripted_loop;

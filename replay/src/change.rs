@@ -1,8 +1,8 @@
 //! A key of a workflow with another value: `steps.implement.convergence.stall_threshold=3`.
 //!
-//! Keys are those of the workflow file; whether it has one is known to who reads files, and asked before. What a file writes in
-//! one place may be further inside in the policy that a run records, so some names stand for others, and some need not be
-//! said. A name with a dot in it stands in quotes: `steps."build.docs".max_iterations=3`.
+//! Keys are the keys of the workflow file. The caller, which reads the file, checks first that the file has them. A key
+//! can be nested deeper in the policy that a run records than in the file. So some names have aliases, and some can be
+//! left out. A name that contains a dot needs quotes: `steps."build.docs".max_iterations=3`.
 
 use std::collections::BTreeSet;
 
@@ -31,17 +31,17 @@ pub enum ChangeError {
     UnknownKey {
         /// The key as given.
         key: String,
-        /// The key with what could stand there instead, if something differs little.
+        /// The key with its unknown part replaced by a similar known name, if one exists.
         nearest: Option<String>,
-        /// What could stand there.
+        /// Names that are possible at this place.
         known: Vec<String>,
     },
-    /// A file may have the key, but what a run records of its workflow does not, or not of this one.
+    /// A file may have the key, but the recorded workflow lacks it: always, or in this run.
     #[error(
         "a run does not record {0} by itself, only what came of it, so it cannot be decided again with another value; run it so: unstuck run"
     )]
     NotRecorded(String),
-    /// A quote that begins a name is not closed, or something follows it that is no dot.
+    /// The quote that starts a name has no end, or is followed by something other than a dot.
     #[error("{0} has a quote that does not end its name, as in steps.\"a.b\".max_iterations")]
     Unquoted(String),
     /// The value is not of the key's type.
@@ -51,10 +51,10 @@ pub enum ChangeError {
         key: String,
         /// The value.
         value: String,
-        /// What the type says.
+        /// Why the type rejects the value.
         why: String,
     },
-    /// The run did not record what the key asks for.
+    /// The run did not record the data that the key needs.
     #[error("step {0} had no max_changed_lines, so the lines that it changed were not counted")]
     LinesNotCounted(StepId),
     /// The run counted the lines of other files.
@@ -62,7 +62,7 @@ pub enum ChangeError {
         "the lines that step {0} changed were counted without the ignored_paths that it had, and not otherwise"
     )]
     OtherLines(StepId),
-    /// Something else would have been observed, and nobody knows what.
+    /// The change affects what the run observes, and the log has no observation for the new value.
     #[error(
         "{0} says what is run, where, how often or for how long: what would have been seen with another value was not recorded; run it so: unstuck run"
     )]
@@ -72,15 +72,15 @@ pub enum ChangeError {
         "step {0} was run without a baseline, so there is nothing recorded to judge by what failed before the work"
     )]
     NoBaseline(StepId),
-    /// What differs from another base is not known.
+    /// The differences from another base were not recorded.
     #[error("the files of step {0} were compared with the base that it had, and with no other")]
     OtherBase(StepId),
 }
 
-/// What a policy puts around the keys that a file has in one place.
+/// Policy keys that wrap the keys of a file.
 const AROUND: [&str; 8] = ["work", "worker", "by", "exit", "agent", "completion", "budget", "branch"];
 
-/// Names of a policy, and what a file calls them.
+/// Names of policy keys, and the names that a file uses for them.
 const NAMES: [(&str, &str); 10] = [
     ("completion", "registry_step"),
     ("max_attempts", "maxAttempts"),
@@ -260,7 +260,7 @@ fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(quoted).collect::<Vec<_>>().join(".")
 }
 
-/// Returns a name as it stands in a key.
+/// Returns a name as a key writes it: in quotes if it contains a dot.
 fn quoted(name: &str) -> String {
     if name.contains('.') { format!("\"{name}\"") } else { name.to_owned() }
 }
@@ -329,7 +329,7 @@ fn flaw(workflow: &Workflow) -> Option<String> {
     (!has_bounds(workflow)).then(|| "at least 1".to_owned())
 }
 
-/// Says whether a step compares with what nobody looks at.
+/// Returns whether a step needs a baseline that its check does not take.
 fn lacks_baseline(step: &Step) -> bool {
     let Some(check) = step.check.as_ref().filter(|check| check.baseline == Baseline::Off) else {
         return false;
@@ -402,7 +402,7 @@ fn is_around(name: &str, value: &Value) -> bool {
     AROUND.contains(&name) && value.is_object()
 }
 
-/// Returns the names that the entries of a list have in a key: their own, or their numbers; `None` of what is no list.
+/// Returns the names of a list's entries in a key: their IDs, or their numbers. Returns `None` for other values.
 fn own_names(node: &Value) -> Option<Vec<String>> {
     let items = node.as_array()?;
     let named = items.iter().filter_map(|item| item.get("id")?.as_str()).map(str::to_owned);
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_those_of_a_workflow_file() {
+    fn keys_follow_the_workflow_file() {
         check("steps.a.convergence.stall_threshold=4", "/steps/0/convergence/stall_threshold", "4");
         check("steps.a.completion_check.commands.2.gate=pass", "/steps/0/check/by/commands/1/gate", "pass");
         check("steps.a.completion_check.observations=3", "/steps/0/check/observations", "3");
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_a_dot_stands_in_quotes() {
+    fn name_with_a_dot_is_quoted() {
         check("steps.\"build.docs\".max_iterations=3", "/steps/2/max_iterations", "3");
         check("\"steps\".\"a\".max_iterations=3", "/steps/0/max_iterations", "3");
         check("steps.3.max_iterations=3", "/steps/2/max_iterations", "3");
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_changed_is_named_with_what_could() {
+    fn unchangeable_key_lists_possible_keys() {
         check(
             "steps.c.max_iterations=3",
             "",

@@ -317,7 +317,7 @@ fn run_ended(event: &RunEnded) -> String {
     text
 }
 
-/// Returns which check is meant: that of an iteration, or the one before the first.
+/// Returns a name for a check run: the step and the iteration, or `baseline` for the one before the first.
 fn check_of(step: &StepId, iteration: Iteration) -> String {
     if iteration == Iteration::BASELINE { format!("{step} baseline") } else { format!("{step} #{iteration}") }
 }

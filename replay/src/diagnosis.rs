@@ -1,5 +1,6 @@
-//! What a stuck step leaves for a person: what fails, since when, what was tried, why it counts as stuck, and
-//! what to try next. Made from the log alone, so it can be made again, byte for byte.
+//! Diagnosis of a stuck step: what fails and since when, the attempts, the reason for the stop, and advice.
+//!
+//! It is made from the log alone, so a later call returns the same bytes.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,19 +19,19 @@ use unstuck_core::{Event, Fact, convergence_files};
 use crate::describe::stall;
 use crate::story::{CommandStory, FailureStory, IterationStory, StepStory, Story};
 
-/// Most failures that the page shows with what the tool said.
+/// Maximum failures that the page shows with the message of the tool.
 const SHOWN_MAX: usize = 10;
 
-/// Most characters of the name of what failed, and of a reason.
+/// Maximum characters of the name of a failure, and of a reason.
 const NAME_MAX: usize = 200;
 
-/// Most characters of what the tool said about one failure.
+/// Maximum characters of the message of one failure.
 const MESSAGE_MAX: usize = 2000;
 
-/// Most files that are named of those that an iteration changed.
+/// Maximum changed files that are named for an iteration.
 const CHANGED_MAX: usize = 5;
 
-/// Most characters of what an iteration changed, and of why it was incomplete.
+/// Maximum characters of the changes of an iteration, and of the reason why it was incomplete.
 const CHANGED_CHARS_MAX: usize = 400;
 const WHY_MAX: usize = 160;
 
@@ -127,7 +128,7 @@ fn in_iterations<'a>(there: impl Iterator<Item = &'a IterationStory>, all: usize
     if named.len() == all { "in every iteration".to_owned() } else { format!("in {}", named.join(", ")) }
 }
 
-/// Returns what the iterations of a step changed, in words, with the iterations that changed the same one after the other.
+/// Describes the changes of a step's iterations. Groups consecutive iterations with the same changes.
 pub fn attempts(step: &StepStory) -> Vec<(String, Vec<Iteration>)> {
     let mut all: Vec<(String, Vec<Iteration>)> = Vec::new();
     for iteration in &step.iterations {
@@ -216,8 +217,8 @@ fn tried(text: &mut String, step: &StepStory, raised: &[Raised<'_>]) {
     }
 }
 
-/// Returns at most so many characters of a text, as one line in which nothing means anything to Markdown. What stands alone,
-/// such as a path or the name of a test, stays as it can be searched for.
+/// Returns at most `most` characters of a text as one line, with Markdown escaped. Words such as paths and test names
+/// stay unescaped, so that a search finds them.
 fn words(text: &str, most: usize) -> String {
     let mut line = String::new();
     for c in cut(text, most).chars() {

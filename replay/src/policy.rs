@@ -76,14 +76,14 @@ fn observed_step(step: &mut Step) {
     (step.max_retries, step.max_iterations) = (0, 0);
     (step.on_failure, step.on_exhausted) = (OnFailure::default(), OnExhausted::default());
     step.require_change = false;
-    // What a worker is asked is compared prompt by prompt; a script is what is run.
+    // Prompts are compared separately. The instructions of a custom worker are its script, so they stay.
     step.prompt_template = None;
     if let Work::Worker(worker) = &mut step.work
         && worker.kind != WorkerKind::Custom
     {
         worker.instructions.clear();
     }
-    // What is put back after the work is not there for the check.
+    // The check does not see files that were reverted after the work.
     let puts_back = step.convergence.as_ref().is_some_and(|it| it.revert_out_of_scope);
     step.convergence = puts_back.then(|| Convergence { revert_out_of_scope: true, ..Convergence::default() });
     if let Some(check) = &mut step.check {

@@ -1,4 +1,4 @@
-//! Steps that were proved before another step changed the workspace: what they showed may not hold any more.
+//! Steps that were proved before another step changed the workspace, so that their proof may be outdated.
 
 use unstuck_core::evidence::Decision;
 use unstuck_core::id::{Seq, StepId};
@@ -34,7 +34,7 @@ pub(crate) fn outdated(steps: &[StepStory]) -> Vec<String> {
     proofs.iter().filter_map(of_step).collect()
 }
 
-/// Returns on what the end of a step rests; `None` where that is somebody's word.
+/// Returns the commands that prove the end of a step; `None` if no command does.
 fn proof(step: &StepStory) -> Option<Proof<'_>> {
     let last = step.iterations.last().filter(|last| last.decision == Some(Decision::Complete))?;
     let script = step.script.as_deref().filter(|_| last.source == Some("exit-code"));
@@ -55,8 +55,8 @@ mod tests {
     use super::*;
     use crate::story::{CommandStory, IterationStory};
 
-    /// A step that changed the workspace at one event and was found complete at another, by a command or the script of its
-    /// check; by `claim` that is by somebody's word.
+    /// Returns a step that changed the workspace at one event and was found complete at another. A command or the
+    /// script of its check found that; with `claim`, only the worker said so.
     fn told((id, changed, verdict, by): &(&str, u64, u64, &'static str)) -> StepStory {
         let run = by
             .strip_prefix("run ")
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_is_outdated_when_somebody_else_changed_something_since_and_it_was_not_given_again() {
+    fn proof_is_outdated_after_a_change_by_another_step() {
         let check = |steps: &[(&str, u64, u64, &'static str)], expected: &[&str]| {
             let steps: Vec<StepStory> = steps.iter().map(told).collect();
             let said = outdated(&steps);

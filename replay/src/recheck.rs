@@ -6,7 +6,7 @@ use unstuck_core::{Command, Conclusion, Event, Fact, RunState};
 
 use crate::batches::{Batch, Batches};
 
-/// What came of deciding a run again.
+/// Result of deciding a run again.
 #[derive(Clone, Debug)]
 pub struct Recheck {
     /// The fold of all events, as recorded.
@@ -15,22 +15,22 @@ pub struct Recheck {
     pub events: u64,
     /// How many decisions were taken again.
     pub decisions: u64,
-    /// The first decision that would be another one today.
+    /// The first decision that would be different today.
     pub first_difference: Option<Difference>,
 }
 
 /// A decision that was recorded one way and is now taken another way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// The observation that was decided about.
+    /// The observation that the decision followed.
     pub at: Seq,
-    /// What was concluded then.
+    /// Recorded conclusions.
     pub recorded: Vec<Conclusion>,
-    /// What is concluded now.
+    /// Result of deciding now.
     pub now: Decided,
 }
 
-/// What a decision gives.
+/// Result of a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decided {

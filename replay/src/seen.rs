@@ -1,4 +1,4 @@
-//! What the workspace was, as the events of a run tell.
+//! Snapshots of the workspace that the events of a run name.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Seen<'a> {
     pub work: Option<(&'a StepId, Iteration)>,
     /// It was taken before that work.
     pub before: bool,
-    /// It was taken before or after the files were put back, and not of work.
+    /// It was taken before or after an undo, not for work.
     pub of_undo: bool,
 }
 

@@ -49,7 +49,7 @@ pub struct Story {
     pub deciding_step: Option<StepId>,
     /// Steps in the order of the workflow.
     pub steps: Vec<StepStory>,
-    /// What was odd, with the event that says so.
+    /// Doubtful things, each with the event that reports it.
     pub notes: Vec<(Seq, String)>,
     /// The state after the newest event.
     #[serde(skip)]
@@ -68,7 +68,7 @@ pub struct StepStory {
     pub has_loop: bool,
     /// Bound of its loop.
     pub max_iterations: u32,
-    /// What the commands of its check showed before the first iteration.
+    /// Results of the check commands before the first iteration.
     pub baseline: Vec<CommandStory>,
     /// Its iterations so far.
     pub iterations: Vec<IterationStory>,
@@ -76,24 +76,24 @@ pub struct StepStory {
     pub end: Option<StepEnd>,
     /// The same as a sentence.
     pub end_sentence: Option<String>,
-    /// Until when it waits, and for what; `None` while it does something.
+    /// When the wait ends, and its reason; `None` if the step is not waiting.
     pub waits: Option<(Timestamp, String)>,
     /// The script of its check, where the exit code of one is the verdict.
     #[serde(skip)]
     pub script: Option<String>,
 }
 
-/// What a command of a check showed, as people read it.
+/// Result of a check command, for users.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CommandStory {
     /// The command line.
     pub run: String,
-    /// It exited with 0, and neither a report of it nor its own summary tells of a failure that has a name.
+    /// The command exited with 0, and neither its reports nor its summary contain a named failure.
     pub passed: bool,
-    /// It is a validator: it is compared with nothing from before the work.
+    /// The result comes from a validator, so there is no baseline to compare with.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_validator: bool,
-    /// It exited with 0, but tells of failures itself.
+    /// The command exited with 0, but its output reports failures.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub belies_itself: bool,
     /// Tests failed in it, and it counts none: one that is removed may not be seen.
@@ -108,7 +108,7 @@ pub struct CommandStory {
     pub failures: Vec<FailureStory>,
     /// At how many places something failed.
     pub failed: u64,
-    /// What failed at one time and not at another.
+    /// Failures that occurred in some check attempts but not in all.
     pub flaky: Vec<FailureStory>,
     /// How many tests there were, where it says so.
     pub tests: Option<Tests>,
@@ -119,11 +119,11 @@ pub struct CommandStory {
 /// A failure as people read it.
 #[derive(Clone, Debug, Serialize)]
 pub struct FailureStory {
-    /// What it is called.
+    /// Name of the failure.
     pub name: String,
     /// Its identity.
     pub fingerprint: String,
-    /// What the tool says.
+    /// Message of the tool.
     pub message: String,
     /// File and line, where they are known.
     pub place: Option<String>,
@@ -152,7 +152,7 @@ impl CommandStory {
 }
 
 impl CommandStory {
-    /// A validator is told like a command, under its name.
+    /// Converts the result of a validator, with its name as the command line.
     fn of_validator(result: &ValidatorResult) -> Self {
         Self {
             run: result.validator.clone(),
@@ -203,24 +203,24 @@ pub struct IterationStory {
     pub exit: Option<Exit>,
     /// The last line that its check printed.
     pub said: Option<String>,
-    /// What the commands of its check showed.
+    /// Results of the commands of its check.
     pub commands: Vec<CommandStory>,
     /// How many failures there were before it, where that is known.
     pub failed_before: Option<u64>,
-    /// Whether the worker changed anything; `None` where nobody could look.
+    /// Whether the worker changed anything; `None` if the workspace could not be compared.
     pub changed: Option<bool>,
     /// The event that says that it did.
     #[serde(skip)]
     pub changed_at: Option<Seq>,
     /// How many files differ from the base of the step; `None` where that is not known.
     pub files: Option<u64>,
-    /// What its attempts changed, file by file; `None` where that is nothing, or not known.
+    /// Changes of its attempts, by file; `None` if there are none or they are unknown.
     pub diffstat: Option<Diffstat>,
-    /// What was changed out of scope, and put back after the work.
+    /// Files changed out of scope that were reverted after the work.
     pub put_back: Vec<String>,
-    /// What was found out after it about why the loop gets nowhere.
+    /// Diagnosis of why the loop is stuck, made after this iteration.
     pub diagnosis: Option<String>,
-    /// What it was judged.
+    /// Decision of the verdict.
     pub decision: Option<Decision>,
     /// Where the claim was read.
     pub source: Option<&'static str>,
@@ -228,7 +228,7 @@ pub struct IterationStory {
     pub reasons: Vec<String>,
     /// What failed.
     pub fingerprints: Vec<String>,
-    /// What was odd about the answer.
+    /// Problems of the answer.
     pub problems: Vec<String>,
     /// Money that its calls cost, in millionths of a US dollar; `None` where not all of them tell.
     pub micro_usd: Option<u64>,
@@ -341,7 +341,7 @@ impl Story {
                     iteration.worker_calls += 1;
                 }
             }
-            // The baseline is no iteration.
+            // The baseline does not count as an iteration.
             Observation::CheckStarted(e) if e.iteration == Iteration::BASELINE => {}
             Observation::CheckStarted(e) => {
                 if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
@@ -420,7 +420,7 @@ impl Story {
         }
     }
 
-    /// Goes on to the state after an event. What a call has cost that ended with it is counted in its iteration too.
+    /// Advances the state by an event. If the event ends a call, adds its cost to its iteration.
     fn count(&mut self, event: &Event) {
         // Only the end of a call changes what was spent, and adding that up takes as long as there are child runs.
         let ended = call_ended_by(&event.fact).map(|ended| (ended, self.state.spent_by_ended_calls()));
@@ -470,7 +470,7 @@ impl Story {
                     iteration.fingerprints = e.fingerprints.clone();
                     iteration.problems = e.problems.clone();
                     iteration.verdict = Some(event.seq);
-                    // An exit code beside a verdict in words is no failure of its own.
+                    // If the answer contains the verdict, the exit code does not count as a failure.
                     if e.source.is_said() {
                         iteration.commands.retain(|it| it.is_validator || it.is_conclusive);
                     }
@@ -524,7 +524,8 @@ impl Story {
         }
     }
 
-    /// A completion tells its problems to nobody but a person: no prompt follows. Nor is work looked at whose worker failed.
+    /// Notes problems for the user that no later prompt reports: doubts about a completion, and unchecked work of a
+    /// failed worker.
     fn note_doubts(&mut self, step: &StepId, ended: Seq) {
         let Some(it) = self.steps.iter().find(|it| it.id == *step) else { return };
         let Some(last) = it.iterations.last() else { return };
@@ -576,13 +577,13 @@ impl IterationStory {
         failed(&self.commands)
     }
 
-    /// Returns why it was judged so, in a few words: its first reason; without one what is doubtful about it,
-    /// what made it unreadable, or the last line that its check printed.
+    /// Returns a short reason for the decision: the first reason of the verdict. If there is none: a doubt about the
+    /// completion, the problem that made the answer unreadable, or the last line that the check printed.
     pub fn why(&self) -> Option<&str> {
         let otherwise = match self.decision {
             Some(Decision::Complete) => self.problems.first(),
             Some(Decision::Blocked | Decision::Waiting) => None,
-            // What was found last tells most: the sources are asked in order.
+            // The sources are read in order, so the newest problem says most.
             Some(Decision::None) => self.problems.last(),
             _ => self.said.as_ref(),
         };
@@ -590,7 +591,7 @@ impl IterationStory {
     }
 }
 
-/// Returns the step and the iteration of a call that has ended. The baseline is no iteration.
+/// Returns the step and the iteration of a call that has ended. The baseline does not count as an iteration.
 fn call_ended_by(fact: &Fact) -> Option<(&StepId, Iteration)> {
     let Fact::Observed(observation) = fact else { return None };
     let (step, iteration) = match observation {

@@ -1,7 +1,7 @@
 //! Decides a recorded run again under another policy.
 //!
-//! The recorded observations carry only as far as the other policy asks the same of the world: where
-//! it would have run a worker that never ran, or would have stopped, the evidence ends.
+//! The recorded observations apply only as long as the other policy makes the same requests. The evidence ends when it
+//! would have started a worker that never ran, or would have stopped.
 
 use std::collections::BTreeSet;
 
@@ -23,21 +23,20 @@ use crate::policy::with_changes;
 use crate::read_again::ReadAgain;
 use crate::recheck::{Difference, difference};
 
-/// What another policy would have made of a run.
+/// Result of a run under another policy.
 #[derive(Clone, Debug, Serialize)]
 pub struct WhatIf {
-    /// The first decision that would have been another one.
+    /// The first decision that would have been different.
     pub first_difference: Option<Difference>,
-    /// The last recorded event that still says something under the other policy.
+    /// The last recorded event that applies under the other policy.
     pub evidence_until: Seq,
-    /// Why the evidence ends there; `None` if it carries to the end of the log.
+    /// Why the evidence ends there; `None` if it reaches the end of the log.
     pub evidence_ends: Option<String>,
-    /// The first worker that would have been asked something else: what it did from there on might have been
-    /// something else too.
+    /// The first worker that would have received another prompt. Its later work might have differed too.
     pub asked_otherwise: Option<Seq>,
-    /// What nobody looked at, and the other policy would have; the decisions above are those without it.
+    /// Files that only the other policy would have looked at. The decisions above do not include them.
     pub not_looked_at: Option<String>,
-    /// How the run would have ended, if that much can be said.
+    /// How the run would have ended, if known.
     pub outcome: Option<RunOutcome>,
     /// How it did end.
     pub recorded_outcome: Option<RunOutcome>,
@@ -48,8 +47,8 @@ pub struct WhatIf {
 ///
 /// # Errors
 ///
-/// A [`ChangeError`] wrapped by the caller's error when the workflow has no such key, or the error
-/// of the stream.
+/// Returns a [`ChangeError`], converted to the caller's error, if the workflow has no such key. Passes on errors of the
+/// stream.
 pub fn what_if<E: From<ChangeError>>(
     events: impl Iterator<Item = Result<Event, E>>,
     changes: &[Change],
@@ -129,7 +128,7 @@ pub fn what_if<E: From<ChangeError>>(
     })
 }
 
-/// Says which files the other policy protects, and nobody looked at: git ignores them, and they were not protected then.
+/// Returns the files that only the other policy protects. Git ignores them, so the run recorded nothing about them.
 fn not_looked_at(recorded: &RunState, other: &RunState) -> Option<String> {
     let protected = |state: &RunState| -> BTreeSet<String> {
         let policies = state.steps().filter_map(|(step, _)| step.convergence.as_ref());
@@ -153,7 +152,7 @@ fn is_unasked(other: &RunState, command: &Observation) -> bool {
         && other.admits(command).is_err()
 }
 
-/// Says what of an observation the other policy would need and nobody recorded.
+/// Returns which data of an observation the other policy needs and the log lacks.
 fn unknown(recorded: &RunState, other: &RunState, command: &Observation) -> Option<&'static str> {
     match command {
         Observation::CheckFinished(finished) if was_cut(other, finished) => {
@@ -176,7 +175,7 @@ fn unknown(recorded: &RunState, other: &RunState, command: &Observation) -> Opti
     }
 }
 
-/// Says whether the other policy asks for tests in the files that nobody looked for.
+/// Returns whether the other policy looks up tests in the files that the run did not look up.
 fn looks_up_others(recorded: &RunState, other: &RunState, finished: &CheckFinished) -> bool {
     let asked = |state: &RunState| -> Option<Vec<TestName>> {
         let (step, at) = state.step(&finished.step)?;
@@ -190,7 +189,7 @@ fn looks_up_others(recorded: &RunState, other: &RunState, finished: &CheckFinish
     asked(other).unwrap_or_default().iter().any(|name| !then.contains(name))
 }
 
-/// Returns what is put back of the work of a step.
+/// Returns the files that a policy reverts after the work of a step.
 fn put_back(state: &RunState, step: &StepId, drift: &Drift) -> Vec<String> {
     let Some((step, at)) = state.step(step) else { return Vec::new() };
     let Some(policy) = &step.convergence else { return Vec::new() };
@@ -200,7 +199,7 @@ fn put_back(state: &RunState, step: &StepId, drift: &Drift) -> Vec<String> {
     scope::to_put_back(policy, at.convergence.stage(), &files)
 }
 
-/// Says whether the other policy asks for conditions that nobody asked, as one that failed ended the asking.
+/// Returns whether the other policy needs conditions that were skipped because an earlier one failed.
 fn was_cut(other: &RunState, finished: &CheckFinished) -> bool {
     let Some((completion, at)) =
         other.step(&finished.step).and_then(|(step, at)| Some((step.completion.as_ref()?, at)))

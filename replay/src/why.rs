@@ -41,7 +41,7 @@ pub struct Link {
     pub at: Timestamp,
     /// Its kind, as in the log.
     pub kind: &'static str,
-    /// What it says.
+    /// Description of the event.
     pub what: String,
     /// The events that it rests on.
     pub evidence: Vec<Seq>,
@@ -138,7 +138,7 @@ fn evidence(event: &Event) -> Vec<Seq> {
         | Conclusion::WaitRequested(_)
         | Conclusion::StageRaised(_)
         | Conclusion::FallbackTaken(_) => {
-            // It was concluded from what stands before it in its batch.
+            // The evidence is the event before it in its batch.
             vec![Seq(event.seq.0.saturating_sub(1))]
         }
     }

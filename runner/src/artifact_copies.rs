@@ -1,5 +1,5 @@
-//! How artifacts are copied beside the loop: a worker may leave more of them than can be copied at once, and whoever stops the
-//! run does not wait for that.
+//! Copies of artifacts, made in a separate thread: a worker can leave many of them, and a stop of the run must not
+//! wait.
 
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_files::private_dir::PrivateDir;
@@ -7,17 +7,17 @@ use unstuck_process::blocking_task::blocking;
 use unstuck_process::{StopRequest, StopSignal};
 use unstuck_workspace::artifacts::{ArtifactError, IsStopped};
 
-/// What came of it.
+/// Result of a copy.
 pub(crate) enum Copied {
-    /// They are where they belong, with these warnings.
+    /// The copies are in place, with these warnings.
     Done(Vec<String>),
-    /// They cannot be, for this reason.
+    /// The copies cannot be made, for this reason.
     Refused(String),
-    /// Somebody stopped the run.
+    /// The run was stopped.
     Stopped,
 }
 
-/// Copies what `copy` says, if `way` is where it is said to be, and not where a link leads.
+/// Runs `copy`, unless a link has replaced the directory `way`.
 pub(crate) async fn run<C>(context: PrivateDir, way: PrivateDir, stop: StopSignal, copy: C) -> Copied
 where
     C: FnOnce(&PrivateDir, IsStopped<'_>) -> Result<Vec<String>, ArtifactError> + Send + 'static,
@@ -36,7 +36,8 @@ where
 }
 
 impl Copied {
-    /// Tells it with the end of what made the artifacts. What was stopped before they were copied has not ended.
+    /// Adds the result to the outcome of the process that made the artifacts. If the copy was stopped, the process
+    /// counts as stopped.
     pub(crate) fn note(self, outcome: &mut Outcome) {
         match self {
             Self::Done(warnings) => outcome.notes.extend(warnings),

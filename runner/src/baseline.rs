@@ -1,8 +1,8 @@
-//! What fails before anybody has worked.
+//! Baseline of a check: the failures before the first work.
 //!
-//! The commands of the check are run on a clean checkout of the commit, so that nothing of a person's folder is
-//! touched. Where something fails there, or tests are left out, they are run in the workspace as well, and that counts: what
-//! they need may be in no commit. So it does where the workspace holds uncommitted changes, or is in no repository.
+//! The commands of the check run on a clean checkout of the commit, so that the user's directory stays untouched. If
+//! something fails there, or tests are skipped, the commands also run in the workspace, and that result counts: their
+//! inputs may not be committed. The same happens if the workspace has uncommitted changes or is not in a repository.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(crate) async fn take(
         return taken;
     }
     let taken = run(world, step, suite.clone(), stop).await;
-    // What was changed meanwhile was seen by some of the commands only.
+    // If the files changed meanwhile, some of the commands saw other files than the rest.
     let after = named(world, &suite).await;
     before.filter(|before| after == Some(*before)).iter().for_each(|of| baselines.taken(step, *of));
     taken
@@ -62,7 +62,7 @@ async fn run(
         Ok(Clean { taken, shown }) if shown.is_enough() => return taken,
         clean => clean,
     };
-    // What the commands need may be in no commit; so what fails there, or is left out, is looked at here, too.
+    // The commands may need files that are not committed, so failed or skipped tests are checked here too.
     let show = |line: &str| world.watcher.line(step, line);
     let (mut outcome, results) = checks::run(suite, &world.blobs, &world.redactor, stop, show).await;
     let note = clean.map_or_else(Some, |clean| clean.shown.differs_from(&results));

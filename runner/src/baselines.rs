@@ -23,16 +23,16 @@ use unstuck_store::store::Store;
 
 use crate::snapshots::Keeper;
 
-/// The baselines of a project that runs share which are asked to.
+/// Baselines that runs of a project share, if requested.
 pub struct Baselines {
     store: Arc<dyn Store>,
     state: StateDir,
     run: RunId,
-    /// What those are of that this run has taken, until they are recorded.
+    /// Steps and keys of the baselines that this run has taken and not yet recorded.
     taken: Mutex<Vec<(StepId, Digest)>>,
 }
 
-/// Where the result of a baseline stands: in which event of which run.
+/// Event that holds the result of a baseline.
 type Place = (RunId, Seq);
 
 /// Larger outputs are not taken over.
@@ -98,7 +98,7 @@ impl Baselines {
 ///
 /// # Errors
 ///
-/// What is remembered cannot be read or removed.
+/// The directory of baselines cannot be read, or a file in it cannot be read or removed.
 pub fn forget_lost(store: &dyn Store, state: &StateDir) -> io::Result<()> {
     let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     let entries = match fs::read_dir(folder(state)) {
@@ -109,7 +109,7 @@ pub fn forget_lost(store: &dyn Store, state: &StateDir) -> io::Result<()> {
         let file = entry?.path();
         let place: Option<Place> = match safe_open::read(&file) {
             Err(error) if is_gone(&error) => None,
-            // What is being written is nobody's yet.
+            // Ignore a file that is still being written.
             bytes => serde_json::from_slice(&bytes?).ok(),
         };
         if place.is_some_and(|(run, _)| !store.has(&run)) {
@@ -123,7 +123,7 @@ fn folder(state: &StateDir) -> PathBuf {
     state.path().join("baselines")
 }
 
-/// Returns a name for the commands of a check and the files that they are run on now; `None` where nobody knows all of those.
+/// Returns a key for the commands of a check and the files that they run on; `None` if not all files are known.
 pub(crate) fn of(keeper: &Keeper, workspace: &Path, suite: &Suite) -> Option<Digest> {
     let now = keeper.take(None, None).ok()?;
     if now.lacks().is_some() {

@@ -123,7 +123,7 @@ impl Beginning<'_> {
     ///
     /// # Panics
     ///
-    /// If it is no check.
+    /// If the turn is not a check.
     pub(crate) fn check_started(&self, task: &Task, call: Option<Box<Call>>) -> Observation {
         let Due { step, iteration, attempt } = self.due.clone();
         Observation::CheckStarted(CheckStarted {

@@ -82,7 +82,7 @@ pub(crate) fn plan(
         Ok(plan) => plan,
         Err(why) => return Ok(Err(why)),
     };
-    // Of who has no conversations none is known, so it was not asked to go on with one.
+    // A client that cannot resume sessions has no known session, so the plan does not report the missing feature.
     if begin.keeps_conversation() && continued.is_none() && client.launch.resume.is_empty() {
         plan.unmet.push(ClientFeature::Resume);
     }
@@ -130,23 +130,23 @@ fn short(word: &str) -> String {
     }
 }
 
-/// Hears a client while it runs: shows what it does, and tells of it now and then.
+/// Listens to a client while it runs: shows its activity, and reports progress at intervals.
 pub(crate) struct Listener<'a> {
     pub(crate) step: StepId,
     pub(crate) due: Due,
     pub(crate) watcher: &'a dyn Watcher,
     pub(crate) tell: Tell,
     pub(crate) decoder: Decoder,
-    /// The model that it was asked for.
+    /// The requested model.
     model: Option<String>,
-    /// The command line that it is run by.
+    /// The wrapper command.
     wrap: Option<String>,
     begun: Instant,
     told_at: Option<Instant>,
     told: Progress,
-    /// When news about money is told that came too soon after the news before.
+    /// Time of the next report about money, if the last one was too recent.
     held_until: Option<Instant>,
-    /// The beginning of standard error: what is wrong may stand there, with a long help behind it.
+    /// Start of standard error. It may hold the error, with a long help text after it.
     first_complaints: String,
 }
 
@@ -174,11 +174,11 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// Says what the client told, in place of what it printed.
+    /// Replaces the output of the client by its answer and its reading.
     pub(crate) fn finish(self, outcome: &mut Outcome) {
         let stopped = outcome.exit == Exit::Stopped;
         let hopeless = self.decoder.hopeless().filter(|_| outcome.exit == Exit::Hopeless);
-        // Where the two overlap, something is there twice, which changes nothing.
+        // If the two overlap, a line occurs twice, which is harmless.
         let stderr = self.first_complaints + &outcome.stderr_tail;
         let wrap = self.wrap.filter(|_| self.decoder.is_silent());
         let (mut reading, answer) = self.decoder.finish(&outcome.exit, stopped, &stderr);
@@ -193,7 +193,7 @@ impl<'a> Listener<'a> {
         outcome.reading = Some(Box::new(reading));
     }
 
-    /// Where a client does not say which model answers, it is the one that it was asked for.
+    /// If a client does not report its model, it is the requested one.
     fn progress(&self) -> Progress {
         let progress = self.decoder.progress();
         Progress { model: progress.model.or_else(|| self.model.clone()), ..progress }
@@ -224,7 +224,7 @@ impl<'a> Listener<'a> {
         self.told = progress.clone();
         let Due { step, iteration, attempt } = self.due.clone();
         let told = WorkerProgressed { step, iteration, attempt, progress: Box::new(progress) };
-        // Nobody hears it any more when the run is over.
+        // The receiver is gone once the run has ended.
         let _nobody = self.tell.send(Observation::WorkerProgressed(told));
     }
 }
@@ -243,7 +243,7 @@ impl OutputListener for Listener<'_> {
         self.decoder.push(piece);
         let progress = self.progress();
         self.show(&progress);
-        // What it has cost in all is told with its end: nobody need stop it for that any more.
+        // The end of the call reports the total cost, so a report now could only stop a call that is already over.
         if !self.decoder.is_over() {
             self.tell_of(progress);
         }
@@ -278,14 +278,14 @@ impl OutputListener for Listener<'_> {
 /// The exit code by which programs that run others say that they have failed themselves: `docker`, `podman`, `env`.
 const WRAP_FAILED: i32 = 125;
 
-/// Says that a client may never have been run, where it said nothing and what it is run by has failed.
+/// Sets the error of a call if its wrapper failed and the client printed nothing. The client may not have run at all.
 fn blame(wrap: &str, exit: &Exit, reading: &mut Reading) {
     let (Exit::Code(code), Some(trouble)) = (exit, reading.trouble) else { return };
     let may_pass = outage::is_outage(outage::class_of(trouble));
     if !may_pass && !matches!(trouble, Trouble::Crashed | Trouble::Config) {
         return;
     }
-    // What may pass is waited for, whoever of the two ran into it.
+    // An outage is waited for, no matter if the client or the wrapper ran into it.
     if !may_pass || *code == WRAP_FAILED {
         reading.trouble = Some(Trouble::Config);
     }
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_a_client_that_said_nothing_is_named() {
+    fn failed_wrapper_of_a_silent_client_is_named() {
         let pull = "docker: Error response from daemon: net/http: TLS handshake timeout";
         for (code, stderr, trouble) in [
             (125, pull, Trouble::Config),

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use unstuck_core::id::{Millis, Timestamp};
 use unstuck_process::suspend_clock;
 
-/// A timer stands still in suspend, and knows nothing of it: whoever waits looks up this often.
+/// Interval at which a waiting run reads the clock. A timer stops while the machine is suspended.
 const LOOK_UP: Duration = Duration::from_secs(30);
 
 /// Tells the time of recording.
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn time_goes_on_from_the_wall_clock_but_never_back() {
+    fn clock_follows_the_wall_clock_and_never_goes_back() {
         const HOUR: u64 = 3_600_000;
         let cases = [
             ("nothing passed", 1000, 0, 0, 1000),

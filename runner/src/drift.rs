@@ -1,5 +1,5 @@
-//! The workspace before and after a worker or a check: what was changed, how far the step has drifted from its base, and
-//! what of that is put back.
+//! The workspace before and after a worker or a check: its changes, the drift of the step from its base, and the
+//! reverted files.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -29,38 +29,38 @@ use crate::snapshots::{Compared, Keeper, Since, shown};
 use crate::task::Task;
 use crate::workspace::remake;
 
-/// A workspace of so many files is looked at in less time than it takes to hand that over to a thread.
+/// Maximum files of a workspace for which taking a snapshot is faster than starting a thread.
 const FILES_FEW: u64 = 1000;
 
-/// The workspace before the work, and what is to be known of the step afterwards.
+/// The workspace before the work, with data of the step that is needed after it.
 pub(crate) struct BeforeTurn {
-    /// When the run began.
+    /// Snapshot of the start of the run.
     first: Box<Snapshot>,
-    /// When the step began.
+    /// Snapshot of the start of the step.
     of_step: Box<Snapshot>,
-    /// What others have changed between the turns of the step.
+    /// Changes that others made between the turns of the step.
     gaps: Vec<Gap>,
-    /// Just before.
+    /// Snapshot of the start of the turn.
     before: Box<Snapshot>,
-    /// The same, but for what an attempt of the same work has changed that was lost, if nobody knows what it left.
+    /// The same, without the changes of a lost attempt of the same work, if its result is unknown.
     from: Box<Snapshot>,
-    /// What attempts of the same work have changed that were lost.
+    /// Changes of lost attempts of the same work.
     lost_work: Vec<LostWork>,
-    /// What only checks had written.
+    /// Files that only checks have written.
     by_checks: BTreeSet<String>,
-    /// What differed before, after the work or the check that came last.
+    /// Drift after the last work or check.
     differed: Drift,
-    /// The rules of the step about what it changes, if it has any.
+    /// Rules of the step about its changes, if it has any.
     rules: Option<Convergence>,
-    /// The commit that is compared with, as far as it was there before the work.
+    /// The commit to compare with, if it existed before the work.
     base: Option<String>,
     stage: Stage,
-    /// What the step may do to the branch.
+    /// Changes to the branch that the step is allowed to make.
     branch: Branch,
     is_check: bool,
-    /// Nobody has worked yet.
+    /// Whether this is the baseline, before any work.
     is_baseline: bool,
-    /// The command that brings back the files as they were before this iteration.
+    /// Command that restores the files from before this iteration.
     undo: String,
 }
 
@@ -70,12 +70,12 @@ pub(crate) struct AfterTurn {
     pub(crate) changed: Option<bool>,
     pub(crate) drift: Option<Drift>,
     pub(crate) diffstat: Option<Diffstat>,
-    /// What was left, before anything was put back.
+    /// Snapshot of the result, before any file was reverted.
     pub(crate) snapshot: Option<Box<Snapshot>>,
 }
 
-/// Looks at the workspace before a worker, or before a check of a step that has rules: it may run what was written. Where
-/// the step has rules about what it changes, and nobody could say whether it keeps to them, the turn cannot begin.
+/// Takes a snapshot of the workspace before a worker, or before a check of a step with rules, since a check may run
+/// files that a worker wrote. If the step has rules about its changes and the snapshot fails, the turn cannot start.
 pub(crate) fn before(begin: &Beginning<'_>, task: &mut Task) -> Option<BeforeTurn> {
     if task.in_the_way.is_some() {
         return None;
@@ -92,7 +92,7 @@ pub(crate) fn before(begin: &Beginning<'_>, task: &mut Task) -> Option<BeforeTur
 fn looked_before(begin: &Beginning<'_>, notes: &mut Vec<String>) -> Result<Option<BeforeTurn>, String> {
     let Beginning { world, state, step, at, turn, due, .. } = *begin;
     let rules = step.convergence.clone().filter(Convergence::has_rules);
-    // What validators find is known of this workspace only.
+    // The findings of validators are only valid for this workspace.
     let is_check = turn.is_check();
     if is_check && turn != Turn::Conditions && rules.is_none() {
         return Ok(None);
@@ -167,12 +167,12 @@ fn undo(state: &RunState, due: &Due) -> String {
     format!("unstuck undo {run} {}{step}", due.iteration)
 }
 
-/// What to do about a base that cannot be had.
+/// Help for a base that git cannot find.
 const NO_BASE: &str = "see which there are: git log --oneline --all; make it and go on: unstuck resume; or name another one in \
                        diff_base_ref and run again";
 
-/// Returns the commit that is compared with, as it is before anybody could move it. What is counted from HEAD is only
-/// known afterwards.
+/// Returns the commit to compare with, read before a worker can move it. A commit that is counted from HEAD is only
+/// known after the work.
 fn base_before(world: &Host, rules: &Convergence) -> Result<Option<String>, String> {
     let found = match &rules.diff_base_ref {
         Some(name) if diff_base::is_of_head(name) => {
@@ -184,8 +184,8 @@ fn base_before(world: &Host, rules: &Convergence) -> Result<Option<String>, Stri
     found.map_err(|why| format!("{why}; {NO_BASE}"))
 }
 
-/// Makes a copy of the workspace for somebody who only looks: nothing that is changed there stays. Without one, the turn
-/// cannot begin.
+/// Makes a copy of the workspace for a worker that only reads: changes to the copy are discarded. If there is none, the
+/// turn cannot start.
 pub(crate) fn copy(begin: &Beginning<'_>, task: &mut Task) -> Option<Scratch> {
     if task.in_the_way.is_some() {
         return None;
@@ -305,7 +305,7 @@ impl BeforeTurn {
         Ok(AfterTurn { changed, drift, diffstat, snapshot: Some(after) })
     }
 
-    /// Returns what this attempt has changed, and those of the same work that were lost.
+    /// Returns the changes of this attempt, and of lost attempts of the same work.
     fn work(&self, keeper: &Keeper, after: &Snapshot) -> Result<Compared, String> {
         let lost = self.lost_work.iter().map(|it| (&*it.before, &*it.after));
         let mut parts = lost.chain([(&*self.from, after)]);
@@ -315,8 +315,9 @@ impl BeforeTurn {
         })
     }
 
-    /// Puts back what strayed, where that is asked for, and says so. Returns what was put back. What was there is in the
-    /// snapshot that was taken before. No other step is at work: one with rules works alone.
+    /// Reverts files that changed out of scope if the rules require that, and adds a note. Returns the reverted files.
+    /// Their content is in the snapshot that was taken before. No other step runs meanwhile: a step with rules runs
+    /// alone.
     fn put_back(
         &self,
         keeper: &Keeper,
@@ -474,7 +475,7 @@ fn put_back_to(
     Ok(done.filter(|path| files.contains(&path.as_str())).collect())
 }
 
-/// Says that the workspace is not there, and how it comes back with all that was in it.
+/// Returns the message for a removed workspace, with the command that restores it.
 fn removed(root: &Path, undo: &str) -> String {
     format!("the worker removed the workspace; put it back: {}", remake(root, &format!("{undo} --git")))
 }

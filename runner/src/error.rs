@@ -1,4 +1,4 @@
-//! Why a run cannot go on.
+//! Errors that end a run.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use unstuck_core::id::StepId;
 use unstuck_core::{Observation, Rejection};
 use unstuck_store::event_store::AppendError;
 
-/// Why a run cannot go on. What was recorded is safe, and a resume goes on from there.
+/// Why a run cannot continue. The recorded events are safe, and a resume continues from there.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -28,7 +28,7 @@ pub enum Error {
     /// The machine does not let an effect begin.
     #[error("cannot prepare step {step} in {}", place.display())]
     Prepare {
-        /// What was to begin.
+        /// The step that could not start.
         step: StepId,
         /// The folder of the run, in which its prompt and what was in its way are kept.
         place: PathBuf,

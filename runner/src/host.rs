@@ -48,21 +48,21 @@ pub struct Host {
     pub blobs: Arc<dyn BlobStore>,
     /// Knows the secrets.
     pub redactor: Redactor,
-    /// Who wants to know.
+    /// Receives events and output.
     pub watcher: Arc<dyn Watcher>,
     /// Runs subworkflows.
     pub children: Arc<dyn Children>,
-    /// Baselines that are shared with other runs; `None` where that is not wanted.
+    /// Baselines that are shared with other runs; `None` if sharing is off.
     pub baselines: Option<Baselines>,
     /// Takes snapshots of the workspace; `None` where they cannot be kept.
     pub snapshots: Option<Arc<Keeper>>,
-    /// What is known of the branch; `None` outside git.
+    /// Facts about the branch; `None` outside git.
     pub branch: Option<BranchFacts>,
-    /// Holds the run to its branch; `None` where nobody asks for that.
+    /// Limits the run to its branch; `None` if the lock is off.
     pub branch_lock: Option<BranchLock>,
-    /// Branches that are not worked on.
+    /// Branches that must not be changed.
     pub protected_branches: Protected,
-    /// Work on them is allowed all the same.
+    /// Whether changing them is allowed anyway.
     pub allow_protected_branch: bool,
     /// The step that this run is a part of.
     pub parent: Option<ParentFacts>,
@@ -73,11 +73,11 @@ pub struct Host {
     /// Time between TERM and KILL.
     pub grace: Duration,
     pub(crate) kicks: Kicks,
-    /// The clock of the supervisor, so that what it is told of the time of day and what it records are of one clock.
+    /// The clock of the supervisor, so that recorded times and times reported by services are based on one clock.
     pub clock: Clock,
 }
 
-/// A child run that is under way.
+/// A child run in progress.
 pub type ChildRun = Pin<Box<dyn Future<Output = Result<Outcome, String>> + Send>>;
 
 /// Where a child run works.
@@ -91,26 +91,26 @@ pub struct Place {
     pub workspace: String,
     /// The context folder of the parent.
     pub context_dir: String,
-    /// Iterations that a person has given every loop of the parent beyond its bound, and so of the child.
+    /// Iterations that the user added to the limit of every loop of the parent, and so of the child.
     pub extra_iterations: u32,
-    /// What a person has added to the budget of the parent, and so to that of the child.
+    /// Budget that the user added to the parent, and so to the child.
     pub extra_budget: Budget,
-    /// What the child may spend in its life.
+    /// Total budget of the child over all its attempts.
     pub allowance: Budget,
-    /// What tokens cost, as the parent knows it.
+    /// Token prices of the parent.
     pub prices: Option<Prices>,
-    /// Time that a person has added to that of the parent, and so to that of the child.
+    /// Time that the user added to the parent, and so to the child.
     pub extra_time: Millis,
     /// Variables whose values are secrets of the parent, and so of the child.
     pub secrets: Vec<String>,
-    /// What a person said last.
+    /// The last message of the user.
     pub hint: Option<String>,
     /// How and when the child ended last, as its parent knows: what a person said last came later, and so did the attempt that
     /// is made now.
     pub last_end: Option<(RunOutcome, Timestamp)>,
 }
 
-/// Runs subworkflows as runs of their own.
+/// Starts subworkflows as separate runs.
 pub trait Children: Send + Sync {
     /// Runs, or takes up again, the child run of a step's iteration.
     fn run(&self, parent: Parent, child: Subworkflow, place: Place, stop: StopSignal) -> ChildRun;
@@ -175,8 +175,8 @@ impl Host {
         let mut value: serde_json::Value = serde_json::from_str(&text).expect("it was written just now");
         let mut found = Vec::new();
         secret_texts(&self.redactor, &value, "", &mut found);
-        // A word of the format, such as the name of a decision, may be the value of a secret, too. Such a
-        // word stays: it tells nobody anything.
+        // The value of a secret may also be a word of the format, such as the name of a decision. Such a word stays: it
+        // reveals nothing.
         let mut count = 0;
         for (place, clean, redactions) in found {
             let Some(text) = value.pointer_mut(&place) else { continue };
@@ -208,17 +208,18 @@ impl Host {
         }
     }
 
-    /// Says that the workspace is not where it was any more, but where a link leads, and how it comes back; `None` while
-    /// that is not so.
+    /// Returns a message if a link has replaced the workspace, with the command that restores it. Otherwise returns
+    /// `None`.
     pub(crate) fn led_away(&self) -> Option<String> {
         let to = workspace::leads_elsewhere(&self.workspace, self.state_folder.as_deref())?;
         let undo = format!("unstuck undo {}@last --git", self.run);
         Some(workspace::led_away(&self.workspace, &to, &undo))
     }
 
-    /// Returns the text by which the processes of this run are found again.
+    /// Returns the text that identifies the processes of this run.
     ///
-    /// That of a child run begins with its parent's: what is left of a parent includes its children.
+    /// The mark of a child run starts with the mark of its parent: processes left by a parent include those started by
+    /// its children.
     pub fn mark(&self) -> String {
         match &self.parent_mark {
             Some(parent) => format!("{parent}/{}", mark_of(&self.run)),
@@ -254,7 +255,7 @@ impl Host {
         if clean.is_empty() {
             return Ok(Blob { digest: Digest::of(b""), size: 0 });
         }
-        // Whoever asks for it is told of a failure, and stops the run by that: what it has seen is written all the same.
+        // The caller gets the error and stops the run. The observations are recorded anyway.
         self.blobs.put_for_caller(clean)
     }
 }

@@ -1,6 +1,6 @@
-//! What the next worker is told of the iteration before: `{uv-previous_summary}`.
+//! Summary of the last iteration for the prompt of the next worker: `{uv-previous_summary}`.
 //!
-//! Text of the worker is not altered; what a template does with it is the template's affair.
+//! Text of the worker is not altered; the template decides how to use it.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ const MESSAGE_CHARS_MAX: usize = 1000;
 /// Errors that are listed.
 const ERRORS_MAX: usize = 3;
 
-/// What happened in an iteration.
+/// Data of an iteration.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Iteration<'a> {
     /// Its number; the first is 1.
@@ -25,14 +25,14 @@ pub struct Iteration<'a> {
     pub tools: &'a [String],
     /// The errors that it met.
     pub errors: &'a [String],
-    /// What the checks said.
+    /// Results of the checks.
     pub found: Found<'a>,
 }
 
-/// What the checks of an iteration said.
+/// Results of the checks of an iteration.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Found<'a> {
-    /// The verdict in words: `incomplete`.
+    /// The verdict as text: `incomplete`.
     pub verdict: &'a str,
     /// One line for each validator that failed.
     pub failed: &'a [String],
@@ -150,7 +150,7 @@ Verdict: incomplete
     }
 
     #[test]
-    fn what_is_not_there_leaves_no_trace() {
+    fn missing_data_is_left_out() {
         let first_line = "## Previous Iteration Summary (Iteration 7)";
         for answer in [
             json!({}),

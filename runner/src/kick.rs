@@ -20,7 +20,7 @@ const NAME: &str = "kick";
 /// How often a run that waits looks for it.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Leaves the sign for whoever drives a run. `seen` is the last event that is known of it.
+/// Creates the file for the supervisor of a run. `seen` is the last known event.
 ///
 /// # Errors
 ///
@@ -30,7 +30,7 @@ pub fn leave(artifacts: &Path, seen: Seq) -> io::Result<()> {
     durable::replace(&artifacts.join(NAME), seen.to_string().as_bytes())
 }
 
-/// Takes the sign back, where nobody will look for it.
+/// Removes the file if no supervisor will read it.
 pub fn take_back(artifacts: &Path) {
     let _was_never_left = fs::remove_file(artifacts.join(NAME));
 }

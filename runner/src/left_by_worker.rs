@@ -12,8 +12,8 @@ use unstuck_files::safe_open;
 
 use crate::host::Host;
 
-/// The decision file as the worker of a step has left it. A script that checks may read it, and may write one itself: it finds
-/// what it found the first time, however often it is asked, also if it died meanwhile or its supervisor did.
+/// The decision file as the worker of a step left it. A script that checks may read it, and may overwrite it. Every
+/// attempt of the check finds the same file as the first one, even if an attempt or its supervisor crashed in between.
 pub(crate) struct LeftByWorker<'a> {
     workspace: &'a Path,
     /// Its bytes, from the first try of the check on; empty where there was none to read.
@@ -31,7 +31,7 @@ impl<'a> LeftByWorker<'a> {
         let now = match decision_file::read(self.workspace, path) {
             DecisionFile::Read(Bytes(bytes)) => bytes,
             DecisionFile::Refused(Refusal::Missing | Refusal::Empty) => Vec::new(),
-            // What cannot be read is no verdict of anybody.
+            // An unreadable file cannot hold a verdict.
             _ => return Ok(None),
         };
         let left = match safe_open::read(&self.kept) {

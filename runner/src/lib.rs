@@ -5,15 +5,15 @@
 //!
 //! # Map
 //!
-//! - [`open`] starts a run, takes it up again, undoes it or mends its log.
+//! - [`open`] starts a run, resumes it, undoes it or repairs its log.
 //! - `turn` begins and ends each `Turn`. What is known meanwhile is in `beginning` and `task`; [`world`] is what the
 //!   loop needs of its surroundings, [`host`] is the real one, [`clock`] its time.
-//! - Processes: `worker_process` (how one starts), `call` (what a client is told and tells), `registry_prompts` (the
-//!   prompts of a steps registry, with `iteration_summary` and `checklist`).
+//! - Processes: `worker_process` (how one starts), `call` (arguments of a client, and its output), `registry_prompts`
+//!   (the prompts of a steps registry, with `iteration_summary` and `checklist`).
 //! - Evidence: `validation` (validators), `baseline`, [`baselines`] (shared between runs), `vanished_tests`.
-//! - The workspace: [`snapshots`], `drift` (what a turn changed, and what is put back), `side_effects` (of checks), `repository`,
-//!   `own_decision_file`, `left_by_worker`, `artifact_copies`, `scratch`, [`branch_lock`], [`workspace`] (where it leads),
-//!   [`orphan_note`] (what a killed supervisor left).
+//! - The workspace: [`snapshots`], `drift` (changes of a turn, and reverts), `side_effects` (of checks), `repository`,
+//!   `own_decision_file`, `left_by_worker`, `artifact_copies`, `scratch`, [`branch_lock`], [`workspace`] (links that
+//!   replace it), [`orphan_note`] (result of a killed supervisor).
 //! - [`kick`]: the request to stop waiting.
 //!
 //! Start with this file. Not here: decisions (`unstuck-core`), processes (`unstuck-process`), snapshots
@@ -71,7 +71,7 @@ use crate::watcher::interrupted;
 use crate::world::World;
 
 impl<W: World> Runner<W> {
-    /// Goes on until the run has ended.
+    /// Drives the run to its end.
     ///
     /// # Errors
     ///
@@ -183,7 +183,7 @@ impl<W: World> Runner<W> {
             // A suspension moves the moment at which the time of the run is over.
             () = self.clock.reach(deadline) => self.suspension().or(Some(Observation::DeadlinePassed)),
             () = self.world.kicked(), if self.state.is_waiting() => Some(Observation::Kicked),
-            // What is told of something that has ended since is old.
+            // A report may be about a process that has ended since.
             Some(told) = self.told.recv() => Some(told).filter(|it| self.state.admits(it).is_ok()),
         }
     }

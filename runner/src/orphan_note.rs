@@ -1,6 +1,7 @@
-//! What a supervisor that died has left in the workspace: noted by its guard, recorded by the next supervisor.
+//! Workspace as a dead supervisor left it: saved by its guard, recorded by the next supervisor.
 //!
-//! Without the note nobody can tell what the lost attempt has changed from what a person changed before the run went on.
+//! Without the note, the changes of the lost attempt cannot be separated from changes made by the user before the
+//! resume.
 
 use std::io;
 use std::path::Path;
@@ -25,18 +26,18 @@ use crate::workspace;
 /// The version of the note.
 const VERSION: u32 = 1;
 
-/// How long a process may take from the end of its files to its own.
+/// Maximum time between the closing of a process's files and its end.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
 
-/// How often it is asked for meanwhile.
+/// Interval at which the process is checked meanwhile.
 const ASKED_EVERY: Duration = Duration::from_millis(10);
 
-/// What a guard has seen.
+/// Record of the guard.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Note {
-    /// When the supervisor was gone. What changes from then on, and before the snapshot, may be anybody's work.
+    /// When the supervisor was gone. Changes between then and the snapshot may be made by others.
     pub(crate) gone_at: SystemTime,
-    /// The workspace, once all that the supervisor had started was ended.
+    /// The workspace after all processes of the supervisor were ended.
     pub(crate) snapshot: Box<Snapshot>,
 }
 
@@ -45,9 +46,9 @@ pub fn is_taken_over(store: &dyn Store, run: &RunId, supervisor: u32) -> bool {
     store.holder(run).is_some_and(|it| it.pid != supervisor && it.liveness() == Liveness::Alive)
 }
 
-/// Looks at the workspace of a run whose supervisor was gone at `gone_at`, when all that it had started is ended, and leaves a
-/// note in the folder of the run and of each child run that was under way. None where there is nothing to note, or somebody
-/// goes on with the run by now.
+/// Takes a snapshot of the workspace of a run whose supervisor was gone at `gone_at`, once all its processes are ended.
+/// Leaves a note in the directory of the run and of each child run in progress, unless there is nothing to note or the
+/// run was resumed meanwhile.
 pub fn note(store: &dyn Store, place: &StateDir, run: &RunId, supervisor: u32, gone_at: SystemTime) {
     let Some(held) = not_given_back(store, run, supervisor) else { return };
     wait_until_gone(&held);
@@ -58,7 +59,7 @@ pub fn note(store: &dyn Store, place: &StateDir, run: &RunId, supervisor: u32, g
             .is_some_and(|now| now == held && held.liveness() == Liveness::Gone)
     };
     if let Some(snapshot) = seen(place, &log, &state, head)
-        // Who has taken the run over meanwhile may have begun something.
+        // A supervisor that took over the run may have started work.
         && is_still_held()
     {
         let _nobody_listens = save(&log, head, &Note { gone_at, snapshot });
@@ -70,7 +71,7 @@ pub fn note(store: &dyn Store, place: &StateDir, run: &RunId, supervisor: u32, g
     }
 }
 
-/// Takes a snapshot of what a dead supervisor has left; `None` where it cannot have changed anything, or somebody has looked.
+/// Takes a snapshot of the workspace; `None` if the dead supervisor cannot have changed it, or an earlier note exists.
 fn seen(state_dir: &StateDir, log: &ReadLog, state: &RunState, head: Head) -> Option<Box<Snapshot>> {
     let started = state.started().filter(|_| state.may_have_changed_workspace())?;
     let place = Path::new(&started.workspace);
@@ -90,7 +91,7 @@ fn save(log: &ReadLog, head: Head, note: &Note) -> io::Result<()> {
     log.save_orphan_note(&Checkpoint { seq: head.seq, hash: head.hash, reducer_version: VERSION, state })
 }
 
-/// Returns what was noted after the last event of a log, if the snapshot is whole.
+/// Returns the note about the last event of a log, if its snapshot is intact.
 pub(crate) fn noted(saved: Option<Checkpoint>, head: Head, keeper: &Keeper) -> Option<Note> {
     let of_head = |it: &Checkpoint| (it.reducer_version, it.seq, it.hash) == (VERSION, head.seq, head.hash);
     let saved = saved.filter(of_head)?;
@@ -99,7 +100,7 @@ pub(crate) fn noted(saved: Option<Checkpoint>, head: Head, keeper: &Keeper) -> O
     Some(note)
 }
 
-/// Returns how a supervisor holds its run, if it did not give it back and nobody has held it since.
+/// Returns the lease of a run if `supervisor` held it last and did not release it.
 fn not_given_back(store: &dyn Store, run: &RunId, supervisor: u32) -> Option<Holder> {
     let holder = store.holder(run)?;
     (!holder.released && holder.pid == supervisor).then_some(holder)

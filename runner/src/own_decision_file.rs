@@ -14,8 +14,8 @@ use crate::host::{Host, OWN_FOLDER};
 use crate::left_by_worker::LeftByWorker;
 use crate::task::Task;
 
-/// Puts an older decision file out of the way of whoever writes it next, and keeps what was in it. That is the worker,
-/// where it checks itself or a script reads what it wrote; else the checker.
+/// Moves an older decision file away before its next writer starts, and keeps its content. The writer is the worker if
+/// it checks itself or a script reads its file. Otherwise it is the checker.
 pub(crate) fn set_aside(begin: &Beginning<'_>, task: &mut Task) -> io::Result<()> {
     if task.in_the_way.is_some() {
         return Ok(());
@@ -23,7 +23,7 @@ pub(crate) fn set_aside(begin: &Beginning<'_>, task: &mut Task) -> io::Result<()
     let world = begin.world;
     let first = if begin.turn.is_check() { Iteration::BASELINE } else { Iteration(1) };
     let has_worked = begin.due.iteration > first;
-    // What a worker has made there is no folder of ours, and nobody's verdict either.
+    // Anything that a worker put in place of Unstuck's directory is not a verdict either.
     let cleared = if has_worked { decision_file::clear_way(&world.workspace, OWN_FOLDER) } else { Ok(None) };
     let moved = cleared.and_then(|note| {
         task.notes.extend(note);
@@ -31,8 +31,8 @@ pub(crate) fn set_aside(begin: &Beginning<'_>, task: &mut Task) -> io::Result<()
     });
     match moved {
         Ok(old) => task.moved_aside = old.map(|old| world.put(&old)).transpose()?,
-        // A worker has put a link or a file there. Nothing is read through it, so nothing that is old counts, and the worker
-        // is told.
+        // A worker replaced the directory with a link or a file. Unstuck reads nothing through it, so no old verdict
+        // can count, and the worker gets a note.
         Err(error) if has_worked && decision_file::leads_nowhere(&error) && world.workspace.is_dir() => {
             task.notes.push(error.to_string());
         }
@@ -71,8 +71,8 @@ fn move_aside(begin: &Beginning<'_>, task: &mut Task) -> io::Result<Option<Vec<u
     })
 }
 
-/// Reads a decision file after its turn, if it may hold a verdict. Its bytes are in the log then, so a file of our own
-/// folder is removed unless a script may be asked again about it: the workspace belongs to a person.
+/// Reads a decision file after its turn, if it may hold a verdict. Its content is in the log then, so a file in
+/// Unstuck's directory is removed to keep the user's workspace clean. It stays if a script may be run again.
 pub(crate) fn read(world: &Host, turn: Turn, path: Option<&Path>, outcome: &Outcome) -> DecisionFile {
     let path = path.filter(|_| !outcome.exit.is_stopped() && world.led_away().is_none());
     let Some(path) = path else { return DecisionFile::NotConfigured };

@@ -78,7 +78,7 @@ pub(crate) fn of_closer(state: &RunState, step: &Step, at: &StepState) -> (Regis
 pub(crate) struct Sent {
     pub(crate) iteration: Iteration,
     pub(crate) prompt: String,
-    /// What in the prompt are the worker's own words.
+    /// Text in the prompt that the worker wrote itself.
     pub(crate) said: String,
 }
 
@@ -197,7 +197,7 @@ fn previous(at: &StepState, completion: &Completion) -> String {
     })
 }
 
-/// Returns what was declared beside what was found, where the newest verdict is about that.
+/// Returns the contradiction between the worker's declaration and the findings, if the newest verdict is about one.
 fn contrary(at: &StepState, completion: &Completion) -> Option<String> {
     let verified = &at.verdicts.verified;
     match at.feedback.source? {
@@ -266,7 +266,7 @@ fn of_answer(
     let reasons = &at.feedback.reasons;
     let Some(seen) = at.verdicts.verified.answer.as_deref() else { return String::new() };
     if seen.value.is_some() {
-        // To go on is no failure.
+        // A request to continue is not a failure.
         if at.feedback.fingerprints.is_empty() {
             return String::new();
         }

@@ -1,6 +1,6 @@
-//! What a worker did to the repository, beside the files: HEAD, branches, commits, the stash.
+//! Changes that a worker made to the repository in addition to files: HEAD, branches, commits, the stash.
 //!
-//! Each is told as a sentence, with the command that takes it back; of most the worker is the subject.
+//! Each is reported as a sentence with the command that reverts it. In most sentences, the worker is the subject.
 
 use std::path::PathBuf;
 
@@ -16,12 +16,12 @@ const FILES_MAX: usize = 5;
 /// How many branches are named.
 const BRANCHES_MAX: usize = 5;
 
-/// What a step may do to the branch that it begins on.
+/// Changes that a step may make to the branch that it starts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Branch {
-    /// It works on it.
+    /// It works on the branch.
     Stays,
-    /// It is there to go on to another one.
+    /// It switches to another branch on purpose.
     Changes,
 }
 
@@ -96,8 +96,8 @@ fn unknown(after: &Snapshot, undo: &str) -> String {
     )
 }
 
-/// Says that the repository has not the commit any more that it was at: it was made anew, or that was pruned. `has_object`
-/// says whether git has a commit.
+/// Returns a message if the repository lacks the commit that it was at: it was created again, or the commit was pruned.
+/// `has_object` returns whether git has a commit.
 pub fn forgotten(
     has_object: impl Fn(&str) -> Option<bool>,
     before: &Snapshot,
@@ -122,8 +122,9 @@ pub fn settings(changed: &[PathBuf], undo: &str) -> Option<String> {
     Some(format!("changed what git runs and how it works: {files}; look at it, or put it back: {undo} --git"))
 }
 
-/// Says which branches of before the run are gone, or elsewhere, whoever did that. The one that HEAD is on moves with the
-/// work, and those of other checkouts with theirs; one that HEAD was on for a while only goes forward with it.
+/// Returns messages about branches from before the run that were deleted or moved, by the worker or by others. The
+/// branch of HEAD is expected to move with the work, as are branches checked out elsewhere. A branch that was HEAD's
+/// only at times may only move forward.
 pub fn branches(
     branches: &[MovedBranch],
     has_commit: impl Fn(&str, &str) -> Option<bool>,
@@ -155,7 +156,7 @@ pub fn branches(
     said
 }
 
-/// Says which branches of before the run are gone of repositories within that of the workspace.
+/// Returns messages about branches from before the run that were deleted in repositories inside the workspace.
 pub fn branches_within(gone: &[InnerBranch]) -> Vec<String> {
     let told = gone.iter().map(|InnerBranch { repository, name, from }| {
         let git = format!("git --git-dir={}", quoted(&repository.to_string_lossy()));
@@ -179,8 +180,8 @@ fn is_elsewhere(standing: &Standing, branch: &str) -> bool {
     standing.elsewhere.values().any(|it| *it == head)
 }
 
-/// Says whether commits that were there before the run are not on the branch any more. `has_commit` says whether a tip has
-/// a commit, and is asked where the tip is another one.
+/// Returns a message if commits from before the run are missing from the branch. `has_commit` returns whether a tip has
+/// a commit; it is only called if the tip differs.
 pub fn commits(
     has_commit: impl Fn(&str, &str) -> Option<bool>,
     first: &Snapshot,

@@ -23,13 +23,13 @@ use crate::world::{Tell, World};
 /// So many events are folded again at most when a run is opened.
 const CHECKPOINT_EVERY: usize = 10_000;
 
-/// Clocks differ by a little; less than this is no suspension.
+/// Minimum suspension to record. Clocks differ by less than this.
 const SUSPENDED_MIN: Millis = Millis::from_secs(5);
 
 /// Events that were decided together.
 pub(crate) struct Batch {
     events: Vec<Event>,
-    /// What is in the log before them.
+    /// Position in the log that they follow.
     expected: Expected,
 }
 
@@ -40,10 +40,10 @@ pub struct Runner<W> {
     pub(crate) since_checkpoint: usize,
     pub(crate) world: Arc<W>,
     pub(crate) state: RunState,
-    /// What led to this state and is not in the log yet.
+    /// Events that led to this state and are not in the log yet.
     pub(crate) unwritten: Option<Batch>,
     pub(crate) clock: Clock,
-    /// The suspensions of the machine that are recorded, in all.
+    /// Total of the recorded suspensions of the machine.
     pub(crate) suspended: Millis,
     pub(crate) interrupts: watch::Receiver<Option<Interrupt>>,
     pub(crate) in_flight: JoinSet<Observation>,

@@ -1,4 +1,4 @@
-//! A folder for a moment: a checkout or a copy that goes when nobody needs it any more.
+//! A temporary directory: a checkout or a copy that is removed after use.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
-//! What a check changes itself of what the repository has: a worker has not done that, and what is found afterwards is not
-//! about what the worker has left.
+//! Changes that a check makes to tracked files itself, so that later findings are not blamed on the worker.
 
 use std::sync::Arc;
 
@@ -16,8 +15,8 @@ pub(crate) struct SideEffects {
 }
 
 impl SideEffects {
-    /// Takes down what the workspace is before a check: what was seen of it just now, else after the work. `None` where
-    /// somebody else may change it meanwhile, or where no repository has anything.
+    /// Takes the state of the workspace before a check: the snapshot just taken, or else the one after the work.
+    /// Returns `None` if others may change the workspace meanwhile, or if it is not in a repository.
     pub(crate) fn of(begin: &Beginning<'_>, now: Option<Box<Snapshot>>) -> Option<Self> {
         let Beginning { world, state, step, .. } = *begin;
         let is_alone = world.parent.is_none()

@@ -35,17 +35,17 @@ pub struct Keeper {
     workspace: PathBuf,
     /// The commit that a scope is compared with, as it was last looked at.
     base: Mutex<Option<(String, Snapshot)>>,
-    /// What is compared with where the snapshots of before are gone.
+    /// Snapshot to compare with if earlier snapshots are gone.
     rebased: Mutex<Option<Snapshot>>,
-    /// From the root of the workspace, if it is there.
+    /// Path from the root of the workspace, if the file is inside it.
     workflow_file: Option<PathBuf>,
-    /// What git knew when this supervisor began; `None` outside of git.
+    /// State of git at the start of this supervisor; `None` outside git.
     known: OnceLock<Option<Known>>,
-    /// What was in no commit outside of the workspace when somebody last looked; `None` where it is the whole checkout.
+    /// Uncommitted files outside the workspace at the last look; `None` if the workspace is the whole checkout.
     outside: Mutex<Option<Outside>>,
 }
 
-/// What is in no commit outside of the workspace.
+/// Uncommitted files outside the workspace.
 #[derive(Debug)]
 struct Outside {
     files: BTreeMap<String, String>,
@@ -68,21 +68,21 @@ struct Known {
     tracked: BTreeSet<PathBuf>,
     /// Those that held work that was in no commit.
     unsaved: BTreeSet<PathBuf>,
-    /// Those of them that were staged in a form that neither a commit nor the workspace had, and still are.
+    /// Files among them that were staged in a form that neither a commit nor the workspace had, and still are.
     staged: Mutex<Staged>,
 }
 
 /// Files that a step has changed, each with the snapshot that it is compared with.
 pub type Since<'a> = BTreeMap<String, &'a Snapshot>;
 
-/// What a worker has made of the workspace.
+/// Changes that a worker made to the workspace.
 #[derive(Debug, Default)]
 pub struct Compared {
-    /// Whether anything differs but what git notes for itself.
+    /// Whether anything differs except git's internal state.
     pub changed: bool,
-    /// What it changed, file by file; `None` if nothing.
+    /// Changes by file; `None` if there are none.
     pub diffstat: Option<Diffstat>,
-    /// What it threw away that is in no commit, and where it moved the repository, in sentences.
+    /// Sentences about lost work that is in no commit, and about moves of the repository.
     pub said: Vec<String>,
 }
 
@@ -116,7 +116,7 @@ pub fn has_any_of(state: &StateDir, run: &RunId) -> bool {
 /// As [`Snapshots::open`].
 pub fn open(state: &StateDir, workspace: &Path, started: &RunStarted) -> Result<Snapshots, Error> {
     let mut skipped = of_run(workspace, started);
-    // Somebody may work in the folder that our state is in, such as the home folder.
+    // The workspace may contain Unstuck's state, for example if it is the home directory.
     let own = state.path();
     let of_all = own.parent().filter(|folder| folder.ends_with("unstuck")).unwrap_or(own);
     let root = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
@@ -203,8 +203,8 @@ impl Keeper {
         *self.rebased.lock().unwrap_or_else(PoisonError::into_inner) = Some(on);
     }
 
-    /// Returns what the work of a step is compared with: the workspace when it began, and the gaps between its turns. Where those
-    /// are gone, that is what a person has accepted in their place; `None` where nobody has.
+    /// Returns the base of a step's work: the workspace at its start, and the gaps between its turns. If those
+    /// snapshots are gone, returns the one that the user accepted instead; `None` if the user accepted none.
     pub fn base_of(&self, of_step: &Snapshot, gaps: &[Gap]) -> Option<(Snapshot, Vec<Gap>)> {
         let is_whole = |gap: &&Gap| self.has(&gap.left) && self.has(&gap.found);
         if self.has(of_step) && gaps.iter().all(|gap| is_whole(&gap)) {
@@ -268,8 +268,8 @@ impl Keeper {
         Ok(work.map(|it| shown(&it.path)).collect())
     }
 
-    /// Returns the files that differ as the rules of a scope see it: what is protected counts although it is ignored,
-    /// and a file that a snapshot covers no more is one that changed, since nobody can look at it.
+    /// Returns the files that differ under the rules of a scope. Protected files count even if they are ignored. A file
+    /// that a snapshot no longer covers counts as changed, since it cannot be compared.
     ///
     /// # Errors
     ///
@@ -336,8 +336,8 @@ impl Keeper {
         Ok(since)
     }
 
-    /// Returns which of some files are new: in no repository when the supervisor began, and not there when the step began
-    /// where they are to stay as they are, or where no repository says what is somebody's work.
+    /// Returns which of some files are new: in no repository when the supervisor started. Protected files, and files
+    /// outside any repository, must also be missing at the start of the step.
     ///
     /// # Errors
     ///
@@ -364,8 +364,8 @@ impl Keeper {
         Ok(files)
     }
 
-    /// Returns the files that the repository had when the supervisor began and that are not now what they were `then`;
-    /// `None` where nobody can tell.
+    /// Returns the files that the repository had when the supervisor started and that differ from `then`; `None` if
+    /// that is unknown.
     pub fn changed_files(&self, first: &Snapshot, then: &Snapshot) -> Option<Vec<String>> {
         let known = self.known.get()?.as_ref()?;
         let now = self.take(Some(first), Some(then)).ok()?;
@@ -403,8 +403,8 @@ impl Keeper {
         Ok(files)
     }
 
-    /// Returns a snapshot of a commit, which is checked out at `root` for a moment. `first` is the first snapshot
-    /// of the run, whose rules say what is ignored.
+    /// Returns a snapshot of a commit, which is checked out at `root` for a short time. The ignored files follow
+    /// the rules of `first`, the first snapshot of the run.
     ///
     /// # Errors
     ///
@@ -471,7 +471,7 @@ impl Keeper {
                 Some(commit) => self.snapshots.unsaved(commit)?,
                 None => tracked.clone(),
             };
-            // What the workspace has, too, is in the snapshots.
+            // Files that match the workspace are in the snapshots.
             let staged =
                 if unstaged.is_empty() { Staged::new() } else { self.snapshots.staged(&unstaged)? };
             Some(Known { tracked, unsaved, staged: Mutex::new(staged) })
@@ -514,7 +514,7 @@ impl Keeper {
         let forgotten = repository::forgotten(|it| self.snapshots.has_object(it), before, after, undo);
         let is_known = forgotten.is_none();
         let mut said: Vec<String> = forgotten.into_iter().collect();
-        // Of what git does not know any more there is nothing that git could put back.
+        // If git lacks the commit, git cannot restore anything.
         if is_known {
             said.extend(repository::moved(before, after, branch, undo));
             said.extend(repository::unfinished(before, after, undo));
@@ -612,7 +612,7 @@ impl Keeper {
         Ok(said)
     }
 
-    /// Says what nobody can read any more, so that how it differs is not known.
+    /// Returns a message about files that became unreadable, so that their changes are unknown.
     fn unreadable(&self, before: &Snapshot, after: &Snapshot, undo: &str) -> Result<Option<String>, Error> {
         let unseen = self.snapshots.unseen(before, after)?.into_iter();
         let unseen = unseen.filter(|it| it.is_now && it.reason == ExcludedReason::Unreadable);
@@ -638,8 +638,8 @@ impl Keeper {
         Ok(moved)
     }
 
-    /// Says which files were staged in a form that nothing else has, and are not any more. Whoever commits has what was
-    /// staged.
+    /// Returns a message about files that were staged in a form that nothing else has, and no longer are. A commit does
+    /// not count, since it contains the staged form.
     fn unstaged(&self, before: &Snapshot, after: &Snapshot, undo: &str) -> Option<String> {
         let known = self.known.get()?.as_ref()?;
         let mut staged = known.staged.lock().unwrap_or_else(PoisonError::into_inner);
@@ -659,8 +659,8 @@ impl Keeper {
         Some(format!("threw away what was staged in a form of its own: {files}; {back}"))
     }
 
-    /// Says which files outside of the workspace held work that was in no commit, and do not any more, or in another
-    /// way. They are in no snapshot. Whoever commits them has them.
+    /// Returns a message about uncommitted work outside the workspace that is gone or differs. It is in no snapshot. A
+    /// commit does not count, since it contains the work.
     fn lost_outside(&self) -> Option<String> {
         let mut known = self.outside.lock().unwrap_or_else(PoisonError::into_inner);
         let before = known.take()?;
@@ -716,7 +716,7 @@ impl Keeper {
         let is_lost = |change: &Change| match change.kind {
             ChangeKind::Deleted | ChangeKind::TypeChanged => !committed(&change.path),
             ChangeKind::NotCovered if self.is_no_file(&change.path) => !committed(&change.path),
-            // As it was committed before, wherever HEAD is now; or git has that commit no more.
+            // The file matched a commit before, independent of HEAD now, or git no longer has that commit.
             ChangeKind::Modified => {
                 let was_unsaved = known.is_some_and(|it| it.unsaved.contains(&change.path));
                 was_unsaved && as_committed.as_ref().is_none_or(|it| it.contains(&change.path))

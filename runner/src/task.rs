@@ -1,4 +1,4 @@
-//! What is known of a turn from its beginning to its end, and what every turn does alike.
+//! Data of a turn from its start to its end, and the tasks that all turns share.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::artifact_copies::{self, Copied};
 use crate::branch_lock::BranchLock;
 use crate::host::Host;
 
-/// A turn that was begun.
+/// A turn that was started.
 pub(crate) struct Task {
     pub(crate) step: Step,
     pub(crate) due: Due,
@@ -24,7 +24,7 @@ pub(crate) struct Task {
     check_id: Option<CheckId>,
     /// Why the workspace does not let it begin.
     pub(crate) in_the_way: Option<String>,
-    /// What a person should know, before what its end says.
+    /// Notes for the user, listed before the ones from the end of the turn.
     pub(crate) notes: Vec<String>,
     /// An older decision file, kept as a blob.
     pub(crate) moved_aside: Option<Blob>,
@@ -101,7 +101,7 @@ impl Task {
     /// Adds what is known besides its end.
     fn tell(&mut self, world: &Host, outcome: &mut Outcome) {
         outcome.notes.splice(0..0, self.notes.drain(..));
-        // Whatever is read from here on would be somebody else's.
+        // Files read from here on could belong to another directory.
         outcome.fatal = outcome.fatal.take().or_else(|| world.led_away());
     }
 
@@ -154,7 +154,7 @@ impl Task {
     ///
     /// # Panics
     ///
-    /// If it is no check.
+    /// If the turn is not a check.
     pub(crate) fn check_finished(self, outcome: Outcome) -> CheckFinished {
         let Due { step, iteration, attempt } = self.due;
         CheckFinished {

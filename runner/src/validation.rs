@@ -1,7 +1,7 @@
-//! The validators of a step: run until the workspace that they looked at is the one that is there.
+//! Validators of a step: repeated until they leave the workspace unchanged.
 //!
-//! What they found is kept with the snapshot of the workspace and a stamp of all its files, ignored ones too. As long
-//! as both are the same, down to HEAD and index, what held is not asked again.
+//! Their results are kept with the snapshot of the workspace and a stamp of all its files, ignored ones included. As
+//! long as both are the same, down to HEAD and index, passed validators are not run again.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -28,7 +28,7 @@ use crate::drift::look;
 use crate::host::Host;
 use crate::worker_process;
 
-/// What validators found.
+/// Results of validators.
 #[derive(Default)]
 pub(crate) struct Validated {
     pub(crate) results: Vec<ValidatorResult>,
@@ -36,28 +36,28 @@ pub(crate) struct Validated {
     pub(crate) snapshot: Option<Box<Snapshot>>,
     /// A name for all files of it.
     pub(crate) stamp: Option<Digest>,
-    /// In so many rounds, all that there are, validators have changed the workspace each time.
+    /// Number of rounds, if validators changed the workspace in every one up to the maximum.
     pub(crate) unsettled_after: Option<u32>,
 }
 
-/// What is to be validated.
+/// Validators to run, with their context.
 pub(crate) struct Validation {
     conditions: Vec<Condition>,
     place: ValidatorContext,
-    /// Those of later conditions that could not run, as is known before the first work.
+    /// Results of later conditions that cannot run, as known before the first work.
     absent: Vec<ValidatorResult>,
-    /// What held when the workspace was the same, at the places of its conditions.
+    /// Results from the same workspace, at the positions of their conditions.
     kept: Vec<Option<ValidatorResult>>,
     looker: Looker,
     now: Option<Snapshot>,
 }
 
-/// Looks at the workspace once more, after somebody has been asked about it.
+/// Takes snapshots of the workspace after a check.
 pub(crate) struct Looker {
     first: Option<Snapshot>,
     last: Option<Snapshot>,
     root: PathBuf,
-    /// What is not looked at for a stamp: ours, and git's, of which the snapshot tells.
+    /// Paths to leave out of a stamp: Unstuck's own, and git's, which the snapshot covers.
     without: Vec<PathBuf>,
 }
 
@@ -130,8 +130,8 @@ impl Validation {
             && known.stamp.is_some()
             && known.stamp == looker.stamp();
         let conditions: Vec<Condition> = completion.iter().flat_map(|it| it.asked(phase)).cloned().collect();
-        // What failed may depend on more than the workspace, and is asked again; so are files, which may lie elsewhere, and to
-        // look at which costs nothing.
+        // A failed validator is run again, since it may depend on more than the workspace. So are checks of files,
+        // which may be outside the workspace and cost nothing.
         let keeps = |it: &ValidatorResult, run: &Run| {
             let is_command = matches!(run, Run::Command(_) | Run::Custom(_));
             same && phase == Phase::AfterWork && it.passed() && is_command
@@ -215,7 +215,7 @@ impl Validation {
         let exit = if *stop.borrow() == StopRequest::Run { Exit::Code(0) } else { Exit::Stopped };
         let duration = Millis(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
         let outcome = Outcome { duration, notes, ..Outcome::of(exit) };
-        // What was found while the workspace still changed is not to be kept for it.
+        // Results from a workspace that was still changing must not be reused.
         let stamp = blocking(move || looker.stamp()).await.filter(|_| unsettled_after.is_none());
         let snapshot = now.map(Box::new);
         (outcome, Validated { results, snapshot, stamp, unsettled_after })

@@ -17,10 +17,10 @@ use crate::beginning::Beginning;
 use crate::drift;
 use crate::host::Host;
 
-/// So many names of one command are looked up.
+/// Maximum names of one command to look up.
 const NAMES_MAX: usize = 100;
 
-/// What is to be known of a check to look for tests that were removed.
+/// Data needed to look for tests that were removed.
 pub(crate) struct VanishedTests {
     commands: Vec<CheckCommand>,
     mode: Baseline,
@@ -47,8 +47,8 @@ impl VanishedTests {
         })
     }
 
-    /// Notes in the results which tests are gone. Where it cannot be told nothing is noted: the verdict says then that those
-    /// tests were not seen.
+    /// Adds the removed tests to the results. If they cannot be determined, adds nothing; the verdict then reports that
+    /// those tests were not seen.
     pub(crate) async fn note(self, world: &Arc<Host>, results: &mut [CommandResult]) {
         let asked = gate::to_look_up(&self.commands, results, &self.baseline, self.mode);
         if asked.iter().all(Vec::is_empty) {
@@ -61,7 +61,7 @@ impl VanishedTests {
         }
     }
 
-    /// Returns those of which no file has the name any more that one had when the step began.
+    /// Returns the tests whose names were in a file when the step started and are in none now.
     fn gone(&self, world: &Host, asked: Vec<Vec<TestName>>) -> Option<Vec<Vec<TestName>>> {
         let keeper = world.snapshots.as_ref()?;
         let now = drift::look(world, Some(&self.first), self.last.as_ref()).ok()??;

@@ -1,4 +1,4 @@
-//! Who watches a run, and who wants it to stop.
+//! Receivers of a run's events, and requests to stop it.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use tokio::sync::watch;
 use unstuck_core::id::StepId;
 use unstuck_core::{Event, RunState};
 
-/// Who wants to know what happens while it happens. Display never touches a decision.
+/// Receives events and output while a run works. It never affects a decision.
 pub trait Watcher: Send + Sync {
     /// Events were recorded and led to this state.
     fn recorded(&self, events: &[Event], state: &RunState);
     /// A worker or check printed a line: no secrets, no control characters.
     fn line(&self, step: &StepId, line: &str);
-    /// Returns who watches the child run of a step. The steps of a child have names of their own: they are shown below
-    /// `prefix`, and not at all if there is none.
+    /// Returns the watcher for the child run of a step. A child has its own step names: they are shown below `prefix`,
+    /// or hidden if there is none.
     fn child(self: Arc<Self>, step: &StepId, prefix: Option<&str>) -> Arc<dyn Watcher>;
 }
 
-/// A wish of a person or of the system to stop.
+/// A request to stop, from the user or the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupt {
     /// The signal.
@@ -26,7 +26,7 @@ pub struct Interrupt {
     pub now: bool,
 }
 
-/// Waits for the next interrupt; for ever if nobody can send one any more.
+/// Waits for the next interrupt; forever if the sender is gone.
 pub(crate) async fn interrupted(interrupts: &mut watch::Receiver<Option<Interrupt>>) -> Interrupt {
     loop {
         if interrupts.changed().await.is_err() {

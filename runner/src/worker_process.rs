@@ -1,4 +1,4 @@
-//! The process of a worker, a checker or a closer: how it is started, and what it is told in its environment.
+//! The process of a worker, a checker or a closer: its command line and its environment.
 
 use std::ffi::OsString;
 use std::io;
@@ -62,7 +62,7 @@ impl WorkerProcess {
         let world = begin.world;
         let worker = begin.at.whom(begin.step).expect("only what a process does is run as one");
         let folder = folder(begin);
-        // Without the dots in it: a worker is told this path.
+        // The worker sees this path, so it must not contain `.` components.
         let cwd = copy.unwrap_or(&world.workspace).join(&worker.workspace).components().collect();
         let facts = facts(begin, &folder)?;
         if !worker.can_be_started() {

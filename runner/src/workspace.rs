@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use unstuck_core::text::shell::quoted;
 use unstuck_files::safe_dir;
 
-/// Returns where a workspace leads, if a link was put in its place, or in that of a folder above it: a worker that moves the
-/// folder away and leaves a link would have all that follows done elsewhere. `state` is the folder of the project's state.
+/// Returns the target if a link has replaced a workspace or a directory above it. A worker that moves the directory and
+/// leaves a link would redirect all later changes. `state` is the directory of the project's state.
 pub fn leads_elsewhere(workspace: &Path, state: Option<&Path>) -> Option<PathBuf> {
     // This is asked before all that is done there, so most of the time it is one question to the system.
     if safe_dir::is_reached_without_links(workspace) {
@@ -16,7 +16,8 @@ pub fn leads_elsewhere(workspace: &Path, state: Option<&Path>) -> Option<PathBuf
     if let Ok(target) = fs::read_link(workspace) {
         return Some(target);
     }
-    // A workspace is recorded without links on its way; but a checkout of our own as the state folder is named.
+    // A recorded workspace path contains no links, but a checkout made by Unstuck has the path of the state directory
+    // as it was given.
     let own = state.and_then(|state| {
         let rest = workspace.strip_prefix(state).ok()?;
         Some(state.canonicalize().ok()?.join(rest))

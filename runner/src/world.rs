@@ -1,4 +1,4 @@
-//! What a run needs of the world around it: a real machine, or one that a test plays.
+//! Interface between a run and its environment: a real machine, or one simulated by a test.
 
 use std::io;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use unstuck_process::StopSignal;
 
 pub use crate::call::Tell;
 
-/// Where effects are performed. It decides nothing: it looks, acts and tells.
+/// Performs effects. It makes no decisions: it observes, acts and reports.
 pub trait World: Send + Sync + 'static {
-    /// What is asked of whoever works or checks.
+    /// Prompt of a worker or a check.
     type Asked;
 
     /// An effect that is about to be performed.
@@ -55,7 +55,7 @@ pub trait World: Send + Sync + 'static {
         None
     }
 
-    /// Waits until a person does not want to wait any longer; for ever if nobody can say so.
+    /// Waits until the user requests to stop waiting; forever if that is not possible.
     fn kicked(&self) -> impl Future<Output = ()> + Send {
         std::future::pending()
     }

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// Writes a file for a worker, in a folder that is made where it is missing.
+/// Writes a file for a worker, in a directory that is created if missing.
 ///
-/// What is there is written over, and cut only where it is longer: file systems guard a file that is emptied first
-/// by writing it out at once, which a view that is made anew with every iteration does not need.
+/// An existing file is overwritten, and only truncated if it is longer. File systems flush a file that is emptied first
+/// at once, which a view that is rewritten in every iteration does not need.
 pub(crate) fn write(file: &Path, text: &str) -> io::Result<()> {
     let over = || {
         let mut file = File::options().write(true).create(true).truncate(false).open(file)?;

@@ -36,7 +36,7 @@ pub trait BlobStore: Send + Sync {
         writer.finish()
     }
 
-    /// Stores `content` durably for whoever acts on a failure himself, so that nothing else has to.
+    /// Stores `content` durably for a caller that handles a failure, so that the failure is not remembered.
     fn put_for_caller(&self, content: &[u8]) -> io::Result<Blob> {
         self.put(content)
     }
@@ -97,7 +97,7 @@ pub struct FolderBlobs {
 }
 
 impl FolderBlobs {
-    /// Uses `folder`, which is created with the first blob in a folder that is there.
+    /// Uses `folder`, which is created with the first blob. Its parent must exist.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
@@ -231,7 +231,7 @@ impl BlobWriter for FileWriter {
         file.sync_all()?;
         drop(file);
         let blob = count.blob();
-        // A file that is there already is replaced: the same content if it is whole, and mended if not.
+        // An existing file is replaced: by the same content, or by good content if it was damaged.
         unfinished.rename(&folder.join(blob.digest.to_string()))?;
         platform::sync_folder(&folder)?;
         Ok(blob)
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_too_large_or_not_what_its_name_says_is_an_error() {
+    fn missing_large_or_damaged_blob_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         for store in stores(folder.path()) {
             let absent = Blob { digest: Digest::of(b"absent"), size: 6 };

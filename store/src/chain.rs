@@ -67,7 +67,7 @@ pub struct Prepared {
 pub struct Sealed {
     /// The record.
     pub record: Record,
-    /// The fact as JSON, for a mirror; empty where nobody asked for it.
+    /// The fact as JSON, for a mirror; empty if it was not requested.
     pub json: Vec<u8>,
 }
 

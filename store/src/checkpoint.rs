@@ -1,4 +1,4 @@
-//! A saved fold with its position: a cache beside the store, never the truth.
+//! A saved fold with its position: a cache of the store, never the source of truth.
 //!
 //! It lets a resume fold only the tail, and lets an opening verify only the tail of the chain. Whatever
 //! does not match (a flipped bit, another reducer, another chain) makes it as if it were not there.

@@ -1,6 +1,6 @@
-//! What is left to read of a text that this program wrote: literal texts, numbers, runs of characters.
+//! Parser for the rest of a string that this program wrote: literals, numbers, runs of characters.
 //!
-//! What these texts mean, and what becomes of one that is not as expected, is the caller's business.
+//! The caller interprets the values, and handles a string that is not as expected.
 
 /// The rest of a text.
 pub(crate) struct Cursor<'a>(pub(crate) &'a str);

@@ -1,7 +1,6 @@
-//! The record: a fixed header of our own around an encoded fact.
+//! Format of a record: a fixed header around an encoded fact.
 //!
-//! What the payload means belongs to [`wire`](crate::wire); how records follow one another to
-//! [`chain`](crate::chain).
+//! The payload is defined by [`wire`](crate::wire), the order of records by [`chain`](crate::chain).
 //!
 //! | bytes | field |
 //! |---|---|
@@ -42,10 +41,10 @@ pub const REFERENCE_LEN: usize = 40;
 /// The part of the header that the hash covers.
 const HASHED_LEN: usize = HEADER_LEN - 32;
 
-/// Where the place of the record stands in the header.
+/// Offset of the sequence number in the header.
 const SEQ_AT: usize = 4 + 2 + 2 + 2 + 8;
 
-/// Where the length of the payload stands in the header.
+/// Offset of the payload length in the header.
 const LENGTH_AT: usize = HASHED_LEN - 32 - 4;
 
 /// How a payload is written.
@@ -71,12 +70,12 @@ impl Codec {
     }
 }
 
-/// What is known of a record besides its payload.
+/// Data of a record in addition to its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// How the payload is written.
     pub codec: Codec,
-    /// What kind of fact it is.
+    /// Type of the fact.
     pub kind: EventType,
     /// The version of its shape.
     pub schema: SchemaVersion,
@@ -99,16 +98,16 @@ pub struct Header {
 /// A record that owns its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// What is known of it.
+    /// Header of the record.
     pub header: Header,
     /// The payload, written in the header's codec.
     pub payload: Vec<u8>,
 }
 
-/// A record within bytes that belong to somebody else.
+/// A record within borrowed bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordRef<'a> {
-    /// What is known of it.
+    /// Header of the record.
     pub header: Header,
     /// The payload, written in the header's codec.
     pub payload: &'a [u8],
@@ -371,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_follow_one_another_can_be_told_apart() {
+    fn length_of_the_first_of_two_records_is_found() {
         let record = sample().to_bytes();
         let mut two = record.clone();
         two.extend_from_slice(&record);

@@ -1,7 +1,6 @@
-//! What every backend offers: durable, ordered, tamper-evident appends, and reading them back.
+//! Interface of every backend: durable, ordered, tamper-evident appends, and reading them back.
 //!
-//! A store knows one stream, that of one run. Who may write is the lease's business; what the events
-//! mean is the core's.
+//! A store holds the stream of one run. The lease decides who may write. The core defines the meaning of events.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,12 +38,12 @@ pub trait EventStore: Send + Sync {
     fn head(&self) -> Head;
 }
 
-/// What the writer believes about the end of the stream.
+/// Position that the writer expects at the end of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// The last event has this number: 0 for an empty stream. The way of a supervisor.
     Exactly(Seq),
-    /// Whatever it is: the events are numbered anew. For tools and measurements with several producers.
+    /// Any position: the events are renumbered. For tools and measurements with several producers.
     Any,
 }
 

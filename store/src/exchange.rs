@@ -14,8 +14,9 @@ use crate::mirror::EventLines;
 use crate::run_folder::RunFolder;
 use crate::run_log::ReadLog;
 
-/// Writes the lines of a log up to that of the event `last`, the last that was found to be good: those of the mirror as they
-/// stand, then those of what only the store has. Somebody else may be writing the log, and its store may be damaged.
+/// Writes the lines of a log up to event `last`, the last one that was verified: first the lines of the mirror,
+/// unchanged, then those for events that only the store has. Another process may be writing the log, and its store may
+/// be damaged.
 ///
 /// # Errors
 ///

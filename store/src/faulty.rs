@@ -20,7 +20,7 @@ use crate::event_store::{AppendError, EventStore, Events, Expected, Head, ReadEr
 pub enum When {
     /// It is not done.
     Before,
-    /// It is done, but whoever asked for it is told that it failed.
+    /// It is done, but the caller gets an error.
     After,
 }
 
@@ -38,7 +38,7 @@ impl Fault {
         Self { nth, when, counted: Arc::default() }
     }
 
-    /// Says whether it has come to that.
+    /// Returns whether the operation was reached.
     pub fn was_hit(&self) -> bool {
         self.counted.load(Ordering::SeqCst) >= self.nth
     }

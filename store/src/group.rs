@@ -1,8 +1,7 @@
 //! Group commit: what queues up while a flush runs shares the next one.
 //!
-//! There is no timer and no thread of its own. The first producer that finds nobody committing commits
-//! for all that wait; when it is done, one of those that arrived meanwhile does the same. A single
-//! producer therefore never waits for anybody.
+//! There is no timer and no separate thread. The first producer that finds no commit in progress commits for all
+//! waiting ones. Then one of the producers that arrived meanwhile does the same. So a single producer never waits.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -106,8 +105,8 @@ impl<C: Commit> Group<C> {
         result
     }
 
-    /// Gives the producers of the last commit, which have just been told of it, a chance to share this
-    /// one too. Costs a few switches of the processor and no waiting; a single producer pays nothing.
+    /// Gives the producers of the last commit, which were just woken, a chance to share this one too. Costs a few
+    /// switches of the processor and no waiting; a single producer pays nothing.
     fn let_others_join<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
         let mut idle_rounds = 0;
         while queue.producers < queue.last_producers && idle_rounds < 2 {
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_queues_up_during_a_commit_shares_the_next_one() {
+    fn events_queued_during_a_commit_share_the_next_one() {
         let commits = Arc::new(AtomicUsize::new(0));
         let (open_gate, gate) = mpsc::channel();
         let group = Group::new(Slow { commits: commits.clone(), gate }, Head::default(), Epoch(1));

@@ -29,10 +29,9 @@
 //! - Folders: [`run_folder`] (the files of a run that are the same for every engine), [`state_dir`], [`store_url`].
 //! - For engines: [`group`] (concurrent appends share a flush), [`trouble`] (blobs that could not be stored). For tests: `faulty`.
 //!
-//! What is assumed of the disk: what `fdatasync` and `fsync` have returned for stays, a `rename` within a
-//! folder is atomic, and anything else may be lost or damaged. Damage is noticed by a hash chain over all
-//! records, not by the engine. Not here: durable writes (`unstuck-files`), what events mean (`unstuck-core`), and anything that asks a
-//! network.
+//! Assumptions about the disk: data stays once `fdatasync` or `fsync` has returned, a `rename` within a directory is
+//! atomic, and everything else may be lost or damaged. Damage is detected by a hash chain over all records, not by the
+//! engine. Not here: durable writes (`unstuck-files`), the meaning of events (`unstuck-core`), and network access.
 
 pub mod blobs;
 pub mod chain;

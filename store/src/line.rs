@@ -23,7 +23,7 @@ use crate::event_store::ReadError;
 use crate::lines::FromLine;
 use crate::wire::{self, DecodeError, EventType, SchemaVersion};
 
-/// Why a line is no event.
+/// Why a line cannot be read as an event.
 #[derive(Debug)]
 pub enum LineError {
     /// Another program, of a later time, would read it.
@@ -88,7 +88,7 @@ pub fn push_stored(
         .map_err(|error| ReadError::Corrupt { at: record.header.seq, detail: error.to_string() })
 }
 
-/// What is kept from one line to the next, to spare work.
+/// Data kept from one line to the next, to save work.
 #[derive(Default)]
 pub struct Scratch {
     /// The encoded fact.
@@ -121,7 +121,7 @@ impl FromLine for Event {
 pub struct Rebuilt {
     /// The record.
     pub record: Record,
-    /// What its payload refers to, where that is in a blob.
+    /// The payload in the blob, if the record refers to one.
     pub spilled: Option<Vec<u8>>,
 }
 
@@ -191,8 +191,8 @@ fn seal(header: &mut Header, content: &mut Vec<u8>, json: &str) {
     }
 }
 
-/// Returns why a line cannot be read that seems to be of a newer program: it is not where its hash is that of a type that is
-/// known, which it does not say that it is.
+/// Returns why a line that seems to be from a newer program cannot be read. If its hash matches a known type that the
+/// line does not name, the line is damaged.
 fn changed_since(fields: &Fields<'_>, json: &str, error: LineError) -> LineError {
     if matches!(error, LineError::Damaged(_)) {
         return error;
@@ -221,7 +221,7 @@ fn blob_of(content: &[u8]) -> Blob {
     Blob { digest: Digest::of(content), size: content.len() as u64 }
 }
 
-/// What a line says beside its event.
+/// Fields of a line in addition to its event.
 struct Fields<'a> {
     seq: u64,
     at: u64,
@@ -287,7 +287,7 @@ fn unreadable(field: &str) -> LineError {
     LineError::Damaged(format!("its field {field:?} is missing or not readable"))
 }
 
-/// Says that a line has a key beside those of a line: it would be dropped, and no hash would tell.
+/// Returns an error if a line has an unknown key: it would be dropped, and no hash would reveal that.
 fn unknown_key(line: &str) -> Option<LineError> {
     let fields: BTreeMap<String, IgnoredAny> = serde_json::from_str(line).ok()?;
     let key = fields.into_keys().find(|key| !KEYS.contains(&key.as_str()))?;

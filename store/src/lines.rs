@@ -15,7 +15,7 @@ use crate::envelope::Header;
 use crate::event_store::ReadError;
 use crate::line::{self, LineError, Scratch};
 
-/// What can be made of a line.
+/// A type that a line can be parsed into.
 pub trait FromLine: Send + Sized + 'static {
     /// Reads a line, without its line feed, and checks its hash. Links to other lines are the caller's.
     fn from_line(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Self), LineError>;
@@ -23,13 +23,13 @@ pub trait FromLine: Send + Sized + 'static {
     fn from_content(header: &Header, content: &[u8]) -> Result<Self, LineError>;
 }
 
-/// What is known of a log beside its lines.
+/// Source of the lines of a log.
 pub struct Source {
     /// Where the lines come from.
     pub read: Box<dyn Read + Send>,
     /// For messages.
     pub name: PathBuf,
-    /// What the first line has to follow.
+    /// The event before the first line.
     pub after: Head,
 }
 
@@ -41,14 +41,14 @@ pub struct Lines<T> {
     /// The number of the chunk whose turn it is.
     turn: u64,
     ready: VecDeque<T>,
-    /// What was read of a batch whose end is in a later chunk.
+    /// Start of a batch whose end is in a later chunk.
     held: VecDeque<T>,
     head: Head,
     /// The last event of a complete batch.
     complete: Head,
     error: Option<ReadError>,
     name: PathBuf,
-    /// Whoever reads takes a hand instead of waiting.
+    /// Worker of the reading thread, which parses lines instead of waiting.
     worker: Worker,
     /// Emptied containers, to be filled again.
     spare: Vec<VecDeque<T>>,
@@ -266,7 +266,7 @@ impl Worker {
         Self { cutter, pool, piece: Vec::with_capacity(CHUNK_BYTES * 2), scratch: Scratch::default() }
     }
 
-    /// Checks until the end, or until nobody reads on.
+    /// Checks until the end, or until the reader is gone.
     fn help(mut self, send: &SyncSender<(u64, io::Result<Packed>)>) {
         while let Some((number, unfinished)) = self.cut() {
             let packed = unfinished.map(|unfinished| self.pack(unfinished));

@@ -1,8 +1,8 @@
-//! `events.jsonl`: every event of a run as one line of JSON, beside its store.
+//! `events.jsonl`: every event of a run as one line of JSON, next to its store.
 //!
-//! People and other processes read it while the run is live, which sled does not allow them to do with
-//! the store; and it is the witness of how far the store had come. It is written after the store has
-//! made the events durable, with one `write` and no `fsync`. The form of a line is the same as that of an [export](crate::exchange).
+//! Users and other processes read it while the run is live, which sled does not allow for the store. It also shows how
+//! far the store had come. It is written after the store has made the events durable, with one `write` and no `fsync`.
+//! The format of a line is the same as in an [export](crate::exchange).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
@@ -122,7 +122,7 @@ pub struct MirrorWriter {
 }
 
 impl MirrorWriter {
-    /// Opens a mirror, and makes it if it is not there.
+    /// Opens a mirror, and creates it if it is missing.
     ///
     /// # Errors
     ///
@@ -218,7 +218,7 @@ pub fn end_last_line(path: &Path) -> io::Result<()> {
     last.check_next(&header).map_or(Ok(()), |()| MirrorWriter::open(path)?.write(b"\n"))
 }
 
-/// Removes the lines after event `seq`, and a last line that is not whole.
+/// Removes the lines after event `seq`, and an incomplete last line.
 pub fn truncate_after(path: &Path, seq: Seq) -> io::Result<()> {
     let mut lines = EventLines::of(safe_open::open(path)?);
     let (mut end, mut line) = (0, Vec::new());
@@ -231,8 +231,8 @@ pub fn truncate_after(path: &Path, seq: Seq) -> io::Result<()> {
     safe_open::open_with(OpenOptions::new().write(true), path)?.set_len(end)
 }
 
-/// The lines of a mirror as they stand, of which the n-th is that of event n: everything that writes a mirror sees to
-/// that, but for lines on which there is nothing.
+/// Lines of a mirror as they are. The n-th line is event n, not counting blank lines: all writers of a mirror ensure
+/// that.
 pub struct EventLines {
     file: BufReader<File>,
     /// Where the last line ends that was read.

@@ -1,4 +1,4 @@
-//! What opening a log found and repaired, and why a log cannot be opened.
+//! Findings and repairs of opening a log, and the errors of opening one.
 
 use std::fmt;
 use std::fs;
@@ -11,10 +11,10 @@ use unstuck_files::hint;
 use crate::event_store::span;
 use crate::lease::Holder;
 
-/// What opening found; nothing if all was well.
+/// Findings of opening a log; empty if there was no problem.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Opening {
-    /// In the order in which it was found.
+    /// In the order of detection.
     pub findings: Vec<Finding>,
 }
 
@@ -40,12 +40,12 @@ pub enum Finding {
     TailDropped { after: Seq, known: Option<Seq>, aside: Option<PathBuf>, why: String },
     /// The mirror was behind the store.
     MirrorCompleted { from: Seq, to: Seq },
-    /// The mirror was damaged and was written anew from the store.
+    /// The mirror was damaged and was rebuilt from the store.
     MirrorRebuilt { aside: Option<PathBuf> },
-    /// The file that says how the rest is written was lost or damaged, and was written anew.
+    /// The file that describes the format was lost or damaged, and was written again.
     FormatWritten,
-    /// The store was written anew, on request: from the mirror, and from its own files `found` of its `events`.
-    /// Where the last one is one of these, nobody knows whether others followed.
+    /// The store was rebuilt on request: from the mirror, and from its own files `found` of its `events`. If the last
+    /// event is from those files, later events may have existed.
     StoreRebuilt { aside: Option<PathBuf>, events: Seq, found: u64, ends_in_store: bool },
 }
 
@@ -136,10 +136,10 @@ pub enum OpenError {
     Locked { run: String, holder: Option<Holder> },
     #[error("run {run} was written by a newer version: {detail}")]
     NewerVersion { run: String, detail: String },
-    /// `rest` says what there is for a store that is written anew, `is_as_before` that no file was changed.
+    /// `rest` describes the events that a rebuilt store would have, `is_as_before` whether all files are unchanged.
     #[error("the log of run {run} is damaged at event {at}: {detail}")]
     Corrupt { run: String, at: Seq, detail: String, rest: Rest, is_as_before: bool },
-    /// It is not the log that is damaged, but what was to be read into it: an event stands on the line of its number.
+    /// The log is intact, but the input of an import is damaged. The event number is the number of the line.
     #[error("line {at} of what was to be read in: {detail}")]
     Lines { at: Seq, detail: String },
     #[error("the store of run {run} is damaged: {detail}")]
@@ -163,7 +163,7 @@ fn described(holder: Option<&Holder>) -> String {
     holder.map_or_else(String::new, |holder| format!(" by {}", holder.since_when()))
 }
 
-/// What to do where no event of a log is whole.
+/// Help for a log without an intact event.
 pub const PUT_BACK: &str = "put events.jsonl or the folder store back from a backup of that folder, or read an export of the run in again: unstuck import FILE";
 
 impl OpenError {
@@ -212,7 +212,7 @@ impl OpenError {
     }
 }
 
-/// What is whole of a log whose store is damaged: lines, and records in the store's own files.
+/// Intact events of a log whose store is damaged: lines, and records in the store's own files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rest {
     /// All events that are known.
@@ -221,6 +221,6 @@ pub enum Rest {
     Shortened,
     /// No event.
     Nothing,
-    /// Nobody can tell before this is done.
+    /// Unknown until this is done.
     Unread(String),
 }

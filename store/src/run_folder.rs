@@ -88,7 +88,7 @@ impl RunFolder {
         self.path.join("checkpoint")
     }
 
-    /// Returns the file that says what a supervisor that died has left, if somebody looked.
+    /// Returns the file with the snapshot of a dead supervisor's workspace, if its guard took one.
     pub fn orphan_note(&self) -> PathBuf {
         self.path.join("abandoned")
     }

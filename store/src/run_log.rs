@@ -192,9 +192,9 @@ impl ReadLog {
         Self { folder: folder.clone(), blobs: Arc::new(FolderBlobs::new(folder.blobs())), engine }
     }
 
-    /// Returns the events from `from` on, as of now, each checked. What is good comes before an error, and there is
-    /// one where events are known to be missing at the end. Those of an interrupted run that only its store has follow those
-    /// of the mirror.
+    /// Returns the events from `from` on, as of now, each checked. Good events come before an error. An error at the
+    /// end reports events that are known to be missing. For an interrupted run, events that only its store has follow
+    /// the events in the mirror.
     pub fn read(&self, from: Seq) -> Result<Events<'static>, ReadError> {
         let events = mirror::read(&self.folder.mirror(), from)?;
         // The engine is asked behind the end of the mirror: until then the mirror may be completed.

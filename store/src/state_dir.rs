@@ -54,7 +54,7 @@ impl StateDir {
         Ok(Self::at(state.join("unstuck").join(project_name(&workspace))))
     }
 
-    /// Uses `folder`, whatever its name: that of `--store sled:PATH`.
+    /// Uses `folder`, whatever its name, as in `--store sled:PATH`.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
@@ -69,7 +69,7 @@ impl StateDir {
         self.folder.join("workspace.lease")
     }
 
-    /// Makes the folder, if it is not there.
+    /// Creates the directory if it is missing.
     pub fn create(&self) -> io::Result<()> {
         durable::create_folder(&self.folder)
     }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workspace_has_a_readable_folder_of_its_own() {
+    fn workspace_has_a_readable_folder() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path().join("my project!");
         fs::create_dir(&workspace).unwrap();

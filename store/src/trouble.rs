@@ -1,8 +1,8 @@
 //! Remembers that a payload could not be stored, so that no event follows it.
 //!
-//! What a worker prints is stored while it works. If the disk refuses that, the worker is not to blame, and
-//! what it did is not to be judged by half of its output: the log takes no more events, which stops the
-//! run, and a resume tries the same again.
+//! The output of a worker is stored while it works. If the disk fails, the worker is not to blame, and must not be
+//! judged by half of its output. So the log takes no more events, which stops the run, and a resume tries the same
+//! again.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ impl Trouble {
     }
 
     fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
-        // Whoever is interrupted tries again.
+        // An interrupted write is tried again.
         if let Some(error) = result.as_ref().err().filter(|error| error.kind() != io::ErrorKind::Interrupted)
         {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| copy(error));

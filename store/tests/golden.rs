@@ -1,8 +1,8 @@
 //! Logs that were written stay readable: stored dumps of every type, and the order of every field and
 //! variant, which in bincode is the format.
 //!
-//! `UNSTUCK_BLESS=1 cargo test -p unstuck-store --test golden` writes the files anew. For a version that a
-//! release has written that is never right: make a new version instead.
+//! `UNSTUCK_BLESS=1 cargo test -p unstuck-store --test golden` rewrites the files. Never do that for a released
+//! version: make a new version instead.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 

@@ -37,7 +37,7 @@ use unstuck_store::run_log::RunLog;
 use crate::plan::{BEGINNING, Fate, Life, Plan, plans};
 use crate::world::{Simulated, Stage};
 
-/// How many runs are simulated unless somebody says otherwise.
+/// Default number of simulated runs.
 const SIMULATIONS: u64 = 400;
 
 /// How often a run in a healed world may be resumed or answered before it must have ended.
@@ -123,12 +123,12 @@ struct Run {
 /// How a supervisor's drive ends, and the last event that it knows of.
 type Drive = Pin<Box<dyn Future<Output = (Result<RunOutcome, Error>, Seq)>>>;
 
-/// How a supervisor's work on the run came to its end.
+/// How the work of a supervisor on the run ended.
 #[derive(PartialEq)]
 enum End {
-    /// The run is over, and there is nothing to go on with.
+    /// The run is over and cannot be resumed.
     Over,
-    /// Somebody has to take it up.
+    /// Another supervisor has to resume the run.
     TakeUp,
 }
 
@@ -152,7 +152,7 @@ impl Run {
         self.store.read(Seq(1)).and_then(Iterator::collect).map_err(|error| error.to_string())
     }
 
-    /// Goes on in a world without trouble until the run is over.
+    /// Continues without faults until the run is over.
     async fn heal(&mut self) -> Result<(), String> {
         self.stage.heal();
         let life = Life { wall: BEGINNING, fault: None, unkept: None, fate: None };
@@ -175,7 +175,7 @@ impl Run {
         safety::violation(&self.store, &performed).map_or(Ok(end), Err)
     }
 
-    /// Lets a supervisor go on that was overtaken while it was stopped.
+    /// Continues a supervisor that was replaced while it was stopped.
     async fn wake(&self, overtaken: Drive) -> Result<(), String> {
         let head = self.store.head();
         match time::timeout(FOR_EVER, overtaken).await {
@@ -264,7 +264,7 @@ impl Run {
     }
 }
 
-/// What a run that cannot be taken up has come to.
+/// Returns the end of a run that cannot be resumed.
 fn refused(rejection: &Rejection) -> Result<End, String> {
     match rejection {
         Rejection::AlreadyComplete | Rejection::NeedsIterations | Rejection::NeedsTime => Ok(End::Over),

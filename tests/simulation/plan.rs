@@ -1,4 +1,4 @@
-//! What a seed decides: the workflow, what its processes do, and what befalls its supervisors.
+//! Plan of a simulation, decided by a seed: the workflow, its processes, and the faults of its supervisors.
 
 use std::time::Duration;
 
@@ -20,31 +20,31 @@ pub struct Plan {
     pub lives: Vec<Life>,
 }
 
-/// What befalls one supervisor.
+/// Faults of one supervisor.
 #[derive(Clone, Debug)]
 pub struct Life {
-    /// What the wall clock shows when it begins.
+    /// Wall clock time at its start.
     pub wall: Timestamp,
     /// The operation of the disk that fails, counted from 1, and how.
     pub fault: Option<(u64, When)>,
     /// The question that cannot be kept, counted from 1.
     pub unkept: Option<u64>,
-    /// What ends it early, and after how long.
+    /// Event that ends it early, and the time until then.
     pub fate: Option<(Duration, Fate)>,
 }
 
-/// What befalls a supervisor before the run has ended; but for one, it ends it.
+/// An event in the life of a supervisor before the run has ended. All but [`Suspended`](Self::Suspended) end it.
 #[derive(Clone, Copy, Debug)]
 pub enum Fate {
     /// It is killed.
     Killed,
-    /// It is stopped, another one takes the run over, and then it goes on.
+    /// It is stopped, another one takes the run over, and then it continues.
     Overtaken,
     /// A person presses Ctrl-C.
     Interrupted,
     /// A person presses Ctrl-C twice.
     InterruptedNow,
-    /// The machine is suspended for some hours, and it goes on.
+    /// The machine is suspended for some hours, and then it continues.
     Suspended,
 }
 

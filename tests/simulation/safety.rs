@@ -1,4 +1,4 @@
-//! What must hold of the log of a run, whatever befell its supervisors.
+//! Invariants of the log of a run, which hold under every fault of its supervisors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,8 +58,8 @@ fn out_of_bounds(events: &[Event]) -> Option<String> {
     idle.then(|| "the run is not over, and waits for nothing".to_owned())
 }
 
-/// What is under way is not begun a second time, and work that has ended is not begun again. (A check may be:
-/// a verdict can be to wait and ask again.)
+/// Returns work that was started again while it was running or after it had ended. A check may be repeated after its
+/// end, since a verdict can be to wait and check again.
 fn repeated(events: &[Event]) -> Option<String> {
     let mut has_ended: BTreeMap<(StepId, Iteration, Attempt, bool), bool> = BTreeMap::new();
     for event in events {

@@ -17,14 +17,14 @@ use unstuck_runner::world::{Tell, World};
 
 use crate::plan::Plan;
 
-/// What all supervisors of a run have in common.
+/// State shared by all supervisors of a run.
 pub struct Stage {
     plan: Plan,
     calls: Mutex<BTreeMap<(StepId, bool), usize>>,
     prepared: AtomicUsize,
-    /// The processes that were begun, by the digest that the event before them carries.
+    /// Processes that were started, by the digest in the event before them.
     pub performed: Mutex<Vec<Digest>>,
-    /// Nothing kills or interrupts anybody any more.
+    /// Whether faults have ended: no supervisor is killed or interrupted.
     healed: AtomicBool,
 }
 

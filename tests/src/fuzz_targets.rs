@@ -34,7 +34,7 @@ use crate::{naive_controller, scripted_loop};
 /// A fuzz target.
 pub type Target = fn(&[u8]);
 
-/// Every target with its name, which is also that of its folder of seeds.
+/// All targets by name. The seeds of a target are in the directory with the same name.
 pub const TARGETS: &[(&str, Target)] = &[
     ("client", client),
     ("controller", controller),
@@ -50,8 +50,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("workflow_yaml", workflow_yaml),
 ];
 
-/// Whatever the settings of a loop are, and whatever its iterations come to: it ends within its bounds, stalls
-/// where the page says so and nowhere else, and is complete on evidence only.
+/// Checks that a loop with any settings and any results ends within its limits, stalls exactly where
+/// `docs/convergence.md` says so, and completes only on evidence.
 pub fn controller(data: &[u8]) {
     let events = scripted_loop::play(data).history.events;
     assert_eq!(naive_controller::difference(&events), None);
@@ -113,7 +113,7 @@ pub fn failures(data: &[u8]) {
     // A counter of its summary that is not zero may say so.
     let counts = data.iter().any(|byte| (b'1'..=b'9').contains(byte));
     let says_go = data.windows(5).any(|it| it == b"FAIL\t");
-    // Of what was planned in TAP, and not told of, nobody says that it passed.
+    // Tests in a TAP plan that have no result line did not pass.
     let others = passed.extraction.failures.iter().filter(|failure| failure.kind != "plan").count();
     assert!(counts || says_go || others == 0, "a command that passed has failed in nothing");
 }
@@ -184,8 +184,8 @@ pub fn porcelain(data: &[u8]) {
     }
 }
 
-/// Whatever a condition is, on the first line, and whatever a command printed, below it: the condition is refused in
-/// a sentence, or judges every end; and what did not come to its end never passes.
+/// Checks that any condition (first line) is either rejected with a sentence or judges every end of a command that
+/// printed the rest. A command that did not end never passes.
 pub fn success_when(data: &[u8]) {
     let (first, stdout) = data.split_at(data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len()));
     let text = String::from_utf8_lossy(first);
@@ -427,7 +427,7 @@ const WORKFLOW_FILE: &str = "workflow.yaml";
 /// Whatever a workflow file holds: it is refused with complaints that have a place in it and can be
 /// shown on a terminal, or it is a workflow that is valid in every way that the core relies on.
 ///
-/// Beside it stand an agent catalog (with the profiles `builder` and `reviewer`) and `child.yaml`.
+/// Its directory also holds an agent catalog (with the profiles `builder` and `reviewer`) and `child.yaml`.
 pub fn workflow_yaml(data: &[u8]) {
     let files: BTreeMap<PathBuf, Vec<u8>> = [("agents.yaml", AGENTS), ("child.yaml", CHILD)]
         .map(|(name, text)| (PathBuf::from(name), text.as_bytes().to_vec()))
@@ -505,7 +505,7 @@ fn check_workflow(workflow: &Workflow) {
     assert_eq!(again, *workflow, "what is recorded is what was read");
 }
 
-/// What is shown to a person moves no cursor and sets no title.
+/// Checks that text for a terminal has no control characters, which could move the cursor or set the title.
 fn check_shown(text: &str) {
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "not fit for a terminal: {text:?}");
 }

@@ -1,4 +1,4 @@
-//! What needs several crates: scenarios, golden logs, tidy.
+//! Tests that need several crates: scenarios, golden logs, tidy.
 
 pub mod fuzz_targets;
 pub mod model_stub;

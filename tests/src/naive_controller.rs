@@ -1,7 +1,7 @@
 //! The rules of `docs/convergence.md` once more: slow, without memory, and as plain as the page.
 //!
-//! Everything is worked out from the whole log again for every verdict. What `core` keeps in counters and
-//! folds event by event must come to the same.
+//! Recomputes everything from the full log for every verdict. `core` keeps counters and folds event by event, and
+//! must reach the same result.
 
 use std::collections::BTreeSet;
 
@@ -26,9 +26,9 @@ struct Heard<'a> {
     changed: Option<bool>,
     workspace: Option<&'a Snapshot>,
     measured: Measured<'a>,
-    /// A person took the step up again after it was stuck, so counting begins afresh.
+    /// Whether a person resumed the step after it was stuck, which restarts the counts.
     taken_up: bool,
-    /// What was concluded at once.
+    /// The stage raise that followed the verdict, if any.
     raised: Option<&'a StageRaised>,
     stuck: bool,
 }

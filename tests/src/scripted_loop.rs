@@ -1,4 +1,4 @@
-//! A loop that arbitrary bytes decide: its settings, and what each of its iterations comes to.
+//! A loop driven by arbitrary bytes: they decide its settings and the result of each iteration.
 
 use unstuck_core::Effect;
 use unstuck_core::event::{Observation, Purpose, RunOutcome, RunResumed};
@@ -19,7 +19,7 @@ const EVENTS_MAX: u64 = 20_000;
 /// More verdicts than this show nothing new, and the naive controller is slow.
 const ITERATIONS_MAX: usize = 64;
 
-/// What one iteration comes to: two bytes.
+/// Result of one iteration, from two bytes.
 #[derive(Clone, Copy, Debug)]
 struct Iteration {
     says: u8,
@@ -124,7 +124,7 @@ impl Iteration {
         MEMBERS.into_iter().enumerate().filter(move |(at, _)| self.says >> at & 1 == 1).map(|(_, name)| name)
     }
 
-    /// What the check does.
+    /// Returns the act of the check.
     fn check(self, by_commands: bool) -> Act {
         let kind = self.says >> 4 & 7;
         let tests: Vec<String> = self.members().map(|name| format!("not ok 1 - {name}")).collect();

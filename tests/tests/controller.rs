@@ -76,7 +76,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_flaky_before_changes_no_decision(bytes in loops(), noise in vec(0_u8..4, 1..20)) {
+    fn earlier_flaky_failures_change_no_decision(bytes in loops(), noise in vec(0_u8..4, 1..20)) {
         let world = play(&bytes);
         let mut noise = noise.into_iter().cycle();
         let flaky = |which: std::ops::Range<u8>| {
@@ -94,7 +94,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_flaky_and_was_not_seen_to_fail_before_is_noted_and_changes_no_decision(bytes in loops()) {
+    fn new_flaky_failures_are_noted_and_change_no_decision(bytes in loops()) {
         let world = play(&bytes);
         let bare = |mut conclusions: Vec<Conclusion>| {
             for conclusion in &mut conclusions {
@@ -121,7 +121,7 @@ proptest! {
 
     #[test]
     fn a_resume_at_any_point_decides_the_same(bytes in loops(), cut in any::<prop::sample::Index>()) {
-        // What a supervisor knows after a crash is the saved fold and the tail of the log.
+        // After a crash the supervisor has the saved fold and the tail of the log.
         let events = play(&bytes).history.events;
         let cut = cut.index(events.len() + 1);
         let saved = serde_json::to_vec(&fold(&events[..cut])).expect("a state can be saved");

@@ -1,4 +1,4 @@
-//! The supervisor dies at every boundary of every append of a run, and another one goes on.
+//! The supervisor dies at every boundary of every append of a run, and another one resumes it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -65,7 +65,7 @@ impl Place {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
     }
 
-    /// What the run came to: its end, and where each step ended after how many iterations.
+    /// Returns the end of the run, the end and number of iterations of each step, and the files.
     fn end(&self) -> Value {
         let shown = self.json(&["show", "--json"]);
         let steps: Vec<Value> =
@@ -140,7 +140,7 @@ fn dies_at_every_append(boundary: &str) {
         assert_eq!(first.status.code(), None, "{failpoint}: dies by a signal: {first:?}");
         let went_on = place.unstuck(&["resume"], None);
         if went_on.status.code() == Some(64) {
-            // Nothing of the run was durable yet, so there is none; it is begun anew.
+            // Nothing of the run was durable yet, so the run does not exist and is started again.
             assert!(append == 1, "{failpoint}: {went_on:?}");
             assert_eq!(place.unstuck(&["run", "flow.yaml"], None).status.code(), Some(0), "{failpoint}");
         } else if went_on.status.code() != Some(0) {

@@ -1,7 +1,7 @@
 //! The committed seeds of the fuzz targets, run as ordinary tests.
 //!
-//! `UNSTUCK_WRITE_SEEDS=1 cargo test -p unstuck-tests --test fuzz_seeds` writes those of `controller`,
-//! `event_bytes` and `log_bytes` anew; the others are written by hand.
+//! `UNSTUCK_WRITE_SEEDS=1 cargo test -p unstuck-tests --test fuzz_seeds` rewrites the seeds of `controller`,
+//! `event_bytes` and `log_bytes`. The other seeds are written by hand.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -27,7 +27,7 @@ use unstuck_store::wire::{self, EventType, SchemaVersion};
 use unstuck_store_sled::SledStore;
 use unstuck_tests::fuzz_targets::{CHECK_ID, GOOD_LOG, TARGETS, read_log};
 
-/// Fewer seeds than this, and somebody has lost some.
+/// Minimum number of seeds. If there are fewer, some are lost.
 const SEEDS_MIN: usize = 20;
 
 #[test]
@@ -141,7 +141,7 @@ fn controller_seeds() -> BTreeMap<String, Vec<u8>> {
     const SHOWN: u8 = 0x50;
     const UNREADABLE: u8 = 0x60;
     const COMPLETE: u8 = 0xf0;
-    // What an iteration leaves: a changed workspace, or one of these.
+    // Result of an iteration: a changed workspace, or one of these.
     const UNCHANGED: u8 = 2;
     const UNKNOWN: u8 = 3;
     const STRAYS: u8 = 0x40;

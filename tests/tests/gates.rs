@@ -62,7 +62,7 @@ fn said(reason: &str) -> &str {
     reason.rsplit("`check` ").next().unwrap_or(reason)
 }
 
-/// What the command does, as a cell of the table says it.
+/// Returns the act that a cell of the table names.
 fn act(cell: &str) -> Act {
     match cell {
         "quiet" => Act::Exits(1, String::new()),

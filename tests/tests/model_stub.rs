@@ -35,7 +35,7 @@ const PROTOCOLS: &[(&str, &str, &str)] = &[
 const SCHEMA: &str = r#"{"type": "object", "required": ["file_path", "content", "why"], "properties": {
     "file_path": {"type": "string"}, "content": {"type": "string"}, "why": {"type": "string"}}}"#;
 
-/// Asks for an answer, and returns all that comes until the connection ends or so many bytes are there.
+/// Sends a request. Returns the response until the connection ends or a given number of bytes has arrived.
 fn ask(stub: &ModelStub, page: &str, tool: Option<&str>, stream: bool) -> String {
     let tools: Vec<Value> = tool.iter().map(|tool| parse(&tool.replace("SCHEMA", SCHEMA))).collect();
     let body = json!({"model": "m", "stream": stream, "tools": tools}).to_string();
@@ -56,7 +56,7 @@ fn parse(text: &str) -> Value {
 }
 
 #[test]
-fn words_and_tools_are_told_in_every_protocol() {
+fn text_and_tool_calls_are_sent_in_every_protocol() {
     for (page, tool, tokens) in PROTOCOLS {
         let script = vec![Turn::write("a.txt", "text").counting(COUNTED), Turn::say("Done.")];
         let stub = ModelStub::start(script);
@@ -93,7 +93,7 @@ fn a_request_without_tools_uses_up_no_turn() {
 }
 
 #[test]
-fn what_goes_wrong_is_told_as_the_service_would() {
+fn faults_are_reported_as_the_service_would() {
     for (page, tool, _) in PROTOCOLS {
         let limited = Turn::fail(Fault::Status { status: 429, retry_after: Some(7) });
         let stub = ModelStub::start(vec![limited, Turn::fail(Fault::Cut)]);

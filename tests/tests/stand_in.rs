@@ -146,12 +146,12 @@ impl<'de> Deserialize<'de> for Shape {
 
 fn shapes(lines: &str) -> Vec<String> {
     let shape = |line| serde_json::from_str::<Shape>(line).expect("JSON").0;
-    // What stands in the type is part of a shape.
+    // The value of `type` is part of a shape.
     let kind = |line| serde_json::from_str::<Value>(line).expect("JSON")["type"].to_string();
     lines.lines().map(|line| format!("{} {}", kind(line), shape(line))).collect()
 }
 
-/// Checks that the acts print lines like those of the real client.
+/// Checks that the acts print lines with the same shape as the lines of the real client.
 fn check(fixture: &str, arguments: &[&str], more: &[&str], acts: &Value, status: i32) {
     let (client, _) = fixture.split_once('-').expect("client and case");
     let stand = Stand::new(&json!([acts]));
@@ -287,7 +287,7 @@ fn a_call_is_logged_with_the_prompt_and_what_it_names() {
 }
 
 #[test]
-fn conversations_go_on_and_count_as_those_of_the_client_do() {
+fn conversations_resume_and_count_like_the_client() {
     let say = json!([{"usage": {"input": 100, "output": 10}}, {"say": "a"}]);
     let stand = Stand::new(&json!([say, say, say, say, say, say]));
     const ID: &str = "7d9f1c52-3a44-4e0b-9c1d-5b8f0a6e2d11";

@@ -666,16 +666,16 @@ const BOUNDS: &[(&str, usize, usize, usize)] = &[
 
 /// Lines of prose to rewrite, for each folder: see `tidy/prose.rs`. A number may only fall.
 const WORDING: &[(&str, usize)] = &[
-    ("", 93),
-    ("adapters/", 1_251),
+    ("", 10),
+    ("adapters/", 220),
     ("cli/", 204),
-    ("core/", 415),
+    ("core/", 0),
     ("docs/", 323),
-    ("fuzz/", 7),
-    ("replay/", 125),
-    ("runner/", 189),
-    ("store/", 223),
-    ("tests/", 357),
+    ("fuzz/", 0),
+    ("replay/", 0),
+    ("runner/", 0),
+    ("store/", 0),
+    ("tests/", 15),
 ];
 
 /// Hits that a bound of wording may be above the count.

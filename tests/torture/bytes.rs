@@ -1,7 +1,7 @@
-//! Any byte of a closed store is flipped, and its files are cut anywhere: no event is missing in silence.
+//! Flips any byte of a closed store and cuts its files anywhere. No event is lost silently.
 //!
-//! Whole records that are doubled, swapped, taken out or put in from another run are in `records.rs`, those of
-//! the store itself in `store/tests/opening.rs`, since no flip of a byte makes them.
+//! `records.rs` duplicates, swaps, removes and inserts complete records, which no flip of a byte does.
+//! `store/tests/opening.rs` does the same to the records of the store.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ const SAMPLES: usize = 24;
 /// An opening that takes longer hangs.
 const HANG: Duration = Duration::from_secs(60);
 
-/// What is done to a file.
+/// A kind of damage to a file.
 #[derive(Clone, Copy, Debug)]
 enum Damage {
     /// A bit of a byte is another one.
@@ -116,7 +116,7 @@ impl Run {
             Err(why) if why.starts_with("event ") => return Ok("opened, and reading says what is damaged"),
             Err(why) => return Err(why),
         }
-        // A mirror that is damaged in its middle is noticed by whoever reads it.
+        // Only reading the mirror detects damage in its middle.
         match (log.verify(), opening.is_clean()) {
             (Ok(_), true) => Ok("not harmed"),
             (Ok(_), false) => Ok("mended"),

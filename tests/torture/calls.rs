@@ -10,7 +10,7 @@ use crate::place::Place;
 use crate::sample;
 use crate::tracer::{self, Calls, Fault, Plan, Traced};
 
-/// What is disturbed.
+/// The command that is disturbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Play {
     /// A new run.
@@ -19,10 +19,10 @@ enum Play {
     Resume,
 }
 
-/// So many calls of each row are tried on every change.
+/// Number of calls of each row that are tried on every change.
 const SAMPLES: usize = 3;
 
-/// Disturbs every call in turn, and goes on undisturbed each time.
+/// Disturbs every call in turn, and resumes without a fault each time.
 fn check(play: Play, fault: Fault, calls: Calls) {
     if let Some(why) = tracer::unavailable() {
         println!("skipped: {why}");
@@ -76,7 +76,7 @@ fn disturb(play: Play, half_way: usize, plan: Plan, want: &Value) -> (Traced, Re
 }
 
 fn trace(place: &Place, arguments: &[&str], plan: Plan) -> Traced {
-    // What is read of the workspace is input, and a workflow that cannot be read is bad usage.
+    // Files of the workspace are input, and a workflow that cannot be read is a usage error.
     let folder = if plan.calls == Calls::Reading { place.state() } else { place.path().to_owned() };
     tracer::run(&place.command(arguments), &folder, plan)
 }
@@ -125,7 +125,7 @@ fn understood(traced: &Traced, fault: Fault) -> Result<(), String> {
     let is_failure = !matches!(fault, Fault::Short | Fault::Slow | Fault::Once(Errno::EINTR));
     let status = match traced.status {
         _ if traced.hung => Err("it hangs"),
-        // What was only a convenience, or only for the next one, may be missing.
+        // The call may have served only a convenience or the next run, so the run can succeed without it.
         Some(0) => Ok(()),
         _ if !is_failure => Err("this is no failure"),
         None if fault == Fault::Kill => Ok(()),

@@ -1,5 +1,6 @@
-//! Workers that will not end, repositories that would run something, odd repositories, and files made to be read for ever: a run comes
-//! to its end and says how, runs nothing but its worker and its checks, and leaves no process behind.
+//! Hostile workers and repositories: workers that do not end, planted programs, odd repositories, and endless files.
+//!
+//! A run still ends and reports how, runs only its worker and its checks, and leaves no process.
 
 use std::fs;
 
@@ -7,7 +8,8 @@ use crate::place::{self, Place};
 
 /// Workers of one iteration, and how a run with each of them ends.
 const WORKERS: [(&str, &str, i32); 6] = [
-    // What the shell still needs is begun before it: a fork that fails is tried for 15 s, and then bash gives up with 254.
+    // The shell starts the processes that it needs before the bomb: bash retries a failing fork for 15 s and then
+    // exits with 254.
     (
         "a bomb",
         "ulimit -u 100; bomb() { bomb | bomb & }; sleep 0.3 & nap=$!; bomb 2>/dev/null & wait $nap; exit 0",
@@ -21,18 +23,18 @@ const WORKERS: [(&str, &str, i32); 6] = [
 ];
 
 #[test]
-fn a_run_comes_to_its_end_whatever_its_worker_does_and_no_process_is_left() {
+fn run_with_hostile_worker_ends_and_leaves_no_process() {
     for (what, script, status) in WORKERS {
         let place = Place::new();
         fs::write(place.work().join("worker.sh"), script).expect("the workspace is ours");
         // A pipe holds 64 KiB.
         let prompt = "All work and no play. ".repeat(10_000);
-        // One that ends by itself has time for it, on a busy machine too.
+        // A worker that ends on its own gets enough time, even on a busy machine.
         let limit = if status == 0 { "2m" } else { "3s" };
         place.write_flow(&format!(
             "worker: COMMAND\n    command: bash worker.sh\n    instructions: {prompt}\n    timeout: {limit}\n    capabilities: [EDIT]"
         ));
-        // For root there is no limit of processes.
+        // Root has no process limit.
         let command = place.command_of_nobody_else("exec \"$0\" \"$@\"", &["run", "flow.yaml"]);
         let Some(command) = command else { return };
         let ended = place::output(command);
@@ -41,7 +43,7 @@ fn a_run_comes_to_its_end_whatever_its_worker_does_and_no_process_is_left() {
     }
 }
 
-/// All that a repository can name for git to run, each of which would make the file `ran` beside the workspace.
+/// All programs that a repository can make git run. Each would create the file `ran` next to the workspace.
 const PLANTED: &str = r#"
 printf '#!/bin/sh\necho "$0" >> "%s/../ran"; cat\n' "$PWD" > ../planted; chmod +x ../planted
 planted=$(cd .. && pwd)/planted
@@ -100,7 +102,7 @@ fn nothing_that_a_repository_names_is_run() {
         assert_eq!(ran, "", "{command:?}");
     }
     assert_eq!(fs::read_to_string(place.work().join("kept")).expect("it is there"), "one\n");
-    // What was planted does run where git is asked without care.
+    // A plain call of git does run the planted programs.
     sh(&place, "git -c core.pager=cat diff >/dev/null 2>&1 || git status >/dev/null 2>&1 || :");
     assert!(place.path().join("ran").exists(), "nothing was planted");
 }

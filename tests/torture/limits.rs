@@ -8,13 +8,13 @@ use std::process::{Child, Command, Output, Stdio};
 use crate::place::{self, Place};
 use crate::sample;
 
-/// So many sizes of each limit are tried on every change.
+/// Number of sizes of each limit that are tried on every change.
 const SAMPLES: usize = 4;
 
-/// How a limited run may end, beside going well and stopping with status 6 and a hint.
+/// Accepts other ends of a limited run, besides success and status 6 with a hint.
 type AlsoFine = fn(Option<i32>, &str) -> bool;
 
-/// Runs under each size of a limit, and goes on without it.
+/// Runs under each size of a limit, and resumes without it.
 fn check(row: &str, sizes: usize, limited: impl Fn(&Place, usize) -> Output, also_fine: AlsoFine) {
     let undisturbed = Place::new();
     assert_eq!(undisturbed.unstuck(&["run", "flow.yaml"]).status.code(), Some(0));
@@ -92,7 +92,7 @@ fn a_limit_of_memory_loses_nothing() {
     check("ulimit -v, in 10 MB,", 40, |place, size| with_ulimit(place, &format!("-v {size}0000")), fine);
 }
 
-/// A file system of its own for the state, as long as it is kept.
+/// A separate file system for the state, mounted until dropped.
 struct Mounted {
     keeper: Child,
     /// Where commands are run.
@@ -147,7 +147,7 @@ impl Drop for Mounted {
 }
 
 #[test]
-fn a_small_disk_stops_a_run_which_goes_on_when_there_is_room() {
+fn full_disk_stops_a_run_that_can_be_resumed_with_more_room() {
     let undisturbed = Place::new();
     assert_eq!(undisturbed.unstuck(&["run", "flow.yaml"]).status.code(), Some(0));
     let want = undisturbed.end().expect("an undisturbed run has an end");
@@ -222,7 +222,7 @@ fn gc_frees_what_it_can_on_a_full_disk() {
     assert!(status == Some(0) || text.contains("next: make room on the disk"), "{text}");
     let (_, text) = place::said(&place.unstuck(&["runs"]));
     assert!(text.contains("nothing has run here yet"), "{text}");
-    // What was freed is room for the next run, once the rest is, too.
+    // The next run has room once the file that fills the disk is gone.
     mounted.sh("rm ../state/fill");
     assert_eq!(place::said(&place.unstuck(&gc)).0, Some(0));
     assert_eq!(place.unstuck(&["run", "flow.yaml"]).status.code(), Some(0));
@@ -233,7 +233,7 @@ const FILLS: &str =
     "rm large; echo worker | tee a z >new; head -c 4500000 /dev/zero >.git/fill; echo COMPLETE";
 
 #[test]
-fn an_undo_on_a_full_disk_puts_back_what_there_is_room_for_and_goes_on_later() {
+fn undo_on_a_full_disk_restores_what_fits_and_the_rest_later() {
     let mut place = Place::new();
     let mount = "mount -t tmpfs -o size=6m none \"$1/../work\"";
     let mounted = match Mounted::new(&place, mount) {
@@ -297,7 +297,7 @@ steps:
 "#;
 
 #[test]
-fn a_state_folder_that_vanishes_stops_the_run_which_goes_on_when_it_is_back() {
+fn missing_state_folder_stops_a_run_that_can_be_resumed_after_its_return() {
     let undisturbed = Place::new();
     assert_eq!(undisturbed.unstuck(&["run", "flow.yaml"]).status.code(), Some(0));
     let want = undisturbed.end().expect("an undisturbed run has an end");

@@ -1,10 +1,12 @@
-//! The program on a disk that fails, fills up, is damaged or goes away, beside a supervisor that was taken for
-//! dead, and with workers, repositories and files that mean harm.
+//! The program under faults: a disk that fails, fills up, is damaged or goes away, a second supervisor that was
+//! presumed dead, and hostile workers, repositories and files.
 //!
-//! What must hold is the same everywhere: the run stops with status 6 and says what to do next, or it is not
-//! harmed; nothing acknowledged is lost and nothing is lost in silence; once the cause is gone a resume comes
-//! to the end that an undisturbed run comes to, without judging an iteration twice. It never panics and
-//! never hangs.
+//! The same rules hold for every fault:
+//!
+//! - The run stops with status 6 and says what to do next, or it is not harmed.
+//! - No acknowledged event is lost, and no loss is silent.
+//! - Once the cause is gone, a resume ends as an undisturbed run does, without judging an iteration twice.
+//! - The program never panics and never hangs.
 //!
 //! Every change tries samples, drawn from a seed that is printed. All of it is tried by
 //! `UNSTUCK_TORTURE=full cargo test -p unstuck --test torture -- --nocapture`.

@@ -1,4 +1,4 @@
-//! What is no file where a file of the state folder must be: a pipe, a link, a folder, or masses of nothing.
+//! A pipe, device, link, directory or huge sparse file in place of a file of the state directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -120,7 +120,7 @@ fn no_command_waits_for_what_is_no_file_in_the_state_folder() {
 }
 
 #[test]
-fn what_is_no_file_is_named_where_a_run_is_opened() {
+fn special_file_is_named_when_a_run_is_opened() {
     for name in ["events.jsonl", "lease", "format"] {
         let place = Place::new();
         assert!(place.unstuck(&["run", "flow.yaml"]).status.success());

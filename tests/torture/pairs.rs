@@ -1,5 +1,7 @@
-//! Every file of a closed run, and every two of them, are damaged in every way: all that is whole in store or mirror is there
-//! again after what is said to do next, or what is not is named; and what is refused is as it was.
+//! Damages every file of a closed run, and every pair of files, in every way.
+//!
+//! After the suggested repair, all events that are intact in the store or the mirror are restored, and losses are
+//! named. If the run is refused, its files are unchanged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +22,7 @@ const EVENTS: u64 = 24;
 
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
-/// What is done to a file.
+/// A kind of damage to a file.
 #[derive(Clone, Copy, Debug)]
 enum Damage {
     Missing,
@@ -81,7 +83,7 @@ impl Run {
         let records: Vec<_> =
             log.records(Seq(1)).expect("it is whole").map(|it| it.expect("it is whole")).collect();
         drop(log);
-        // The engine makes a snapshot of its own when it finds something.
+        // The engine writes its snapshot if it finds records when it opens.
         drop(in_folder::open_for_writing(&folder).expect("it is whole"));
         let mut files = Files::new();
         remember(folder.path(), &mut files);
@@ -99,7 +101,8 @@ impl Run {
         }
     }
 
-    /// Returns up to which event each is whole in one of the files, up to the end of a batch: found byte by byte.
+    /// Returns the last event of a batch up to which each event is intact in one of the two files. Compares byte by
+    /// byte.
     fn whole(&self) -> u64 {
         let mirror = fs::read(self.folder.mirror()).unwrap_or_default();
         let store = fs::read(self.folder.data_file()).unwrap_or_default();
@@ -119,7 +122,7 @@ impl Run {
         (0..=whole).rev().find(|last| *last == 0 || self.ends[last - 1]).unwrap_or(0) as u64
     }
 
-    /// Does as it is told, to the end, and says how that went, or what must not be.
+    /// Follows the suggested commands to the end. Returns the outcome, or the rule that was violated.
     fn mend(&self) -> Result<&'static str, String> {
         let whole = self.whole();
         let (mut before, mut after) = (Files::new(), Files::new());
@@ -181,7 +184,7 @@ impl Run {
         let names_loss = findings.iter().any(|it| matches!(it, Finding::TailDropped { .. }));
         match count {
             fewer if fewer < whole => Err(format!("{count} events, though {whole} are whole")),
-            // A file that ends between two batches, as that of a run that had not gone on, tells of no more.
+            // A file that ends between two batches looks like the file of a run that stopped there.
             fewer if fewer < EVENTS && !names_loss && self.has_trace_behind(fewer) => {
                 Err(format!("{count} events of {EVENTS} in silence"))
             }
@@ -189,14 +192,14 @@ impl Run {
         }
     }
 
-    /// Says whether the checkpoint tells of later events.
+    /// Returns whether the checkpoint shows that there were later events.
     fn has_trace_behind(&self, last: u64) -> bool {
         let is_as_it_was =
             fs::read(self.folder.checkpoint()).ok().as_ref() == self.files.get(&self.folder.checkpoint());
         is_as_it_was && last < 15
     }
 
-    /// Makes sure that nothing is left to be mended.
+    /// Checks that nothing is left to repair.
     fn settled(&self, how: &'static str, log: RunLog) -> Result<&'static str, String> {
         let count = log.head().seq;
         drop(log);
@@ -208,7 +211,7 @@ impl Run {
             return Err(format!("{how}: again: {opening:?}"));
         }
         if log.verify().is_err() {
-            // Lines in the middle are looked at by whoever verifies.
+            // Only `verify` reads the lines in the middle.
             drop(log);
             in_folder::rebuild_mirror(&self.folder).map_err(|error| format!("{how}: the mirror: {error}"))?;
             let (log, _) = in_folder::open_for_writing(&self.folder).map_err(|error| error.to_string())?;
@@ -253,7 +256,7 @@ fn nothing_whole_is_lost_and_nothing_else_in_silence_whichever_two_files_are_dam
     for (nth, first) in single.iter().enumerate() {
         cases.extend(single[nth..].iter().filter(|it| it.0 != first.0).map(|second| vec![*first, *second]));
     }
-    // That of the two that hold the events most often: each has several places.
+    // The two files that hold the events are damaged most often, since each can be damaged in several places.
     let log = [run.folder.data_file(), run.folder.mirror()];
     let of_both =
         |case: &&Vec<(&PathBuf, Damage)>| case.len() == 2 && case.iter().all(|it| log.contains(it.0));

@@ -1,4 +1,4 @@
-//! A workspace and a state folder of their own, the program in them, and what a run came to.
+//! A temporary workspace and state directory, the program in them, and the result of a run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,10 +26,10 @@ steps:
     max_iterations: 5
 "#;
 
-/// Where a run takes place. Nothing of it is left.
+/// The place of a run. Removed when dropped.
 pub struct Place {
     folder: tempfile::TempDir,
-    /// What every command is run through.
+    /// Wrapper command for every command.
     through: Vec<String>,
 }
 
@@ -100,8 +100,8 @@ impl Place {
         command
     }
 
-    /// Returns the command as a user whom nobody else is, since a limit of processes counts all of a user and is none for root.
-    /// `script` runs it, as `"$0" "$@"`. `None` where this machine cannot do that.
+    /// Returns the command to run as an otherwise unused user, since a process limit counts all processes of a user and
+    /// does not apply to root. `script` runs it, as `"$0" "$@"`. Returns `None` if this machine cannot do that.
     pub fn command_of_nobody_else(&self, script: &str, arguments: &[&str]) -> Option<Command> {
         let can = Command::new("setpriv").arg("--version").output().is_ok_and(|it| it.status.success());
         if !nix::unistd::getuid().is_root() || !can {
@@ -143,12 +143,12 @@ impl Place {
         }
     }
 
-    /// Goes on with a run whose trouble is over.
+    /// Resumes a run after its fault is gone.
     pub fn go_on(&self) -> Result<(), String> {
         let went_on = self.unstuck(&["resume"]);
         match went_on.status.code() {
             Some(0) => Ok(()),
-            // Nothing of the run was durable yet, so there is none; it is begun anew.
+            // Nothing of the run was durable yet, so the run does not exist and is started again.
             Some(64) if is_of_no_run(&String::from_utf8_lossy(&went_on.stderr)) => {
                 let again = self.unstuck(&["run", "flow.yaml"]);
                 if again.status.success() { Ok(()) } else { Err(format!("run again: {again:?}")) }
@@ -230,7 +230,7 @@ pub fn output(mut command: Command) -> Output {
     output
 }
 
-/// What a command came to: its status, and all that it said.
+/// Returns the status and all output of a command.
 pub fn said(output: &Output) -> (Option<i32>, String) {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     (output.status.code(), format!("{out}{err}"))

@@ -1,4 +1,4 @@
-//! Whoever reads what a run prints reads no more.
+//! Readers that stop reading the output of a run.
 
 use std::fs;
 use std::io::{self, Write as _};

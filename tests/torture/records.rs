@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::place::{self, Place};
 
-/// What is done to the lines of a run; the others are of another run.
+/// Damage to the lines of a run; the second argument has the lines of another run.
 type Damage = fn(&mut Vec<String>, &[String]);
 
 const DAMAGES: [(&str, Damage); 8] = [
@@ -39,7 +39,7 @@ fn no_event_is_missing_whatever_is_done_to_the_lines() {
 }
 
 #[test]
-fn no_event_is_missing_where_the_store_is_that_of_an_earlier_moment() {
+fn no_event_is_missing_after_an_earlier_store_is_restored() {
     let place = Place::new();
     place.write_flow("worker: CUSTOM\n    instructions: 'true'\n    capabilities: [EDIT]\n    completion_check: {worker: CUSTOM, \
         instructions: 'false', capabilities: [READ]}\n    max_iterations: 2");

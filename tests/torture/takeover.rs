@@ -1,4 +1,4 @@
-//! A supervisor that is stopped, taken for dead and overtaken, and then goes on.
+//! A supervisor that is stopped, presumed dead and replaced, and then continues.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +11,10 @@ use nix::unistd::Pid;
 
 use crate::place::{self, Place};
 
-/// Nothing takes so long, not even on a busy machine.
+/// Maximum wait, more than enough on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A worker that waits, within its second iteration, until it is told to go on.
+/// A worker that waits in its second iteration until the file `go` exists.
 const WORKFLOW: &str = r#"
 name: held
 version: "1"
@@ -54,13 +54,13 @@ fn stopped_supervisor(place: &Place) -> (Child, Pid) {
     (child, pid)
 }
 
-/// Puts a copy in the place of a folder: what a person does to whom a lock stands in the way.
+/// Replaces a directory by a copy, as a person might do to get rid of a lock.
 fn put_copy_in_place(folder: &Path, aside: &Path) {
     fs::rename(folder, aside).expect("the folder is ours");
     place::copy(aside, folder);
 }
 
-/// Lets the old supervisor go on, and checks that it was fenced off and changed nothing.
+/// Continues the old supervisor, and checks that it was fenced off and changed nothing.
 fn goes_on_fenced(place: &Place, child: Child, pid: Pid) {
     let run = place.runs().pop().expect("a run");
     let before = fs::read(run.join("events.jsonl")).expect("a mirror");
@@ -75,7 +75,7 @@ fn goes_on_fenced(place: &Place, child: Child, pid: Pid) {
 }
 
 #[test]
-fn a_supervisor_that_is_stopped_keeps_its_run_and_goes_on_with_it() {
+fn stopped_supervisor_keeps_its_run_and_continues_it() {
     let place = Place::new();
     let (child, pid) = stopped_supervisor(&place);
     let refused = place.unstuck(&["resume"]);
@@ -101,7 +101,7 @@ fn a_supervisor_that_was_overtaken_while_it_was_stopped_writes_nothing_more() {
     put_copy_in_place(&run, &place.path().join("aside"));
     let project = run.parent().and_then(Path::parent).expect("a project");
     fs::remove_file(project.join("workspace.lease")).expect("it is there");
-    // The other one ends what the stopped one has left, and begins the iteration again.
+    // The other supervisor ends the processes of the stopped one, and starts the iteration again.
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(|| sender.send(place.unstuck(&["resume"])).expect("somebody waits"));
@@ -117,14 +117,14 @@ fn a_supervisor_that_was_overtaken_while_it_was_stopped_writes_nothing_more() {
 }
 
 #[test]
-fn where_only_the_lease_of_a_stopped_supervisor_is_removed_nobody_writes_until_it_is_gone() {
+fn run_of_stopped_supervisor_without_lease_is_refused_until_it_ends() {
     let place = Place::new();
     let (child, pid) = stopped_supervisor(&place);
     let run = place.runs().pop().expect("a run");
     let project = run.parent().and_then(Path::parent).expect("a project");
     fs::remove_file(project.join("workspace.lease")).expect("it is there");
     fs::remove_file(run.join("lease")).expect("it is there");
-    // The engine has a lock of its own, which the stopped process still holds.
+    // The engine has another lock, which the stopped process still holds.
     let refused = place.unstuck(&["resume"]);
     assert_eq!(refused.status.code(), Some(64), "{refused:?}");
     fs::write(place.path().join("go"), "").expect("the folder is ours");

@@ -1,10 +1,9 @@
 //! Runs a program and does something to one of the system calls by which it touches the disk.
 //!
-//! The calls of all its threads are counted together, those of the processes that it starts are not: so
-//! "the n-th call" means the same from one run to the next, as far as threads let it. (`strace` can
-//! inject faults too, but counts each thread for itself, and the engine writes from a pool of threads: most
-//! of its writes are the first of their thread, and would never be reached.) The registers are those of
-//! x86-64.
+//! Counts the calls of all threads together, without the calls of child processes. So "the n-th call" means the same
+//! from one run to the next, as far as threads allow. (`strace` can inject faults too, but counts each thread
+//! separately. The engine writes from a pool of threads: most of its writes are the first of their thread, and would
+//! never be reached.) The code reads the registers of x86-64.
 
 use std::ffi::{CStr, CString};
 use std::fs::{self, File};
@@ -24,10 +23,10 @@ use nix::unistd::Pid;
 
 use crate::watchdog::Watchdog;
 
-/// How long a slow disk keeps everybody waiting.
+/// Delay of a slow disk.
 const SLOW: Duration = Duration::from_millis(400);
 
-/// What is done to a call.
+/// A fault of a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The process is killed before it.
@@ -58,11 +57,11 @@ pub enum Calls {
 /// Where a fault goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// What is done.
+    /// The fault.
     pub fault: Fault,
-    /// To which calls.
+    /// The calls that can get it.
     pub calls: Calls,
-    /// To which of them, from 1 on. 0 is none of them.
+    /// The number of the call that gets it, from 1. 0 means no call.
     pub at: usize,
 }
 
@@ -115,7 +114,7 @@ pub fn run(command: &Command, folder: &Path, plan: Plan) -> Traced {
     Traced { status, counted, hit, hung, err }
 }
 
-/// Starts a shell that becomes the program once it is told to, which is when it is traced.
+/// Starts a shell that waits for a line of input, so that it can be traced, and then becomes the program.
 #[expect(clippy::zombie_processes, reason = "whoever traces it waits for it, and learns its status")]
 fn start_when_told(command: &Command, err: &Path) -> Pid {
     let mut shell = Command::new("sh");
@@ -166,7 +165,7 @@ struct Tracer {
 impl Tracer {
     /// Follows every thread to its end.
     fn follow(&mut self) {
-        // Only what this thread traces: other tests have children of their own.
+        // Wait only for children that this thread traces: other tests have children too.
         let flags = WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD;
         loop {
             match waitpid(None, Some(flags)) {

@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 /// A program that takes longer hangs.
 const HANG: Duration = Duration::from_secs(90);
 
-/// Waits beside a program.
+/// A thread that kills a process after [`HANG`].
 pub struct Watchdog {
     ended: Sender<()>,
     thread: JoinHandle<bool>,

@@ -1,4 +1,4 @@
-//! What is wrong with a file, and where: complaints, and the report that gathers them.
+//! Problems of a file with their places, and the report that gathers them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,9 +22,9 @@ pub struct Diagnostic {
     pub column: u32,
     /// The key, from the top of the file; may be empty.
     pub path: String,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// What is allowed, or what to do about it.
+    /// The allowed values, or the remedy.
     pub help: Option<String>,
     /// The line of the file; none if it is about the file as a whole, or far inside a very long line.
     pub excerpt: Option<String>,
@@ -37,8 +37,7 @@ impl Diagnostic {
         Self { file, line: 0, column: 0, path: String::new(), what, help: None, excerpt: None }
     }
 
-    /// Returns the complaint with the line it is about, as much of it as fits into so many columns, and a caret below the
-    /// place.
+    /// Returns the complaint with its source line, cut to the number of columns, and a caret below the place.
     pub fn render(&self, columns: usize) -> String {
         let Some(excerpt) = &self.excerpt else { return format!("{self}\n") };
         let number = self.line.to_string();
@@ -223,14 +222,14 @@ pub struct Report {
     sources: Vec<Source>,
     errors: Vec<(Location, Diagnostic)>,
     warnings: Vec<(Location, Diagnostic)>,
-    /// What is said once, with all the places it concerns.
+    /// Notes that are reported once, with all the places they concern.
     notes: BTreeMap<OnceNote, Vec<Location>>,
-    /// The path of each alias, with its file, and that of the value that it stands for.
+    /// Path of each alias, with its file, and path of the value that the alias refers to.
     aliases: Aliases,
     dropped: usize,
 }
 
-/// What is said once per load, however often it applies.
+/// A note that is reported once per load, however often it applies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OnceNote {
     /// A feature that is accepted, but not run yet.
@@ -239,7 +238,7 @@ pub enum OnceNote {
     CapabilitiesNotEnforced,
 }
 
-/// So many complaints are kept; the rest is counted.
+/// Maximum complaints that are kept; further ones are only counted.
 const MOST_COMPLAINTS: usize = 1000;
 
 impl Report {

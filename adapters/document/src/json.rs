@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::diagnostic::{KeyPath, Location, Report};
 use crate::node::{Entry, Kind, Node};
 
-/// The deepest nesting that is read: a schema may stand in a registry.
+/// Maximum nesting depth; deep enough for a schema inside a registry.
 const LEVELS_MAX: usize = 100;
 
-/// Reads one value; what is wrong goes to `report`. Returns nothing for what is no JSON.
+/// Reads one value and adds problems to `report`. Returns nothing if the text is not JSON.
 pub fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
     let mut reader = Reader { source, text, at: 0, levels: 0, report };
     let root = reader.value(&KeyPath::default()).and_then(|root| {
@@ -42,7 +42,7 @@ pub fn value(node: &Node) -> Value {
     }
 }
 
-/// What was expected where reading ended.
+/// Message about the expected text at the place where reading ended.
 struct Broken(&'static str);
 
 struct Reader<'a> {
@@ -68,7 +68,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes this byte behind blanks, if it is there.
+    /// Skips whitespace, then takes this byte if it comes next.
     fn take(&mut self, byte: u8) -> bool {
         self.skip_blanks();
         let found = self.peek() == Some(byte);

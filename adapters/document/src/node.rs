@@ -11,28 +11,28 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 use crate::diagnostic::{KeyPath, Location, Report, quoted};
 use crate::yaml_error::broken;
 
-/// The largest file that is read.
+/// Maximum size of a file, in bytes.
 pub const MOST_BYTES: usize = 1024 * 1024;
-/// The deepest nesting that is read.
+/// Maximum nesting depth.
 pub const MOST_LEVELS: usize = 64;
-/// What aliases may add, counted in bytes of text and a flat rate per value.
+/// Maximum size that aliases may add: bytes of text plus a flat rate per value.
 const MOST_ALIASED: usize = 8 * 1024 * 1024;
 const RATE_PER_NODE: usize = 64;
 
 /// One value and its place.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Where it begins.
+    /// Place where the value begins.
     pub place: Location,
     /// The value.
     pub kind: Kind,
-    /// What a copy of it costs.
+    /// Size of a copy: bytes of text plus a flat rate per value.
     weight: usize,
-    /// How many levels are below it.
+    /// Number of levels below the value.
     height: usize,
 }
 
-/// What a value is.
+/// Type and content of a value.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// Nothing.
@@ -118,7 +118,7 @@ impl Node {
         }
     }
 
-    /// Returns what stands here, in words.
+    /// Returns a description of the value for a complaint.
     pub fn found(&self) -> String {
         match &self.kind {
             Kind::Null => "nothing".to_owned(),
@@ -162,12 +162,12 @@ pub fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
     builder.root
 }
 
-/// What to do after an event.
+/// The next action after an event.
 enum Flow {
     Go,
     /// The rest is not needed.
     Stop,
-    /// The rest cannot be made sense of.
+    /// The rest cannot be read.
     Give,
 }
 
@@ -243,7 +243,7 @@ impl<'a> Builder<'a> {
         match event {
             Event::DocumentStart(..) => return self.document(place),
             Event::Scalar(text, style, anchor, tag) => {
-                // What is not written stands nowhere; its key does.
+                // An omitted value has no place, so it gets the place of its key.
                 let is_written = span.start.index() < span.end.index();
                 let place = if is_written { place } else { self.key_place().unwrap_or(place) };
                 let kind = self.scalar(text.into_owned(), style, tag.as_deref(), place);

@@ -1,4 +1,4 @@
-//! TOML as the same tree that YAML is read into, so that all behind it has one form to look at.
+//! TOML as the same tree that YAML is read into, so that all later stages handle one form.
 //!
 //! Only descriptions of workers may be TOML; a workflow is YAML. A date has no counterpart, and is a complaint.
 
@@ -10,7 +10,7 @@ use ::toml::de::{DeInteger, DeTable, DeValue};
 use crate::diagnostic::{KeyPath, Location, Report};
 use crate::node::{Entry, Kind, MOST_LEVELS, Node};
 
-/// Reads a document; what is wrong goes to `report`. Nothing if it is no TOML.
+/// Reads a document and adds problems to `report`. Returns nothing if the text is not TOML.
 pub fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
     let place = |at: usize| Location { source, offset: u32::try_from(at).unwrap_or(u32::MAX) };
     let (root, errors) = DeTable::parse_recoverable(text);
@@ -38,7 +38,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn table(&mut self, span: Range<usize>, table: &DeTable<'_>, path: &KeyPath) -> Node {
         let mut entries: Vec<_> = table.iter().collect();
-        // As they stand in the file, and not by name.
+        // In the order of the file, not sorted by name.
         entries.sort_by_key(|(key, _)| key.span().start);
         let entries = entries.into_iter().map(|(key, value)| {
             let (name, place) = (key.get_ref().clone().into_owned(), (self.place)(key.span().start));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_place() {
+    fn toml_error_has_a_place() {
         let wrong = |text: &str, expected: &[&str]| assert_eq!(read(text, parse).1, expected, "{text}");
         wrong("a = 2026-11-24\n", &["workers:1:5: a: a date means nothing here; write a text, in quotes"]);
         wrong("a = 1\na = 2\n", &["workers:2:1: not valid TOML: duplicate key"]);

@@ -1,6 +1,6 @@
 //! The check of keys and types: every map of a file against the [table of keys](super::keys).
 //!
-//! What the keys mean together is not looked at here.
+//! It does not check combinations of keys.
 
 use crate::diagnostic::{KeyPath, Location, Report, quoted};
 use crate::keys::{KeyContext, Kind, Scalar};
@@ -33,7 +33,7 @@ pub fn check_map(
     }
 }
 
-/// Checks a value; `place` is that of its key.
+/// Checks a value; `place` is the place of its key.
 pub fn check(kind: Kind, node: &Node, place: Location, path: &KeyPath, report: &mut Report) {
     match (kind, &node.kind) {
         (Kind::List(item) | Kind::Some(item), node::Kind::List(items)) => {
@@ -239,17 +239,17 @@ pub fn path_within(text: &str) -> Result<(), String> {
         }
     }
     if leads_up {
-        // Where a folder is a link, what is behind it is not what stands before it.
+        // If a directory is a link, the `..` after it does not lead back to its parent in the path.
         return Err("\"..\" in the middle".to_owned());
     }
     Ok(())
 }
 
-/// Checks a pattern of paths; a leading `!` says that it takes out, a leading `./` or `/` is dropped, as `\` is `/`.
+/// Checks a path pattern. A leading `!` excludes, a leading `./` or `/` is dropped, and `\` is the same as `/`.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// The reason why the pattern is invalid.
 pub fn pattern(text: &str) -> Result<(), String> {
     let path = text.strip_prefix('!').unwrap_or(text);
     if path.trim().is_empty() {

@@ -1,9 +1,8 @@
-//! What is said of a text that is no YAML: the parser's sentence and place, and ours where those would send people to the
-//! wrong line.
+//! Messages for invalid YAML: the parser's message and place, or our own if the parser's would point to a wrong line.
 
 use granit_parser::{ErrorKind, Parser, ScanError};
 
-/// What is wrong, and where in bytes.
+/// A problem with its offset in bytes.
 pub(super) struct YamlError {
     pub offset: usize,
     pub what: String,

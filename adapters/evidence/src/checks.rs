@@ -1,7 +1,8 @@
 //! Runs the commands of a check, one after the other, and reads what failed from their output.
 //!
-//! A failing command may be observed several times: what does not fail each time is flaky. Reading the output
-//! is [`unstuck_failures::check_command`]; the whole of it is kept in blobs, so a better reader can be tried later.
+//! A failing command can run several times: a failure that is not in every run is flaky.
+//! [`unstuck_failures::check_command`] parses the output. Blobs keep the full output, so that a better parser can read
+//! it later.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -77,8 +78,8 @@ pub struct Command {
     pub before: Option<Arc<BaselineOutput>>,
 }
 
-/// Runs all commands, even when one fails: each says something else. Returns how they ended together, and
-/// what each showed. It ends early when it is told to stop, or its time is up.
+/// Runs all commands, even after one fails, since each checks something else. Returns their combined outcome and the
+/// result of each. Stops early if `stop` requests it or the time limit is reached.
 pub async fn run(
     suite: Suite,
     blobs: &Arc<dyn BlobStore>,
@@ -123,7 +124,7 @@ pub async fn run(
             };
             if !changed.is_empty() {
                 together.notes.push(otherwise(&run, &changed));
-                // What holds is what was found in the files that the worker had left.
+                // The first result counts, since it comes from the files as the worker left them.
                 seen = Some(CommandResult { duration: observed.duration, ..first });
                 break;
             }
@@ -158,13 +159,13 @@ pub struct EndedCommand<'a> {
 }
 
 impl EndedCommand<'_> {
-    /// Reads what a command showed, on its output and in its reports, also of what failed before the work began. The caller's
+    /// Parses the output and the reports of a command, including failures from before the work began. The caller's
     /// thread only waits.
     ///
     /// # Errors
     ///
-    /// Reading was stopped or took too long. Then the result has only how the command ended, and the notes of the outcome
-    /// say why.
+    /// Parsing was stopped or took too long. Then the result has only the exit of the command, and the notes of the
+    /// outcome give the reason.
     pub async fn result_of(
         self,
         outcome: &mut Outcome,
@@ -195,7 +196,7 @@ impl EndedCommand<'_> {
             true => reports,
             false => {
                 let blobs = Arc::clone(blobs);
-                // A report that cannot be kept is read all the same.
+                // Parse a report even if it cannot be stored.
                 let keep = move |reports: Vec<Vec<u8>>| {
                     let kept = reports.iter().filter_map(|report| blobs.put(report).ok()).collect();
                     (reports, kept)
@@ -314,8 +315,7 @@ fn latest(blob: &Blob, blobs: &dyn BlobStore, max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns the end of what was printed: of standard error if there is anything, since standard output may be
-/// nothing but progress.
+/// Returns the end of the output, with standard error last, since standard output may be only progress.
 pub(crate) fn tail(outcome: &Outcome) -> String {
     let text = match (outcome.answer.trim().is_empty(), outcome.stderr_tail.trim().is_empty()) {
         (true, _) => outcome.stderr_tail.clone(),
@@ -335,7 +335,7 @@ fn otherwise(run: &str, changed: &[String]) -> String {
     )
 }
 
-/// Says whether running it again may show something else. What hangs or cannot be run is not tried again.
+/// Returns whether another run may have another result. A command that hangs or cannot run is not retried.
 fn may_be_flaky(result: &CommandResult) -> bool {
     matches!(result.exit, Exit::Code(_)) && !result.passed() && !result.exit.could_not_run()
 }
@@ -345,7 +345,7 @@ fn both(before: &CommandResult, now: CommandResult, baseline: Option<&BaselineOu
     let failed = baseline.map_or(&[][..], |baseline| &baseline.result.listed.failed);
     let (old, new) = (before.set(), now.set());
     let passed = now.passed();
-    // Where each has something that the other has not, it may be one failure that changes its name.
+    // If each run has a failure that the other lacks, it may be one failure that changes its name.
     let changes = !passed && !old.without(&new).is_empty() && !new.without(&old).is_empty();
     let in_both = |it: &Failure| old.contains(&it.fingerprint) && new.contains(&it.fingerprint);
     let stays = |it: &Failure| changes || (!passed && in_both(it));
@@ -362,7 +362,7 @@ fn both(before: &CommandResult, now: CommandResult, baseline: Option<&BaselineOu
     }
 }
 
-/// Adds what one command left to what all have left.
+/// Adds the outcome of one command to the combined outcome.
 fn add(together: &mut Outcome, run: &str, outcome: Outcome) {
     together.duration = together.duration.plus(outcome.duration);
     together.processes_ended = together.processes_ended.saturating_add(outcome.processes_ended);
@@ -379,7 +379,7 @@ fn add(together: &mut Outcome, run: &str, outcome: Outcome) {
     }
 }
 
-/// Returns how all ended together: what could not be run counts first, then what hung.
+/// Returns the combined exit: a command that could not run counts first, then one that hung.
 fn exit_of_all(results: &[CommandResult], so_far: Exit) -> Exit {
     if so_far == Exit::Stopped {
         return so_far;

@@ -1,8 +1,7 @@
-//! The file that a check writes its verdict to: put out of the way before, read after.
+//! The file that a check writes its verdict to: moved aside before the check, read after it.
 //!
-//! The file is in a folder that anybody may write to, so it is reached folder by folder without
-//! following links, opened without waiting (a pipe would hang us), and read up to [`SIZE_MAX`].
-//! Its content is parsed elsewhere.
+//! Any process may write to its folder. So this module opens each folder in turn without following links, opens the
+//! file without blocking (a pipe would hang), and reads at most [`SIZE_MAX`]. Its content is parsed elsewhere.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -23,17 +22,17 @@ pub enum MovedAside {
     Removed(Vec<u8>),
     /// A link to this target; removed.
     LinkRemoved(PathBuf),
-    /// Something that cannot be kept otherwise: renamed.
+    /// Anything else; renamed, since its content cannot be kept.
     Renamed {
-        /// What it was: "a folder", "a file of 3000000 bytes".
+        /// Description of the original: "a folder", "a file of 3000000 bytes".
         what: String,
-        /// Its name now, in the same folder.
+        /// New name, in the same folder.
         to: String,
     },
 }
 
 impl MovedAside {
-    /// Returns a sentence for people; `None` where the bytes themselves say enough.
+    /// Returns a sentence for the user; `None` if the bytes are enough.
     pub fn note(&self) -> Option<String> {
         match self {
             Self::Removed(_) => None,
@@ -48,13 +47,13 @@ impl MovedAside {
     }
 }
 
-/// Puts what is at `path` out of the way, so that what is there later was written later.
+/// Moves the entry at `path` aside, so that a later file at `path` is known to be new.
 ///
-/// `path` is relative to the workspace. Returns `None` if nothing is there.
+/// `path` is relative to the workspace. Returns `None` if it does not exist.
 ///
 /// # Errors
 ///
-/// `path` leads out of the workspace, or what is there can be neither removed nor renamed. The text names the path.
+/// `path` leads out of the workspace, or the entry can be neither removed nor renamed. The message names the path.
 pub fn move_aside(workspace: &Path, path: &Path) -> io::Result<Option<MovedAside>> {
     named(path, || {
         let Some(place) = Place::find(workspace, path)? else { return Ok(None) };
@@ -77,18 +76,18 @@ pub fn move_aside(workspace: &Path, path: &Path) -> io::Result<Option<MovedAside
     })
 }
 
-/// Says whether a path was refused because it leads out of the workspace, or through what is no folder; so it will be when
-/// it is [read](read()).
+/// Returns whether a path was refused because it leads out of the workspace, or through an entry that is not a folder.
+/// [Reading](read()) it fails in the same way.
 pub fn leads_nowhere(refused: &io::Error) -> bool {
     matches!(refused.kind(), LEADS_OUT | io::ErrorKind::NotADirectory)
 }
 
-/// Renames what stands in place of our own folder `name` of the workspace, if that is neither a folder nor a link, and
-/// returns a sentence that says so.
+/// Renames the entry at Unstuck's folder `name` of the workspace if it is neither a folder nor a link. Returns a
+/// sentence that reports the rename.
 ///
 /// # Errors
 ///
-/// It cannot be renamed. The text names the folder.
+/// The entry cannot be renamed. The message names the folder.
 pub fn clear_way(workspace: &Path, name: &str) -> io::Result<Option<String>> {
     named(Path::new(name), || {
         let folder = SafeDir::root(&workspace.canonicalize()?)?;
@@ -103,7 +102,7 @@ pub fn clear_way(workspace: &Path, name: &str) -> io::Result<Option<String>> {
     })
 }
 
-/// Reads what is at `path`, relative to the workspace.
+/// Reads the file at `path`, relative to the workspace.
 pub fn read(workspace: &Path, path: &Path) -> DecisionFile {
     match try_read(workspace, path) {
         Ok(bytes) => DecisionFile::Read(Bytes(bytes)),
@@ -111,11 +110,11 @@ pub fn read(workspace: &Path, path: &Path) -> DecisionFile {
     }
 }
 
-/// Puts a file there again that was there. `path` is relative to the workspace, and nothing is there.
+/// Restores a removed file. `path` is relative to the workspace and must not exist.
 ///
 /// # Errors
 ///
-/// `path` leads out of the workspace, or something is there, or the file cannot be written. The text names the path.
+/// `path` exists or leads out of the workspace, or the file cannot be written. The message names the path.
 pub fn put_back(workspace: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     prepare(workspace, path)?;
     named(path, || match Place::find(workspace, path)? {
@@ -128,14 +127,14 @@ pub fn put_back(workspace: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// `path` leads out of the workspace, or a folder cannot be created. The text names the path.
+/// `path` leads out of the workspace, or a folder cannot be created. The message names the path.
 pub fn prepare(workspace: &Path, path: &Path) -> io::Result<()> {
     named(path, || Place::prepare(workspace, path))
 }
 
-/// Writes a verdict so that a reader sees all of it or nothing. Creates the folders that it needs.
+/// Writes a verdict atomically. Creates the folders that it needs.
 ///
-/// This is the side of the one who answers: `path` is trusted.
+/// The process that gives the verdict calls this, so `path` is trusted.
 pub fn write(path: &Path, verdict: &serde_json::Value) -> io::Result<()> {
     let name = path
         .file_name()
@@ -171,7 +170,7 @@ fn try_read(workspace: &Path, path: &Path) -> Result<Vec<u8>, Refusal> {
     }
 }
 
-/// What [`ValidatorContext`] says with an error kind, as a refusal.
+/// Returns the refusal for an error of [`Place`].
 fn refusal(error: &io::Error) -> Refusal {
     match error.kind() {
         io::ErrorKind::NotFound => Refusal::Missing,

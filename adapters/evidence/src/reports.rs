@@ -1,6 +1,6 @@
-//! The machine reports that a command writes: which they are, and that they are new.
+//! Machine-readable reports that a command writes: which files they are, and whether they are new.
 //!
-//! What lies there from an earlier run says nothing about this one, so a report counts only if it was written while the
+//! A report from an earlier run says nothing about this one, so a report counts only if it was written while the
 //! command ran. Nothing is removed, and no link is followed.
 
 use std::collections::BTreeMap;
@@ -10,14 +10,14 @@ use std::time::SystemTime;
 
 use unstuck_core::judge::scope::Patterns;
 
-/// Most files and folders that are looked at.
+/// Maximum number of files and folders to visit.
 const ENTRIES_MAX: usize = 500_000;
-/// Most reports that are read.
+/// Maximum number of reports to read.
 const REPORTS_MAX: usize = 200;
-/// Larger ones are not read.
+/// Maximum size of a report, in bytes.
 const REPORT_BYTES_MAX: u64 = 32 << 20;
 
-/// The reports that are there before a command is run.
+/// The reports that exist before a command runs.
 #[derive(Debug)]
 pub struct Reports<'a> {
     root: &'a Path,
@@ -37,8 +37,8 @@ impl<'a> Reports<'a> {
         Self { root, patterns, before: found(root, patterns) }
     }
 
-    /// Returns the reports that were written since, in the order of their names, each with its name, and a sentence for what is
-    /// not read.
+    /// Returns the reports that were written since, sorted by name, each with its name; and a sentence for each report
+    /// that is not read.
     pub fn written(self) -> (Vec<(String, Vec<u8>)>, Vec<String>) {
         let (mut reports, mut notes) = (Vec::new(), Vec::new());
         let (now, is_cut) = found(self.root, self.patterns);

@@ -81,7 +81,7 @@ fn one_fails_and_the_others_are_run_all_the_same() {
 }
 
 #[test]
-fn what_cannot_be_run_says_so() {
+fn missing_command_reports_exit_127() {
     check(
         &["there-is-no-such-command-here 2>/dev/null"],
         2,
@@ -105,7 +105,7 @@ fn a_crash_is_a_failure() {
 }
 
 #[test]
-fn what_hangs_is_ended_and_not_tried_again() {
+fn hanging_command_times_out_without_retry() {
     check(
         &["sleep 60"],
         3,
@@ -131,7 +131,7 @@ fn a_test_that_fails_each_other_time_is_flaky() {
 }
 
 #[test]
-fn what_fails_each_time_is_kept_beside_what_does_not() {
+fn constant_failure_is_kept_apart_from_a_flaky_one() {
     let one_of_two = "n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n >n; echo 1..2
         echo 'not ok 1 - always'
         if [ $((n % 2)) = 1 ]; then echo 'not ok 2 - sometimes'; else echo 'ok 2 - sometimes'; fi; exit 1";

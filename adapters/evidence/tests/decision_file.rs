@@ -12,7 +12,7 @@ use unstuck_core::event::{Bytes, DecisionFile};
 use unstuck_core::evidence::Refusal;
 use unstuck_evidence::decision_file::{self, MovedAside};
 
-/// Makes `workspace` and `outside` beside each other, and what the case needs in them.
+/// Creates the folders `workspace` and `outside` next to each other, with the files of the case.
 fn with(make: impl Fn(&Path, &Path), test: impl FnOnce(&Path, &Path)) {
     let folder = tempfile::tempdir().unwrap();
     let [workspace, outside] = ["workspace", "outside"].map(|name| folder.path().join(name));
@@ -82,7 +82,7 @@ fn fifo(path: &Path) {
 }
 
 #[test]
-fn what_is_found_is_read_or_refused() {
+fn decision_file_is_read_or_refused() {
     type Make = fn(&Path, &Path);
     let read = |text: &[u8]| DecisionFile::Read(Bytes(text.to_vec()));
     let cases: [(&str, &str, Make, DecisionFile); 20] = [
@@ -202,7 +202,7 @@ fn a_file_without_permission_is_unreadable() {
 }
 
 #[test]
-fn what_was_there_before_is_put_out_of_the_way() {
+fn existing_entry_is_moved_aside() {
     type Make = fn(&Path, &Path);
     let renamed =
         |what: &str, to: &str| Some(MovedAside::Renamed { what: what.to_owned(), to: to.to_owned() });

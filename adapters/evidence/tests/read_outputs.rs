@@ -1,8 +1,8 @@
-//! What a registry of Climpt asks of validators: its recorded cases, and what they leave open.
+//! Validator outputs: the recorded cases of a Climpt registry, and cases that they leave open.
 //!
-//! The tables in `fixtures/recorded_outputs` hold id, input and the answer that is right. Left out are a keyword that is a
-//! broken regular expression (`failure_pattern-003`: a load error here) and three outputs of formatters that were
-//! recorded without the stream which says something (`format_check-006`, `-009`, `-010`; see below for that stream).
+//! The tables in `fixtures/recorded_outputs` hold id, input and expected result. They leave out a keyword that is a
+//! broken regular expression (`failure_pattern-003`: a load error here). They also leave out three formatter outputs
+//! that were recorded without the stream that matters (`format_check-006`, `-009`, `-010`; see below for that stream).
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -95,7 +95,7 @@ fn below_the_root_of_a_repository_paths_begin_at_the_folder() {
     }
 }
 
-/// Says whether all that is wanted is there; more may be.
+/// Returns whether `got` contains everything in `wanted`.
 fn holds(wanted: &Value, got: &Value) -> bool {
     match (wanted, got) {
         (Value::Object(wanted), Value::Object(got)) => {
@@ -132,7 +132,7 @@ fn a_condition_is_met_as_recorded() {
 }
 
 #[test]
-fn what_no_worker_can_mend_could_not_run() {
+fn unfixable_failure_could_not_run() {
     for row in rows(include_str!("fixtures/recorded_outputs/recoverable.jsonl")) {
         let stderr = row.input["stderr"].as_str().unwrap();
         let exit = exit_of(&row.input["exitCode"], stderr);
@@ -410,7 +410,7 @@ fn a_text_is_found_as_a_whole() {
 }
 
 #[test]
-fn what_is_recognised_was_not_denied() {
+fn recognized_failure_is_not_a_permission_error() {
     let denied = |recognised| {
         let ended = CommandEnd { recognised, ..ended(&Exit::Code(1), b"", b"test: permission denied") };
         judge(&SuccessWhen::ExitCode(vec![0]), &[0], &ended)
@@ -419,7 +419,7 @@ fn what_is_recognised_was_not_denied() {
     assert!(matches!(denied(false), ValidatorOutcome::CouldNotRun(_)));
 }
 
-/// Reads what git says of paths, and of the branch.
+/// Checks the paths and the branch that are parsed from `git status` output.
 fn check_status(output: &str, want: Expect) {
     let entries = git_status::parse(output.as_bytes());
     let told = entries.iter().map(|it| {
@@ -517,7 +517,7 @@ fn the_level_of_a_lint_problem_is_no_part_of_its_message() {
 }
 
 #[test]
-fn what_does_not_compile_is_no_lint_problem() {
+fn compile_error_is_not_a_lint_problem() {
     let told = |message: &str| {
         let exit = Exit::Code(101);
         let output = format!("{message}\n --> src/lib.rs:2:5\n  |\n2 |     x\n  |     ^\n\n");
@@ -569,7 +569,7 @@ fn formatters_that_speak_on_standard_error_are_heard() {
 }
 
 #[test]
-fn a_failure_that_nothing_recognises_is_told_whole() {
+fn unrecognized_failure_is_reported_in_full() {
     check_extracted(
         Extractor::FailedTests,
         "something went wrong\n",
@@ -601,7 +601,7 @@ fn a_failure_that_nothing_recognises_is_told_whole() {
 }
 
 #[test]
-fn tests_that_do_not_build_are_told_by_their_errors() {
+fn tests_that_do_not_build_report_compile_errors() {
     let errors = "error[E0308]: mismatched types\n --> src/lib.rs:3:5\n  |\n3 |     \"a\"\n  |     ^^^ expected `u8`, found `&str`\n\nerror: could not compile `demo` (lib test) due to 1 previous error\n";
     check_extracted(
         Extractor::FailedTests,
@@ -963,7 +963,7 @@ fn a_pointer_leads_to_what_has_to_be_true() {
     );
 }
 
-/// Reads what a program said of itself, and judges it beside its exit code.
+/// Checks the result that a program reports itself, judged together with its exit code.
 fn check_custom(code: i32, stdout: &str, want: Expect) {
     let exit = Exit::Code(code);
     let ended = judge(&SuccessWhen::ExitCode(vec![0]), &[0], &ended(&exit, stdout.as_bytes(), b""));
@@ -1067,7 +1067,7 @@ fn condition(name: &str, command: &str, extract: &[(&str, Extractor)]) -> Condit
     Condition { validator: Validator { name: name.to_owned(), ..validator }, params: BTreeMap::new() }
 }
 
-/// Tells of a failure: what a prompt says, and which failures there are.
+/// Checks the report on a failed command, and its list of failures.
 fn check_told(extract: &[(&str, Extractor)], code: i32, stdout: &str, want: Expect) {
     let exit = Exit::Code(code);
     let command = "test -f a";
@@ -1259,7 +1259,7 @@ fn a_report_fits_what_failed() {
     }
 }
 
-/// Says what is told of a command that printed nothing.
+/// Checks the message about a command that printed nothing.
 fn check_silence(name: &str, command: &str, code: i32, want: &str) {
     let exit = Exit::Code(code);
     let facts = ParsedOutput::new(ValidatorOutput { failed: true, command, ..raw(&exit, "", "\u{1b}[0m\n") });
@@ -1269,7 +1269,7 @@ fn check_silence(name: &str, command: &str, code: i32, want: &str) {
 }
 
 #[test]
-fn of_a_command_without_a_word_its_name_and_end_are_told() {
+fn silent_command_reports_its_name_and_exit_code() {
     check_silence("v", "test -f a", 1, "`v`: `test -f a` exited with 1 and printed nothing");
     check_silence("test -f a", "test -f a", 1, "`test -f a` exited with 1 and printed nothing");
     check_silence("v", "true", 0, "`v`: `true` exited with 0 and printed nothing");
@@ -1297,20 +1297,20 @@ fn check_same(one: (&str, &str, &str), other: (&str, &str, &str), is_same: bool)
 }
 
 #[test]
-fn what_nobody_can_read_is_another_failure_for_each_question() {
+fn unparsed_output_is_another_failure_for_each_condition() {
     check_same(("a", "1", ""), ("a", "1", ""), true);
     check_same(("a", "1", ""), ("b", "1", ""), false);
     check_same(("a", "1", ""), ("a", "2", ""), false);
     check_same(("a", "1", "no luck\n"), ("a", "1", "no luck\n"), true);
     check_same(("a", "1", "no luck\n"), ("b", "1", "no luck\n"), false);
     check_same(("a", "1", "no luck\n"), ("a", "2", "no luck\n"), false);
-    // What a tool tells is the same failure whoever asks.
+    // A failure of a recognized tool is the same for every condition.
     let told = "src/a.rs:1:1: error: bad\n";
     check_same(("a", "1", told), ("b", "2", told), true);
 }
 
 #[test]
-fn whatever_a_validator_prints_that_fails_something_has_failed() {
+fn failing_validator_has_failures_for_any_output() {
     let passes = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
     for (code, stdout) in [(0, ""), (0, "fine\n"), (0, passes), (1, ""), (1, "bad\n"), (1, passes)] {
         let exit = Exit::Code(code);

@@ -1,7 +1,7 @@
-//! Validators, run for real: what each finds, and what git is told meanwhile.
+//! Validators that run real commands: their results, and the environment of their git calls.
 //!
-//! The cases `step_validator-…` were recorded from Climpt; `-021` (a semantic validator with an unknown plugin) is
-//! refused when the registry is read, and is not here.
+//! The cases `step_validator-…` were recorded from Climpt. `-021` (a semantic validator with an unknown plugin) is
+//! missing here, since loading the registry rejects it.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -147,7 +147,7 @@ fn step_validator_003_and_020_every_condition_is_asked() {
 }
 
 #[test]
-fn step_validator_004_no_condition_is_no_result() {
+fn step_validator_004_no_conditions_give_no_results() {
     check(&[], expect![""]);
 }
 
@@ -209,7 +209,7 @@ fn step_validator_013_016_and_018_files_are_there_or_not() {
 }
 
 #[test]
-fn what_nobody_can_mend_could_not_run() {
+fn unfixable_failure_could_not_run() {
     let outcomes = [
         command("missing", "no-such-program-here", "exitCode:0", &[]),
         command("denied", "echo 'Error: EACCES: permission denied, open x' >&2; exit 1", "exitCode:0", &[]),
@@ -254,7 +254,7 @@ fn a_signal_or_the_time_limit_is_tried_once_more() {
 }
 
 #[test]
-fn who_prints_without_end_could_not_run_and_is_not_tried_again() {
+fn endless_output_could_not_run_and_is_not_retried() {
     let folder = folder();
     let place = ValidatorContext { output_max: 100_000, ..place(folder.path()) };
     let results = run_in(&place, &[command("floods", "echo x >> tries; yes", "exitCode:0", &[])]);
@@ -282,7 +282,7 @@ fn the_whole_of_a_long_output_is_judged() {
 }
 
 #[test]
-fn what_a_prompt_shows_of_both_outputs_is_kept_apart() {
+fn prompt_shows_the_ends_of_both_outputs_separately() {
     let folder = folder();
     let long = "seq 1 9999; echo err >&2; exit 1";
     let results = run_in(
@@ -399,7 +399,7 @@ fn git_does_not_speak_of_our_folder_and_still_heeds_the_users_list() {
 }
 
 #[test]
-fn git_looks_also_at_what_it_was_told_not_to_look_at() {
+fn changes_hidden_by_index_flags_are_found() {
     let check = |told: &[&str], change: &dyn Fn(&Path), expected: &[&str]| {
         let folder = repository();
         fs::write(folder.path().join("a b.txt"), "one").unwrap();
@@ -431,12 +431,12 @@ fn git_looks_also_at_what_it_was_told_not_to_look_at() {
     check(&["update-index", "--assume-unchanged", file], &write, &[file]);
     check(&["update-index", "--skip-worktree", file], &write, &[file]);
     check(&["update-index", "--skip-worktree", file], &remove, &[file]);
-    // What a sparse checkout leaves out is no change.
+    // A file outside of the sparse checkout is not a change.
     check(&["sparse-checkout", "set", "--no-cone", "/*", "!a b.txt"], &|_| {}, &[]);
 }
 
 #[test]
-fn what_leads_git_or_the_shell_elsewhere_is_not_inherited() {
+fn variables_that_redirect_git_or_the_shell_are_not_inherited() {
     let folder = repository();
     let names = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "CDPATH", "ENV"];
     let environment = names.map(|name| (name.into(), Some("/no/such/place".into()))).to_vec();

@@ -1,8 +1,8 @@
-//! How fast failures are read, beside a scan of the same bytes for line feeds in the same run.
+//! Measures how fast failures are read, compared with a scan of the same bytes for line feeds.
 //!
-//! `cargo bench -p unstuck-core`. The outputs are the samples of the tests: short, and full of failures,
-//! which is the expensive part; `UNSTUCK_BENCH_FILES` takes a folder with longer ones, `UNSTUCK_BENCH_ONLY` words of the
-//! rows wanted.
+//! Run it with `cargo bench -p unstuck-failures`. The outputs are the samples of the tests: short and full of failures,
+//! which is the expensive case. `UNSTUCK_BENCH_FILES` takes a directory with longer outputs, and `UNSTUCK_BENCH_ONLY`
+//! takes words that select rows.
 
 #![expect(
     clippy::disallowed_methods,
@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use unstuck_failures::formats::FORMATS;
 use unstuck_failures::{Output, extract};
 
-/// Each figure is the best of so many rounds, or of as many as this time has room for: a few alone of a short text tell
-/// mostly how cold the caches were.
+/// Number of rounds per figure, of which the best counts. A short text gets as many as fit in `ROUNDS_FOR`: a few
+/// rounds of it mostly measure how cold the caches were.
 const ROUNDS: usize = 5;
 const ROUNDS_FOR: Duration = Duration::from_secs(1);
 
@@ -28,18 +28,18 @@ fn main() {
     let folder = std::env::var_os("UNSTUCK_BENCH_FILES").map_or_else(|| samples.into(), PathBuf::from);
     let outputs = read(&folder);
     let all = outputs.concat();
-    // A log of a long build: most of it is progress, and a failure is rare.
+    // The log of a long build: mostly progress, with a rare failure.
     let quiet = quiet(&outputs);
     println!("{:<44} {:>10} {:>12} {:>8}", "measure", "MB/s", "line feeds", "ratio");
     row("each output by itself", all.len(), || outputs.iter().map(|it| failures(it)).sum(), &all);
     row("all outputs as one", all.len(), || failures(&all), &all);
     row("16 MB of passing tests around one failure", quiet.len(), || failures(&quiet), &quiet);
-    // What is made to take long: the figure has to be the same for more of it.
+    // An input built to be slow: the throughput must be the same for more of it.
     for megabytes in [1, 16, 64] {
         let line = b"not ok a.c:1: (FAIL: ".repeat((megabytes << 20) / 21);
         row(&format!("one line of {megabytes} MB"), line.len(), || failures(&line), &line);
     }
-    // Heads of blocks that never end: each block would go to the end of the output.
+    // Heads of blocks that never end: each block would extend to the end of the output.
     for head in [
         "TS2322 [ERROR]: x\n",
         "File \"a.py\", line 1, in a\nFailed example:\n",
@@ -93,7 +93,7 @@ fn quiet(outputs: &[Vec<u8>]) -> Vec<u8> {
     text
 }
 
-/// Returns so many failures; most of them are more than are kept.
+/// Returns the number of failures found; most outputs have more than are kept.
 fn many(failures: usize) -> Vec<u8> {
     let points = (1..=failures).map(|at| format!("not ok {at} - case {at}\n# expected {at}, got 0x{at:x}\n"));
     format!("1..{failures}\n{}", points.collect::<String>()).into_bytes()

@@ -19,7 +19,7 @@ use crate::{
 /// Maximum bytes of a report that are read.
 const REPORT_MAX: u64 = 8 << 20;
 
-/// Maximum bytes of a stream that are read: its end, where tools say what failed.
+/// Maximum bytes of a stream that are read: its end, where tools list failures.
 pub const STREAM_MAX: u64 = 2 << 20;
 
 /// Maximum lines of a stream that are read. The readers keep several words for each line, so lines of a few
@@ -29,7 +29,7 @@ const LINES_MAX: usize = 50_000;
 /// Maximum messages of reports that are searched for numbers.
 const MESSAGES_MAX: usize = 100;
 
-/// Reads the end of a blob, of at most so many bytes.
+/// A function that reads the end of a blob, up to a maximum number of bytes.
 pub type Kept<'a> = &'a dyn Fn(&Blob, u64) -> io::Result<Vec<u8>>;
 
 /// The result of a command in the baseline.
@@ -37,15 +37,15 @@ pub type Kept<'a> = &'a dyn Fn(&Blob, u64) -> io::Result<Vec<u8>>;
 pub struct BaselineOutput {
     /// The result.
     pub result: CommandResult,
-    /// Test files that it could not load and that have been deleted since. For a command that is read again, also tests whose
-    /// names no longer occur in any file.
+    /// Test files that it could not load and that have been deleted since. For a command that is read again, also tests
+    /// whose names no longer occur in any file.
     removed: Vec<TestName>,
     /// The tests that it named, once they are read.
     listing: OnceLock<TestResults>,
 }
 
 impl BaselineOutput {
-    /// Takes what a command showed, and which of the files that it could not load are gone.
+    /// Takes the result of a command, and the files that it could not load and that are deleted.
     pub fn new(result: CommandResult, removed: Vec<TestName>) -> Self {
         Self { result, removed, listing: OnceLock::new() }
     }
@@ -84,7 +84,7 @@ impl CommandOutput {
     }
 }
 
-/// Reads the output of a command that ran in the folder `cwd` and returns `bare` with what was found.
+/// Reads the output of a command that ran in the directory `cwd` and returns `bare` with the results.
 pub fn read(
     bare: CommandResult,
     cwd: &str,
@@ -118,8 +118,8 @@ pub fn read(
     }
 }
 
-/// Reads the recorded output of a command again. Failures that were flaky stay flaky. `before` is the result of the command in
-/// the baseline, also read again.
+/// Reads the recorded output of a command again. Failures that were flaky stay flaky. `before` is the result of the
+/// command in the baseline, also read again.
 ///
 /// # Errors
 ///
@@ -151,13 +151,13 @@ pub fn read_again(
     Ok(result)
 }
 
-/// Says whether a command that passed left tests out, as far as it counts or names them: some were skipped, or none was run.
+/// Checks whether a passed command left tests out, by its counts or names: some were skipped, or none ran.
 pub fn leaves_tests_out(result: &CommandResult, cwd: &str, kept: Kept<'_>) -> bool {
     result.tests.is_some_and(|tests| tests.skipped > 0 || tests.ran() == 0)
         || listing_of(result, cwd, kept).names_excused()
 }
 
-/// Says what became of the tests that ended before the work began.
+/// Returns the current results of the tests that ended before the work began.
 fn listed(
     listing: &TestResults,
     result: &CommandResult,
@@ -188,7 +188,7 @@ fn listed(
     listed
 }
 
-/// Says whether it printed more than is read of it. What cannot be read is not complete.
+/// Checks whether only a part of the output is read. Output that cannot be read is not complete.
 fn is_cut(result: &CommandResult, kept: Kept<'_>) -> bool {
     let has_many_lines = |blob: &Blob| {
         let may_have = usize::try_from(blob.size).is_ok_and(|size| size > LINES_MAX);
@@ -205,7 +205,7 @@ fn is_cut(result: &CommandResult, kept: Kept<'_>) -> bool {
 pub fn last_part(bytes: &[u8]) -> &[u8] {
     let size = usize::try_from(STREAM_MAX).unwrap_or(usize::MAX);
     let end = &bytes[bytes.len().saturating_sub(size)..];
-    // A line that is cut says something else.
+    // A line that is cut has another meaning.
     let cut = (end.len() < bytes.len()).then(|| memchr::memchr(b'\n', end)).flatten();
     let end = &end[cut.map_or(0, |at| at + 1)..];
     &end[start_of_last_lines(end)..]

@@ -1,4 +1,4 @@
-//! A page: what one stream printed, as lines without colours, carriage returns and what a wrapper set before each.
+//! A page: the output of one stream, as lines without colors, carriage returns and the prefixes of a wrapper.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use super::output::Output;
 use super::package::{PackageLabels, StreamPackages};
 use super::words;
 
-/// Of more output than this, the beginning and the end are kept.
+/// Maximum bytes of an output; a longer one keeps its beginning and its end.
 const BYTES_MAX: usize = 128 << 20;
 
-/// How much of the beginning is kept of output that is too long.
+/// Bytes kept from the beginning of an output that is too long.
 const HEAD_BYTES: usize = 32 << 20;
 
 const ESCAPE: u8 = 0x1b;
@@ -19,7 +19,7 @@ const ESCAPE: u8 = 0x1b;
 /// How long a line is, to reserve room for all of them.
 const LINE_BYTES: usize = 48;
 
-/// The lines of a page, and how each begins, as [`Lines`] has it; 0 where there is no such byte.
+/// The lines of a page, and the beginning of each as in [`Lines`]; 0 if there is no such byte.
 #[derive(Clone)]
 pub(super) struct CleanLines<'p> {
     lines: Vec<&'p str>,
@@ -68,8 +68,7 @@ pub(super) struct CleanOutput<'a> {
 }
 
 impl<'a> CleanOutput<'a> {
-    /// Cleans the bytes, and takes off what a wrapper set before each line; borrows them where there is nothing
-    /// to do.
+    /// Cleans the bytes, and removes the prefixes of a wrapper; borrows the bytes if there is nothing to do.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         let page = Self::plain(bytes);
         let UnprefixedOutput { text, labels } = unwrapped(page.text);
@@ -81,13 +80,12 @@ impl<'a> CleanOutput<'a> {
         [Self::new(stdout), Self::new(stderr)]
     }
 
-    /// Cleans both streams of an output, of which the folder is known.
+    /// Cleans both streams of an output whose directory is known.
     pub(super) fn of(output: &Output<'a>) -> [Self; 2] {
         Self::both(output.stdout, output.stderr).map(|page| page.within(output.cwd))
     }
 
-    /// Makes the paths below a folder relative where its name has a blank: whoever looks for a path would take the blank for
-    /// its beginning.
+    /// Makes the paths below a directory relative if its name has a space, which readers take for the start of a path.
     fn within(self, cwd: &str) -> Self {
         if !cwd.contains(' ') || !self.text.contains(cwd) {
             return self;
@@ -147,14 +145,14 @@ impl<'a> CleanOutput<'a> {
     }
 }
 
-/// Returns an output as text: without colours and cursor movements, every carriage return an end of line.
+/// Returns an output as text: without colors and cursor movements, every carriage return an end of line.
 pub fn plain(bytes: &[u8]) -> String {
     CleanOutput::plain(bytes).text().to_owned()
 }
 
-/// Takes colours and cursor movements out and makes every carriage return an end of line.
+/// Takes colors and cursor movements out and makes every carriage return an end of line.
 fn clean(bytes: &[u8]) -> Cow<'_, str> {
-    // A byte order mark is no part of the first name.
+    // A byte order mark is not part of the first name.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if memchr::memchr2(ESCAPE, b'\r', bytes).is_none() {
         // Nearly all output is well formed, and to see that alone is faster.
@@ -162,11 +160,11 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
     }
     let mut kept = Vec::with_capacity(bytes.len());
     let mut width = TerminalWidth::default();
-    // How long the line is, up to what was counted.
+    // The length of the line, up to what was counted.
     let (mut length, mut counted) = (0, 0);
     let mut rest = bytes;
     while let Some(at) = memchr::memchr2(ESCAPE, b'\r', rest) {
-        // Sequences often stand side by side.
+        // Sequences often follow each other directly.
         if at > 0 {
             kept.extend_from_slice(&rest[..at]);
             rest = &rest[at..];
@@ -174,7 +172,7 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
         let len = if rest[0] == ESCAPE { escape_len(rest) } else { 1 };
         let (sequence, behind) = rest.split_at(len);
         rest = behind;
-        // What begins to write over a line: what was there is a line by itself.
+        // Sequences that start to overwrite a line: the old text becomes a line by itself.
         let to_margin = match sequence[len - 1] {
             b'A' if sequence.starts_with(b"\x1b[") => {
                 let new: &[u8] = &kept[counted..];
@@ -198,7 +196,7 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
     let TerminalWidth { found: width, drawn_from, .. } = width;
     let (text, start) = match String::from_utf8(kept) {
         Ok(text) => (text, drawn_from),
-        // Every place is another one then.
+        // Every position changes then.
         Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), drawn_from.and(Some(0))),
     };
     match start.filter(|_| (WIDTH_MIN..=WIDTH_MAX).contains(&width)) {
@@ -207,18 +205,18 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// What is known of the width of a terminal that was drawn on.
+/// Estimated width of the terminal that was drawn on.
 #[derive(Default)]
 struct TerminalWidth {
     found: usize,
-    /// How many more lengths it divides than not. What a test prints without an end of line spoils one of them.
+    /// How many more lengths it divides than not. Text that a test prints without a line feed spoils one of them.
     votes: usize,
-    /// Where the line begins in which it first moved up.
+    /// The beginning of the line in which it first moved up.
     drawn_from: Option<usize>,
 }
 
 impl TerminalWidth {
-    /// Learns that a length is that of some whole rows.
+    /// Records a length that covers complete rows.
     fn divides(&mut self, length: usize) {
         match gcd(self.found, length) {
             common if common >= WIDTH_MIN => (self.found, self.votes) = (common, self.votes + 1),
@@ -232,13 +230,15 @@ impl TerminalWidth {
 const WIDTH_MIN: usize = 40;
 const WIDTH_MAX: usize = 1000;
 
-/// Cuts lines into the rows of a terminal. A progress bar of several rows fills each of them with blanks and ends none, nor
-/// what is printed above it; then it moves up, so the width of the terminal divides the length of all that stands before. A
-/// line that is wider than the terminal takes several. Above `start` none was drawn.
+/// Cuts lines into the rows of a terminal.
+///
+/// A progress bar of several rows fills each row with spaces and ends none of them. Text printed above it has no line
+/// feed either. Then the bar moves up, so the width of the terminal divides the length of everything before it. A line
+/// that is wider than the terminal takes several rows. No row was drawn above `start`.
 fn in_rows(text: String, width: usize, mut start: usize) -> String {
     let mut rows = String::new();
     let mut told = 0;
-    // No line has more characters than bytes, so those that begin and end in so many bytes are not of two rows.
+    // No line has more characters than bytes, so a line that begins and ends within this many bytes is one row.
     while let Some(near) = text.as_bytes().get(start..start + 2 * width) {
         if let Some(end) = memchr::memrchr(b'\n', near) {
             start += end + 1;
@@ -275,12 +275,12 @@ fn in_rows(text: String, width: usize, mut start: usize) -> String {
     rows
 }
 
-/// Says whether a row is filled to its end, so that its line goes on in the next one; one blank may be of the line.
+/// Checks whether a row is filled to its end, so that its line continues. One space may belong to the line.
 fn goes_on(row: &str, next: &str) -> bool {
     !(row.ends_with("  ") || row.ends_with(' ') && next.starts_with(' '))
 }
 
-/// Counts the characters of UTF-8.
+/// Counts the characters of UTF-8 text.
 fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| !matches!(byte, 0x80..=0xbf)).count()
 }
@@ -289,13 +289,13 @@ fn gcd(left: usize, right: usize) -> usize {
     if right == 0 { left } else { gcd(right, left % right) }
 }
 
-/// Returns how long the escape sequence is that `bytes` begins with.
+/// Returns the length of the escape sequence at the start of `bytes`.
 fn escape_len(bytes: &[u8]) -> usize {
     let len = match bytes.get(1) {
         Some(b'[') => {
             bytes[2..].iter().position(|byte| (0x40..=0x7e).contains(byte)).map_or(bytes.len(), |at| at + 3)
         }
-        // A title or a link: up to the bell or the string terminator, which is soon or not at all.
+        // A title or a link: up to the bell or the string terminator, which follows soon or never.
         Some(b']') => {
             let body = &bytes[2..bytes.len().min(4096)];
             let end = body.iter().position(|byte| matches!(*byte, 0x07 | ESCAPE | b'\n'));

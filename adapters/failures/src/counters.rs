@@ -10,11 +10,11 @@ use regex::Regex;
 /// One counter of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Counter<'l> {
-    /// The words that say what is counted.
+    /// The words that name the counted things.
     pub(super) label: &'l str,
     /// The number.
     pub(super) number: u64,
-    /// Where the number is in the line, in bytes.
+    /// The position of the number in the line, in bytes.
     pub(super) at: usize,
 }
 
@@ -50,7 +50,7 @@ fn is_full_stop(after: &str) -> bool {
     after.strip_prefix('.').is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
 }
 
-/// Returns the words behind a number, up to the next sign or number.
+/// Returns the words after a number, up to the next sign or number.
 fn label_behind(after: &str) -> Option<&str> {
     let rest = after.strip_prefix(' ')?;
     let end = rest.find(|c: char| !is_of_label(c)).unwrap_or(rest.len());
@@ -72,7 +72,7 @@ fn is_of_label(c: char) -> bool {
 }
 
 impl Counter<'_> {
-    /// Returns what its label says, by the first word of it that has a meaning.
+    /// Returns the meaning of its label, by the first word of it that has one.
     pub(super) fn meaning(&self) -> Meaning {
         let words = self.label.split([' ', '-', '_', '\'']).filter(|word| !word.is_empty());
         let words: Vec<String> = words.map(str::to_lowercase).collect();
@@ -82,7 +82,7 @@ impl Counter<'_> {
         known.unwrap_or_else(|| if are_things() { Meaning::Neutral } else { Meaning::NotGreen })
     }
 
-    /// Says whether it counts files or suites: those have failed where a test of theirs has.
+    /// Checks whether it counts files or suites: those have failed where a test of theirs has.
     pub(super) fn counts_groups(&self, line: &str) -> bool {
         let title = &line[..self.at];
         let words = [title, self.label].map(str::to_lowercase).join(" ");
@@ -93,7 +93,7 @@ impl Counter<'_> {
 /// Words for parts of a run that tests are in.
 const GROUPS: [&str; 10] =
     ["file", "suite", "feature", "scenario", "class", "module", "package", "project", "step", "fixture"];
-/// Beginnings of words for what is counted.
+/// Beginnings of words for counted things.
 const THINGS: [&str; 21] = [
     "test", "example", "run", "ran", "assertion", "spec", "total", "expectation", "expect", "call", "check",
     "case", "doctest", "propert", "snapshot", "browser", "executed", "count", "thread", "duration",
@@ -104,9 +104,9 @@ const LINKS: [&str; 9] = ["of", "out", "in", "with", "across", "containing", "an
 /// Units of time.
 const UNITS: [&str; 12] =
     ["ms", "s", "m", "h", "sec", "secs", "second", "seconds", "min", "mins", "minute", "minutes"];
-/// Beginnings of words for what passed.
+/// Beginnings of words for passed tests.
 const PASSES: [&str; 5] = ["pass", "succe", "xpass", "ok", "fixed"];
-/// Beginnings of words for what was not run, passed at another attempt, or is a remark.
+/// Beginnings of words for tests that did not run or passed at another attempt, and for remarks.
 const NEUTRAL: [&str; 39] = [
     "skip", "pending", "todo", "ignor", "disabled", "deselect", "exclu", "filter", "omi", "xfail", "known",
     "expected", "incomplete", "did", "not", "flak", "rerun", "retr", "slow", "leak", "warn", "deprecat",
@@ -134,7 +134,7 @@ fn starts(word: &str, beginnings: &[&str]) -> bool {
     beginnings.iter().any(|beginning| word.starts_with(beginning))
 }
 
-/// Says whether a line is nothing but counters, perhaps below a title: ` Test Files  1 failed | 2 passed (3)`.
+/// Checks whether a line is nothing but counters, perhaps below a title: ` Test Files  1 failed | 2 passed (3)`.
 pub(super) fn are_all(line: &str) -> bool {
     static ALL: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(

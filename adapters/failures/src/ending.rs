@@ -5,7 +5,7 @@
 pub(super) enum TestOutcome {
     /// It was skipped, or failed as it was expected to.
     Excused,
-    /// It was run; how it ended cannot be read, for what it printed stands there.
+    /// It ran, but its result is unreadable, because its output is in the place of the result.
     Ran,
     Passed,
     Failed,

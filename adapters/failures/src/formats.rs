@@ -15,37 +15,38 @@ use super::raw_failure::{FailureCollector, OutputSpan, RawFailure};
 use super::{unread, work};
 
 /// A format that failures are read from.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Format {
     /// The name that `--format` and a report take.
     pub name: &'static str,
-    /// What prints it.
+    /// The tool or kind of tool that prints it.
     pub title: &'static str,
-    /// When it is looked for.
+    /// The stage in which it is searched for.
     pub stage: Precedence,
-    /// Text of which one must be there; a line feed is the edge of a line. Without any, it is always looked for
-    /// in its stage.
+    /// One of these strings must occur (a line feed is a line edge). If empty, the stage always searches for it.
     pub marks: &'static [&'static str],
     read: fn(&FormatInput<'_>, &mut FailureCollector<'_>),
 }
 
-/// When a format is looked for: what is not the grammar of a tool only where nothing was found before, since what a
-/// test runner or a compiler said is more than what the same lines look like.
+/// The stage in which a format is searched for.
+///
+/// A format without a tool's own grammar is read only if nothing was found before: a test runner or a compiler is more
+/// reliable than lines of a similar shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Precedence {
-    /// The grammar of a test runner that shows where the output of each failed test begins and ends.
+    /// The grammar of a test runner that marks where the output of each failed test begins and ends.
     Runner,
-    /// The grammar of one tool. What is within the output of a failed test is not looked at, whatever it looks like.
+    /// The grammar of one tool. It skips the output of failed tests, whatever that looks like.
     Tool,
     /// The common shape of diagnostics: `file:line: message`.
     Diagnostics,
-    /// What a process says when it dies, and marks that many tools use.
+    /// Last words of a dying process, and marks that many tools use.
     Shape,
 }
 
 use Precedence::{Diagnostics, Runner, Shape, Tool};
 
-/// All formats, in the order in which they are looked for.
+/// All formats, in the order in which they are searched for.
 #[rustfmt::skip]
 pub const FORMATS: &[Format] = &[
     Format { name: "junit", title: "JUnit XML, in the dialects of pytest, nextest, node, vitest, deno, GoogleTest, CTest, Surefire, bats and others", stage: Tool, marks: &["<testcase"], read: format::junit::read },
@@ -166,7 +167,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "paths", title: "nothing but a list of files: gofmt -l, prettier -l; or of places: PHPStan (raw), RSpec (failures)", stage: Shape, marks: &[], read: format::path_list::read },
 ];
 
-/// How a formatter shows what it would change, where it says no more.
+/// Formats that show the changes a formatter would make, for formatters that print nothing else.
 const SHOWN: [&str; 2] = ["unified", "paths"];
 
 /// Returns the format of this name.
@@ -174,7 +175,7 @@ pub fn format(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }
 
-/// Reads a machine report by the name of its format, or by what it looks like.
+/// Reads a machine report by the name of its format, or by its form.
 pub(super) fn read_report(report: &MachineReport<'_>, found: &mut FailureCollector<'_>) {
     found.reading(Source::Report);
     let before = found.len();
@@ -197,7 +198,7 @@ pub(super) fn read_report(report: &MachineReport<'_>, found: &mut FailureCollect
     }
 }
 
-/// A page, and what all formats look up in it.
+/// A page, and the indexes that all formats use.
 #[derive(Clone)]
 struct ScannedOutput<'p> {
     page: &'p CleanOutput<'p>,
@@ -226,7 +227,7 @@ impl<'p> ScannedOutput<'p> {
         (first..end).for_each(|at| self.cut.empty(at));
     }
 
-    /// Makes the lines empty that tell of failures, and returns where those of tests are.
+    /// Makes the lines that report failures empty, and returns the positions of the lines of tests.
     fn hide_told(&mut self, told: &[OutputSpan]) -> Vec<Range<usize>> {
         let lines =
             |told: &OutputSpan| Some((told.is_test, lines_of(told, self.page.text(), self.own().lines)?));
@@ -240,7 +241,7 @@ impl<'p> ScannedOutput<'p> {
         lines.into_iter().filter(|(is_test, _)| *is_test).map(|(_, lines)| lines).collect()
     }
 
-    /// Makes the lines empty that are in none of these parts.
+    /// Makes the lines outside of these parts empty.
     fn keep(&mut self, parts: &[Range<usize>]) {
         let mut is_kept = vec![false; self.own().lines.len()];
         parts.iter().for_each(|part| is_kept[part.clone()].fill(true));
@@ -249,7 +250,7 @@ impl<'p> ScannedOutput<'p> {
         }
     }
 
-    /// Says whether nothing is there that was not hidden.
+    /// Checks whether every line is empty or hidden.
     fn is_blank(&self) -> bool {
         self.own().begins.iter().all(|begin| *begin == 0)
     }
@@ -270,12 +271,12 @@ impl<'p> ScannedOutput<'p> {
         self.page.stream(self.own())
     }
 
-    /// Says whether a mark of a format is there.
+    /// Checks whether the text contains a mark of a format.
     fn may_be(&self, format: usize) -> bool {
         !self.marks.of(format).is_empty()
     }
 
-    /// Returns what the reader of a format gets; `beside` is the other stream.
+    /// Returns the input for the reader of a format; `beside` is the other stream.
     fn sheet<'s>(&'s self, format: usize, beside: Option<&'s Self>) -> FormatInput<'s> {
         let marked = self.marks.of(format);
         let beside = beside.map_or_else(Lines::default, Self::own);
@@ -283,7 +284,7 @@ impl<'p> ScannedOutput<'p> {
     }
 }
 
-/// Reads both streams in a format; of one that is empty there is nothing to be read.
+/// Reads both streams in a format; skips an empty stream.
 fn read_both(format: usize, [out, err]: &[ScannedOutput<'_>; 2], found: &mut FailureCollector<'_>) {
     for (page, beside) in
         [(out, err), (err, out)].into_iter().filter(|(page, _)| !page.own().lines.is_empty())
@@ -293,7 +294,7 @@ fn read_both(format: usize, [out, err]: &[ScannedOutput<'_>; 2], found: &mut Fai
     }
 }
 
-/// Reads what was printed, stage after stage.
+/// Reads the output, stage after stage.
 pub(super) fn read_pages(
     pages: &[CleanOutput<'_>; 2],
     forced: Option<&Format>,
@@ -313,7 +314,7 @@ pub(super) fn read_pages(
                 Some(forced) => forced.name == format.name,
                 None => format.marks.is_empty() || pages.iter().any(|page| page.may_be(at)),
             };
-            // What a runner caught or a test logged is no failure beside those that it marks.
+            // An exception that a runner caught or a test logged is not a failure if the runner marks failures itself.
             let is_logged = || {
                 let are_marked =
                     |page: &ScannedOutput<'_>| format::fail_symbols::are_several(page.own().lines);
@@ -324,13 +325,13 @@ pub(super) fn read_pages(
                 let printed = found.take_printed();
                 pages.iter_mut().for_each(|page| printed.iter().for_each(|printed| page.hide(printed)));
             }
-            // What looks like a failure is taken at its word once.
+            // A shape alone is weak evidence, so the first format that finds something ends the stage.
             if stage == Shape && !found.is_empty() {
                 break;
             }
         }
         let mut new = found.take_told();
-        // What the tests of a runner print is known, and those of no other. A file that it cannot load is as good as a test.
+        // The printed output is known only for the tests of a runner. A file that fails to load counts as a test.
         if stage == Runner {
             new.iter_mut().for_each(|told| told.is_test = true);
         }
@@ -345,7 +346,7 @@ pub(super) fn read_pages(
         let reported = if reported > 0 { found.choose(reported) } else { 0 };
         if !found.is_empty() {
             if forced.is_none() && stage != Shape {
-                // A formatter tells on one stream what it cannot read, and shows on the other what it would change.
+                // A formatter lists on one stream what it cannot read, and shows on the other what it would change.
                 if stage == Tool && found.are_unreadable(reported) {
                     for (at, format) in FORMATS.iter().enumerate().filter(|(_, it)| SHOWN.contains(&it.name))
                     {
@@ -367,7 +368,7 @@ pub(super) fn read_pages(
     format::unrecognized::read(&lines, output, found)
 }
 
-/// Reads what stands beside the failures that were found up to a stage, `told` being where the output tells of them.
+/// Reads the failures of other commands, next to the failures found up to a stage. `told` locates the failures found.
 fn read_beside(
     pages: &mut [ScannedOutput<'_>; 2],
     told: &[OutputSpan],
@@ -407,7 +408,7 @@ fn read_beside(
     let mut outdented = pages.clone();
     outdented.iter_mut().for_each(ScannedOutput::hide_indented);
     for (at, format) in FORMATS.iter().enumerate().filter(|(_, format)| format.stage == Diagnostics) {
-        // Below the name of a file its problems are set in, and so are places; what a test prints is so, too.
+        // Problems and places are indented below the name of a file, but so is the output of a test.
         let are_set_in = ["grouped", "placed"].contains(&format.name) && !(has_tests && printed_is_known);
         if format.marks.is_empty() || pages.iter().any(|page| page.may_be(at)) {
             read_both(at, if are_set_in { pages } else { &outdented }, found);

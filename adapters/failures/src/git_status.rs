@@ -1,28 +1,28 @@
-//! What `git status` says in its formats for programs: porcelain v1 and v2, with lines or with NUL (`-z`).
+//! Parser of `git status` in its formats for programs: porcelain v1 and v2, with lines or with NUL (`-z`).
 //!
-//! Total: a line that is none of git's is left out. Names are decoded, so they can be handed to git again; a
-//! name that is no UTF-8 is shown with replacement characters.
+//! It accepts any input: a line that git does not print is left out. Names are decoded, so that they can be passed to
+//! git again. A name that is not UTF-8 is shown with replacement characters.
 
 use std::borrow::Cow;
 use std::str;
 
-/// A path that is not as it was committed.
+/// A path that differs from the commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The path, from the root of the repository; of a renamed one the new path.
+    /// The path, from the root of the repository; the new path if it was renamed.
     pub path: String,
-    /// The old path of one that was renamed or copied.
+    /// The old path if it was renamed or copied.
     pub from: Option<String>,
-    /// How it stands.
+    /// The status of the path.
     pub standing: PathStatus,
-    /// Whether it is deleted, staged or not; one in conflict is not.
+    /// Whether it is deleted, staged or not; false for a path in conflict.
     pub is_deleted: bool,
 }
 
-/// How a path stands.
+/// The status of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathStatus {
-    /// Git knows it, and it differs on one side or on both.
+    /// Git tracks it, and it differs in the index, the work tree or both.
     Tracked {
         /// The index differs from the commit.
         staged: bool,
@@ -31,12 +31,12 @@ pub enum PathStatus {
     },
     /// A merge left it in conflict.
     Conflict,
-    /// Git does not know it.
+    /// Git does not track it.
     Untracked,
 }
 
 impl PathStatus {
-    /// Returns the word for it.
+    /// Returns the word for the status.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Tracked { .. } => "changed",
@@ -47,39 +47,38 @@ impl PathStatus {
 }
 
 impl Entry {
-    /// Says whether git knows it.
+    /// Checks whether git tracks the path.
     pub fn is_tracked(&self) -> bool {
         self.standing != PathStatus::Untracked
     }
 
-    /// Says whether the index differs; a conflict is not staged.
+    /// Checks whether the index differs; false for a conflict.
     pub fn is_staged(&self) -> bool {
         matches!(self.standing, PathStatus::Tracked { staged: true, .. })
     }
 
-    /// Says whether the work tree differs; a conflict does.
+    /// Checks whether the work tree differs; true for a conflict.
     pub fn is_unstaged(&self) -> bool {
         matches!(self.standing, PathStatus::Conflict | PathStatus::Tracked { unstaged: true, .. })
     }
 }
 
-/// What the headers say of the branch.
+/// The branch headers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchHeader {
-    /// Its name; `None` where HEAD is detached.
+    /// Name of the branch; `None` if HEAD is detached.
     pub branch: Option<String>,
-    /// The branch that it follows.
+    /// The upstream branch.
     pub upstream: Option<String>,
     /// Commits that the upstream lacks.
     pub ahead: u32,
-    /// Commits of the upstream that are lacking here.
+    /// Commits of the upstream that are missing here.
     pub behind: u32,
-    /// The upstream is configured, and is not there.
+    /// The upstream is configured, but does not exist.
     pub is_gone: bool,
 }
 
-/// Reads the headers: `## main...origin/main [ahead 1]`, or in version 2 `# branch.head main`. `None` where
-/// there are none.
+/// Reads the headers, `## main...origin/main [ahead 1]` or in version 2 `# branch.head main`; `None` without any.
 pub fn head(output: &[u8]) -> Option<BranchHeader> {
     let output = &without_colours(output)[..];
     let lines = output.split(|byte| matches!(byte, 0 | b'\n')).filter(|line| line.starts_with(b"#"));
@@ -106,7 +105,7 @@ pub fn head(output: &[u8]) -> Option<BranchHeader> {
     head
 }
 
-/// Reads the header of version 1, behind its marks.
+/// Reads the header of version 1, after its marks.
 fn head_1(header: &str) -> BranchHeader {
     let (names, counts) = header.split_once(" [").unwrap_or((header, ""));
     let (branch, upstream) = match names.split_once("...") {
@@ -128,7 +127,7 @@ fn head_1(header: &str) -> BranchHeader {
     }
 }
 
-/// Says whether an output holds headers of the branch and nothing else: no path is changed.
+/// Checks whether an output contains branch headers and nothing else: no path is changed.
 pub fn is_only_head(output: &[u8]) -> bool {
     let clean = &without_colours(output)[..];
     let mut lines =
@@ -136,7 +135,7 @@ pub fn is_only_head(output: &[u8]) -> bool {
     head(clean).is_some() && lines.all(|line| line.starts_with(b"## ") || line.starts_with(b"# "))
 }
 
-/// Reads all entries, in their order; ignored paths and headers are left out.
+/// Reads all entries in order; ignored paths and headers are left out.
 pub fn parse(output: &[u8]) -> Vec<Entry> {
     let output = &without_colours(output)[..];
     let has_nul = memchr::memchr(0, output).is_some();
@@ -147,13 +146,13 @@ pub fn parse(output: &[u8]) -> Vec<Entry> {
         let record = if has_nul { record } else { record.strip_suffix(b"\r").unwrap_or(record) };
         let names = if has_nul { NameQuoting::Raw } else { NameQuoting::Quoted };
         let read = version_2(record, names).or_else(|| version_1(record, names)).or_else(|| {
-            // Whoever trims all of an output takes the first blank of its first line.
+            // A caller that trims the output also removes the leading space of its first line.
             let whole = [b" ", record].concat();
             if first { version_1(&whole, names) } else { None }
         });
         first = false;
         let Some(StatusLine { standing, path, from, renamed, deleted }) = read else { continue };
-        // With NUL the old path is a record of its own.
+        // With NUL, the old path is a separate record.
         let from = if has_nul && renamed { records.next().map(text) } else { from };
         if let Some(standing) = standing {
             let is_deleted = deleted && matches!(standing, PathStatus::Tracked { .. });
@@ -163,14 +162,14 @@ pub fn parse(output: &[u8]) -> Vec<Entry> {
     entries
 }
 
-/// Takes out what `color.status=always` puts around letters and names: the sequences of colours, and no other.
+/// Removes the color sequences that `color.status=always` puts around letters and names, and no others.
 fn without_colours(output: &[u8]) -> Cow<'_, [u8]> {
     let mut rest = output;
     let mut clean = Vec::new();
     while let Some(at) = memchr::memmem::find(rest, b"\x1b[") {
         let inside = &rest[at + 2..];
         let len = inside.iter().position(|byte| !b"0123456789;".contains(byte)).unwrap_or(inside.len());
-        // The end of the line may be cleared behind the colour.
+        // The sequence that clears the end of the line may follow the color.
         let is_colour = matches!(inside.get(len), Some(b'm' | b'K'));
         clean.extend_from_slice(&rest[..if is_colour { at } else { at + 2 }]);
         rest = if is_colour { &inside[len + 1..] } else { inside };
@@ -185,13 +184,13 @@ fn without_colours(output: &[u8]) -> Cow<'_, [u8]> {
 /// How names are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NameQuoting {
-    /// As they are.
+    /// Verbatim.
     Raw,
-    /// In quotes as in C, where something in them is odd.
+    /// In quotes as in C, if they contain special characters.
     Quoted,
 }
 
-/// A line that was understood.
+/// A parsed line.
 struct StatusLine {
     /// `None` for an ignored path.
     standing: Option<PathStatus>,
@@ -247,7 +246,7 @@ fn version_2(record: &[u8], names: NameQuoting) -> Option<StatusLine> {
     })
 }
 
-/// Says how a path stands whose sides are marked so; the outer `None` is for marks that git does not have.
+/// Returns the status for two status letters; the outer `None` means that git does not have these letters.
 #[expect(clippy::option_option, reason = "an ignored path is understood, and left out")]
 fn standing(x: u8, y: u8, same: u8) -> Option<Option<PathStatus>> {
     let known = |side: u8| side == same || b"MTADRCU".contains(&side);
@@ -263,7 +262,7 @@ fn standing(x: u8, y: u8, same: u8) -> Option<Option<PathStatus>> {
     }
 }
 
-/// Takes a name off the beginning; one without quotes ends before `end`. Returns it with what is behind it.
+/// Takes a name off the beginning; one without quotes ends before `end`. Returns it with the rest of the line.
 fn name<'a>(bytes: &'a [u8], names: NameQuoting, end: Option<&[u8]>) -> Option<(String, &'a [u8])> {
     if names == NameQuoting::Quoted && bytes.first() == Some(&b'"') {
         return quoted(&bytes[1..]);
@@ -292,7 +291,7 @@ fn quoted(bytes: &[u8]) -> Option<(String, &[u8])> {
     }
 }
 
-/// Returns the byte that an escape stands for, and the length of the escape behind its backslash.
+/// Returns the byte that an escape denotes, and the length of the escape after its backslash.
 fn escaped(bytes: &[u8]) -> Option<(u8, usize)> {
     let byte = match bytes.first()? {
         b'a' => 0x07,

@@ -21,21 +21,21 @@
 //! [`shown`] all three at once. [`formats::FORMATS`] lists the formats.
 //!
 //! Any bytes give an answer, in time linear in their length. An output that no reader recognizes is one failure of kind
-//! [`UNPARSED`], with [`Confidence::Low`]. A failure that is missing from an output has not necessarily been fixed: compare
-//! which tests ran.
+//! [`UNPARSED`], with [`Confidence::Low`]. A failure that is missing from an output has not necessarily been fixed:
+//! compare which tests ran.
 //!
 //! # Map
 //!
 //! 1. `clean_output`: bytes become lines without colors, progress bars and the prefixes of wrappers (`log_prefix`).
-//! 2. [`formats`]: one search over the text (`prefilter`) finds which formats may be present. Each of these reads the lines by
-//!    its own grammar (`format`, one file per tool) and finds the block of each failure (`raw_failure`).
-//! 3. `message`: what a block says, whatever tool printed it: the kind, the assertion, the place.
+//! 2. [`formats`]: one search over the text (`prefilter`) finds which formats may be present. Each of these reads the
+//!    lines by its own grammar (`format`, one file per tool) and finds the block of each failure (`raw_failure`).
+//! 3. `message`: the content of a block, whatever tool printed it: the kind, the assertion, the place.
 //! 4. `normalize`: values that change from run to run are masked, and the rest is hashed.
 //!
-//! `test_counts` and `counters` read the summaries of tools, `test_results` and `test_lines` the names of tests. Types that all of these use are
-//! in `output`, `parts` and `ending`; `words` answers small questions about lines. [`check_command`] reads a whole command of
-//! a check, live or from a record. [`git_status`] reads the
-//! output of `git status`. Not here: running a command, deciding what a failure means, and the types, which are
+//! `test_counts` and `counters` read the summaries of tools, `test_results` and `test_lines` the names of tests. Types
+//! that all of these use are in `output`, `parts` and `ending`; `words` answers small questions about lines.
+//! [`check_command`] reads a whole command of a check, live or from a record. [`git_status`] reads the output of
+//! `git status`. Running a command and deciding what a failure means happen elsewhere, and the types are in
 //! `unstuck_core::evidence`.
 
 pub mod check_command;
@@ -81,7 +81,7 @@ use clean_output::CleanOutput;
 use normalize::Normalizer;
 use raw_failure::FailureCollector;
 
-/// Returns the command that was not found, where a shell says so and nobody says anything else.
+/// Returns the command that was not found, if a shell reports that and nothing else is printed.
 pub fn missing_command(stdout: &[u8], stderr: &[u8]) -> Option<String> {
     let text = plain(stdout) + "\n" + &plain(stderr);
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).map(format::shell::missing_command);
@@ -89,24 +89,27 @@ pub fn missing_command(stdout: &[u8], stderr: &[u8]) -> Option<String> {
     lines.all(|missing| missing.is_some()).then_some(first)
 }
 
-/// Reads the failures of an output, the format being recognised.
+/// Reads the failures of an output and detects its format.
 pub fn extract(output: &Output<'_>) -> Extraction {
     extract_as(output, None)
 }
 
 /// Reads the failures of an output; `format` forces one of [`formats::FORMATS`] on its text.
 ///
-/// A command that exits with 0 has no failures in its text, whatever is printed there, unless its own summary counts
-/// failed tests, or `go test` ends with a package that failed: then it has those. TAP that breaks off fails, too. Of an output that counts nothing those
-/// count that failed before and are named again. Its reports are read in any case.
+/// A command that exits with 0 has no failures in its text, with these exceptions:
+///
+/// - Its own summary counts failed tests, or `go test` ends with a package that failed: it has those failures.
+/// - TAP stops before its plan is complete: it fails.
+/// - It counts nothing, and names failures that existed before: it has those.
+///
+/// Reports are read in any case.
 pub fn extract_as(output: &Output<'_>, format: Option<&formats::Format>) -> Extraction {
     let pages = CleanOutput::of(output);
     let tests = || test_counts::in_pages(&pages);
     read_pages(output, format, &pages, output.exit_code.filter(|code| *code == 0).and_then(|_| tests()))
 }
 
-/// Reads the failures of an output as [`extract`] does, with every place; also those of a
-/// command that exited with 0.
+/// Reads the failures as [`extract`] does, with every place, and even if the command exited with 0.
 pub fn read(output: &Output<'_>) -> OccurrenceReport {
     let normalizer = Normalizer::new(output.cwd);
     let mut found = FailureCollector::with_records(&normalizer);
@@ -118,7 +121,7 @@ pub fn read(output: &Output<'_>) -> OccurrenceReport {
     OccurrenceReport { extraction: found.extraction(confidence, left_out), records }
 }
 
-/// Returns the failure that stands for an output as if no reader recognized it; none if the command exits with 0.
+/// Returns the failure for an output that no reader recognizes; `None` if the command exits with 0.
 pub fn unparsed(output: &Output<'_>) -> Vec<Failure> {
     if output.exit_code == Some(0) {
         return Vec::new();
@@ -131,19 +134,18 @@ pub fn unparsed(output: &Output<'_>) -> Vec<Failure> {
     found.extraction(Confidence::Low, 0).failures
 }
 
-/// What a command shows.
+/// The results read from the output of a command.
 #[derive(Clone, Debug)]
 pub struct CommandFailures {
-    /// What failed.
+    /// The failures.
     pub extraction: Extraction,
-    /// How many tests there were; `None` where it does not tell.
+    /// The number of tests; `None` if the output does not report it.
     pub tests: Option<Tests>,
-    /// How the tests ended that it names.
+    /// The results of the tests that it names.
     pub listing: TestResults,
 }
 
-/// Reads all that an output shows, as [`extract`], [`count`] and [`list`] do each by itself; what was printed is cleaned
-/// once for all of them.
+/// Reads everything that [`extract`], [`count`] and [`list`] read, and cleans the output only once.
 pub fn shown(output: &Output<'_>) -> CommandFailures {
     let pages = CleanOutput::of(output);
     let tests = test_counts::in_pages(&pages);
@@ -154,7 +156,7 @@ pub fn shown(output: &Output<'_>) -> CommandFailures {
     }
 }
 
-/// Reads reports and pages; `tests` are those that the pages count.
+/// Reads reports and pages; `tests` is the count that the pages report.
 fn read_pages(
     output: &Output<'_>,
     format: Option<&formats::Format>,
@@ -167,7 +169,7 @@ fn read_pages(
         formats::read_report(report, &mut found);
     }
     let exits_well = output.exit_code == Some(0);
-    // A summary is all of its counters, and an exit code is easily lost.
+    // A summary includes all of its counters, and an exit code is easily lost.
     let beyond = if exits_well { test_counts::beyond(pages) } else { Vec::new() };
     let told = if exits_well && beyond.is_empty() {
         CountedAsFailed::of(output, pages, tests)
@@ -193,19 +195,19 @@ fn read_pages(
     found.extraction(confidence, left_out)
 }
 
-/// Adds the counters that are not green and that no failure was read for.
+/// Adds the failing counters for which no failure was read.
 fn add_unread(beyond: &[test_counts::Beyond<'_>], tests: Option<Tests>, found: &mut FailureCollector<'_>) {
     let read = u64::try_from(found.len()).unwrap_or(u64::MAX);
     let errors = beyond.iter().filter(|it| !it.counts_groups).map(|it| it.counter.number);
     let counted = errors.fold(tests.map_or(0, |tests| tests.failed), u64::saturating_add);
-    // A file has failed where a test in it has.
+    // A file fails if a test in it fails.
     let is_read = |it: &test_counts::Beyond<'_>| read >= if it.counts_groups { 1 } else { counted };
     for it in beyond.iter().filter(|it| !is_read(it)) {
         found.push_counted(&it.counter.label.to_lowercase(), it.counter.number, it.line.trim());
     }
 }
 
-/// What counts as failed of a text.
+/// The part of a text that counts as failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CountedAsFailed {
     Nothing,
@@ -213,13 +215,13 @@ enum CountedAsFailed {
     Tests,
     /// The tests that failed before.
     Known,
-    /// That not all of the tests were told of that were planned.
+    /// An incomplete test plan: fewer tests were reported than planned.
     Plan,
     All,
 }
 
 impl CountedAsFailed {
-    /// Says what of it counts although the command exits with 0. A tool that counts its tests is believed.
+    /// Returns what counts although the command exits with 0. A tool that counts its tests is trusted.
     fn of(output: &Output<'_>, pages: &[CleanOutput<'_>; 2], tests: Option<Tests>) -> Self {
         match tests {
             Some(tests) if tests.failed > 0 => Self::Tests,

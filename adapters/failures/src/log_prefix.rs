@@ -1,9 +1,9 @@
-//! Wrappers: what runs other tools and sets something before each of their lines, a time or a name, is no part
-//! of what they said: `ts`, a log of CI, docker compose, concurrently, turbo, pnpm, lerna, systemd.
+//! Removes the prefixes, times or names, that wrappers print before each line of another tool.
 //!
-//! The lines of tools that ran side by side are sorted apart by their names. Which is which is no part of a
-//! failure, which is then the same as without the wrapper; but of the packages of a workspace, where there are
-//! several, it is noted which printed what (`package`).
+//! Examples are `ts`, CI logs, docker compose, concurrently, turbo, pnpm, lerna and systemd. The lines of tools that
+//! ran in parallel are sorted by name. A failure is then the same as without the wrapper, because the name does not
+//! become part of it. The exception is a workspace with several packages: the package that printed each line is
+//! recorded (`package`).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,33 +13,32 @@ use regex::{Regex, RegexSet};
 
 use super::package::PackageLabels;
 
-/// What a wrapper sets before each line; with a group `label` where it is a name, and in it a group `package` where it is that
-/// of a package.
+/// A wrapper's prefix before each line. A name is in the group `label`, and the package in it in `package`.
 struct Prefix {
     pattern: Regex,
-    /// Of a hundred lines so many have it at least.
+    /// Minimum share of the lines that have it, in percent.
     share_min: usize,
-    /// So many lines have it at least.
+    /// Minimum number of lines that have it.
     lines_min: usize,
-    /// It might be the tool's own, were nothing indented behind it.
+    /// The prefix could belong to the tool itself unless indented text follows it.
     needs_indented: bool,
-    /// The lines of each name are put together.
+    /// The lines of each name are grouped together.
     has_label: bool,
 }
 
-/// So many lines are looked at to recognise a wrapper.
+/// Number of lines that are checked to recognize a wrapper.
 const LOOKED_AT: usize = 200;
 
-/// Of so many lines at the beginning some have it; of most outputs none has, and this tells so at once.
+/// Number of first lines of which some have the prefix; most outputs have none there, so this rejects quickly.
 const FIRST: usize = 12;
 
-/// What stands before a line is no longer than this.
+/// Maximum length of a prefix, in bytes.
 const LENGTH_MAX: usize = 400;
 
-/// A wrapper may run in another one.
+/// Maximum nesting of wrappers.
 const DEPTH_MAX: usize = 3;
 
-/// A moment before a line.
+/// A timestamp at the start of a line.
 const MOMENT: &str = r"^\u{feff}?\[?(?:(?:\d{4}-\d\d-\d\d[T ])?|[A-Z][a-z]{2} [ \d]\d )\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?:[ \t]|$)";
 
 static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
@@ -47,9 +46,9 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
     let prefixes: [(usize, usize, bool, &str); 12] = [
         // systemd and syslog: `Nov 22 21:00:01 host unit[123]: `.
         (90, 1, false, r"^(?:[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+) [\w.-]+ (?P<label>[\w@./-]+)\[\d+\]: "),
-        // A moment: `ts`, logs of CI.
+        // A timestamp: `ts`, CI logs.
         (90, 1, false, MOMENT),
-        // `gh run view --log`: the job, the step, and a moment.
+        // `gh run view --log`: the job, the step, and a timestamp.
         (90, 1, false, r"^(?P<label>[^\t]+\t[^\t]+)\t\u{feff}?\d{4}-\d\d-\d\dT[\d:.]+Z ?"),
         // docker compose, foreman: `web-1  | `.
         (80, 1, false, r"^(?P<label>[A-Za-z][\w.-]*[._-]\d+) +\|(?: |$)"),
@@ -78,31 +77,31 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
     prefixes.into_iter().map(prefix).collect()
 });
 
-/// Returns a pattern with digits and letters of ASCII alone: those of all scripts take megabytes.
+/// Returns a pattern that matches only ASCII digits and letters: Unicode classes take megabytes.
 fn of_ascii(pattern: &str) -> String {
     pattern.replace(r"\d", "[0-9]").replace(r"\w", "[0-9A-Za-z_]")
 }
 
-/// The patterns of all of them.
+/// All patterns in one set.
 static ANY: LazyLock<RegexSet> = LazyLock::new(|| {
     RegexSet::new(PREFIXES.iter().map(|prefix| prefix.pattern.as_str())).expect("patterns of ours")
 });
 
-/// A text without what wrappers set before its lines.
+/// A text without the prefixes of wrappers.
 pub(super) struct UnprefixedOutput<'a> {
     pub(super) text: Cow<'a, str>,
-    /// What they said of packages.
+    /// The packages that the prefixes name.
     pub(super) labels: PackageLabels,
 }
 
-/// Takes off what wrappers set before the lines of a text.
+/// Removes the prefixes of wrappers from a text.
 pub(super) fn unwrapped(mut text: Cow<'_, str>) -> UnprefixedOutput<'_> {
     let mut labels = PackageLabels::default();
     for _ in 0..DEPTH_MAX {
         let candidates = candidates(&text);
         let Some(prefix) = candidates.into_iter().find(|prefix| prefix.is_before(&text)) else { break };
         let (bare, inner) = prefix.taken_off(&text);
-        // Where it sorts the lines, those that were noted are others.
+        // A prefix with a name sorts the lines, which makes the recorded positions wrong.
         if prefix.has_label {
             labels = inner;
         }
@@ -111,7 +110,7 @@ pub(super) fn unwrapped(mut text: Cow<'_, str>) -> UnprefixedOutput<'_> {
     UnprefixedOutput { text, labels }
 }
 
-/// Returns those that stand before a third of the first lines.
+/// Returns the prefixes that occur on at least a third of the first lines.
 fn candidates(text: &str) -> Vec<&'static Prefix> {
     if text.is_empty() {
         return Vec::new();
@@ -130,14 +129,14 @@ fn beginning(line: &str) -> &str {
     &line[..line.floor_char_boundary(LENGTH_MAX)]
 }
 
-/// Says whether a line begins with a moment.
+/// Checks whether a line begins with a timestamp.
 pub(super) fn is_stamped(line: &str) -> bool {
     static STAMP: LazyLock<Regex> = LazyLock::new(|| Regex::new(MOMENT).expect("a pattern of ours"));
     STAMP.is_match(line)
 }
 
 impl Prefix {
-    /// Says whether it stands before nearly every line.
+    /// Checks whether nearly every line has the prefix.
     fn is_before(&self, text: &str) -> bool {
         let (mut lines, mut with, mut indented) = (0, 0, false);
         for line in text.lines().filter(|line| !line.trim().is_empty()).take(LOOKED_AT) {
@@ -150,20 +149,19 @@ impl Prefix {
         with >= self.lines_min && with * 100 >= lines * self.share_min && (indented || !self.needs_indented)
     }
 
-    /// Takes a line apart into the name and what is behind it.
+    /// Splits a line into the name and the rest.
     fn split<'l>(&self, line: &'l str) -> Option<(&'l str, &'l str)> {
         let found = self.pattern.captures(beginning(line))?;
         let label = found.name("label").map_or("", |label| label.as_str());
         (!is_of_a_tool(label)).then(|| (label, &line[found.get(0).map_or(0, |all| all.end())..]))
     }
 
-    /// Returns the package that a name has in it.
+    /// Returns the package in the prefix of a line.
     fn package<'l>(&self, line: &'l str) -> Option<&'l str> {
         Some(self.pattern.captures(beginning(line))?.name("package")?.as_str())
     }
 
-    /// Returns the lines without it, those of each name together; a line without a name goes with the one above. And which
-    /// packages these are of.
+    /// Returns the lines without the prefix, by name, and their packages. A line without a name joins the one above.
     fn taken_off(&self, text: &str) -> (String, PackageLabels) {
         let mut names: BTreeMap<&str, usize> = BTreeMap::new();
         let mut packages = Vec::new();
@@ -195,7 +193,7 @@ impl Prefix {
     }
 }
 
-/// Says whether a line announces that several packages follow: `Scope: 2 of 3 workspace projects`, `Running test in 2 packages`.
+/// Checks whether a line announces several packages: `Scope: 2 of 3 workspace projects`, `Running test in 2 packages`.
 fn tells_of_several(line: &str) -> bool {
     static COUNT: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = r"^(?:Scope: (?:all )?|.*\bRunning .*(?:in|for) |.*\bExecuting command in )(?<count>[0-9]+)(?: of [0-9]+)? (?:workspace projects|packages|projects)";
@@ -205,8 +203,7 @@ fn tells_of_several(line: &str) -> bool {
     count.is_some_and(|count| count > 1)
 }
 
-/// Says whether a name is one that tools set before their own lines: how much a line weighs, perhaps behind a file, a
-/// position in one, a count, a worker.
+/// Checks whether a name is a tool's own prefix: a severity, perhaps after a file, a position, a count, a worker.
 fn is_of_a_tool(label: &str) -> bool {
     const WEIGHTS: [&str; 17] = [
         "error", "warning", "warn", "info", "debug", "trace", "note", "help", "fatal", "hint", "ok", "fail",
@@ -229,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_wrapper_sets_before_every_line_is_taken_off() {
+    fn prefix_of_every_line_is_removed() {
         check("21:00:01 a\n21:00:01 b\n21:00:02   c\n21:00:02 d\n", "a\nb\n  c\nd\n");
         check("Nov  2 21:00:01 a\nNov  2 21:00:01 b\nNov  2 21:00:01 c\nNov  2 21:00:01 d", "a\nb\nc\nd");
         check(
@@ -254,13 +251,13 @@ mod tests {
     }
 
     #[test]
-    fn what_ran_side_by_side_is_sorted_apart() {
+    fn lines_of_parallel_tools_are_grouped_by_name() {
         check("[a] 1\n[b] 1\n[a] 2\n[b]  2\n", "1\n2\n1\n 2\n");
         check("@x/a:test: 1\nb:test: 1\n@x/a:test: 2\n\n", "1\n2\n\n1\n");
     }
 
     #[test]
-    fn what_tools_set_before_their_own_lines_stays() {
+    fn prefixes_of_tools_themselves_are_kept() {
         for text in [
             "21:00:01 a\nb\n",
             "[INFO] a\n[ERROR] b\n[INFO] c\n[INFO]   d\n",

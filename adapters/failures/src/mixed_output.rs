@@ -1,9 +1,12 @@
-//! What stands beside the failures that were found: what another command printed.
+//! Finds where failures of other commands may be read, next to those already found.
 //!
-//! `ruff check .; mypy .` and `make -k lint test` run several tools. One that is read by its own grammar is found wherever
-//! it stands. A line `file:line: message` and the last words of a program are no grammar, and a test may print both. So
-//! they are believed only where no test prints: anywhere where no test failed; below all that the runner of the tests
-//! said; and where the last words of a linter, or those of make, say that somebody else printed them.
+//! `ruff check .; mypy .` and `make -k lint test` run several tools. A tool with its own grammar is found anywhere. A
+//! line `file:line: message` and the last words of a program have no such grammar, and a test may print both. They are
+//! trusted only where no test prints:
+//!
+//! - anywhere, if no test failed
+//! - below all output of the test runner
+//! - where the last line of a linter, or of make, shows that another command printed them
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -21,22 +24,22 @@ use super::words::is_frame;
 #[derive(Clone, Copy)]
 pub(super) struct StreamLines<'p> {
     pub(super) own: Lines<'p>,
-    /// Those that tell of failed tests.
+    /// The lines that report failed tests.
     pub(super) of_tests: &'p [Range<usize>],
 }
 
-/// Where lines of a stream are believed.
+/// The regions of a stream in which lines are trusted.
 pub(super) struct TrustedRegions {
-    /// What looks like a diagnostic.
+    /// Regions for lines of the form of a diagnostic.
     pub(super) diagnostics: Vec<Range<usize>>,
-    /// What looks like the last words of a program.
+    /// Regions for the last words of a program.
     pub(super) last_words: Vec<Range<usize>>,
 }
 
 impl TrustedRegions {
-    /// Finds where no test prints in both streams.
+    /// Finds the regions in both streams in which no test prints.
     pub(super) fn of(streams: [StreamLines<'_>; 2], printed_is_known: bool) -> [Self; 2] {
-        // Of one target that failed nobody knows whether it is that of the tests.
+        // A single failed target may be the target of the tests.
         let targets = streams.map(|it| targets(it.own));
         let are_several = targets.iter().map(Vec::len).sum::<usize>() > 1;
         let mut targets = targets.into_iter();
@@ -61,7 +64,7 @@ impl TrustedRegions {
     }
 }
 
-/// Returns where the lines of a failure are among those of a stream, `begins` being where each begins in memory.
+/// Returns the lines of a stream that contain a failure; `text` is the text of the stream.
 pub(super) fn lines_of(told: &OutputSpan, text: &str, lines: &[&str]) -> Option<Range<usize>> {
     let memory = text.as_ptr().addr()..text.as_ptr().addr() + text.len();
     let line = |address: usize| {
@@ -73,8 +76,9 @@ pub(super) fn lines_of(told: &OutputSpan, text: &str, lines: &[&str]) -> Option<
     Some(outdented(lines, start.min(end)..start.max(end) + 1))
 }
 
-/// Cuts a block of lines that are set in, or of comments, where one is neither, which may be the next command's: the last
-/// block has no end of its own. A message may have such lines, which stand above its stack.
+/// Cuts an indented or commented block before its first other line, which may belong to the next command.
+///
+/// The last block has no end mark. Such lines may also occur in a message, but there they precede the stack.
 fn outdented(lines: &[&str], block: Range<usize>) -> Range<usize> {
     let is_said = |at: &usize| !lines[*at].trim().is_empty();
     let is_set_in = |at: usize| lines[at].starts_with([' ', '\t', '#']);
@@ -86,14 +90,14 @@ fn outdented(lines: &[&str], block: Range<usize>) -> Range<usize> {
     block.start..end.unwrap_or(block.end)
 }
 
-/// Returns what stands below the last line that the runner of tests said, if it said anything.
+/// Returns the lines below the last line of the test runner, if it printed any.
 fn behind(lines: &[&str], tests: &[Range<usize>]) -> Option<Range<usize>> {
     let told = tests.iter().map(|lines| lines.end).max()?;
     let last = lines[told..].iter().rposition(|line| is_of_runner(line));
     Some(last.map_or(told, |last| told + last + 1)..lines.len())
 }
 
-/// Says whether a line tells how a test ended, or how many did.
+/// Checks whether a line reports how a test ended, or how many tests ended.
 fn is_of_runner(line: &str) -> bool {
     const HEADS: [&str; 14] =
         ["ok ", "not ok ", "1..", "# ", "✓ ", "✔ ", "√ ", "✗ ", "✘ ", "✖ ", "× ", "PASS", "FAIL", "--- "];
@@ -128,7 +132,7 @@ fn closed(Lines { lines, firsts, .. }: Lines<'_>) -> Vec<Range<usize>> {
     .collect()
 }
 
-/// Returns where make says that a target failed; where it passes on that of another make, once.
+/// Returns the lines in which make reports a failed target. A failure that another make passes on counts once.
 fn targets(own: Lines<'_>) -> Vec<usize> {
     let fails = |line: &str| {
         is_of_make(line)
@@ -143,7 +147,7 @@ fn targets(own: Lines<'_>) -> Vec<usize> {
     said.map(|(at, _)| at).collect()
 }
 
-/// Returns what stands between the failures of targets, and of what stands above the first one all without a gap.
+/// Returns the lines between the failures of targets. The first part is the block directly above the first failure.
 fn of_targets(lines: &[&str], targets: &[usize]) -> Vec<Range<usize>> {
     let mut start = None;
     let mut parts = Vec::new();
@@ -155,7 +159,7 @@ fn of_targets(lines: &[&str], targets: &[usize]) -> Vec<Range<usize>> {
     parts
 }
 
-/// Returns the last words of a program that died, if nothing stands below them.
+/// Returns the last words of a program that died, if no other output follows.
 fn dying(lines: &[&str]) -> Option<Range<usize>> {
     let ends = |line: &&&str| !line.trim().is_empty() && !unrecognized::is_epilogue(line);
     let end = lines.iter().rposition(|line| ends(&line))? + 1;
@@ -174,7 +178,7 @@ fn dying(lines: &[&str]) -> Option<Range<usize>> {
     lines[start + 1..end].iter().all(is_own).then_some(start..end)
 }
 
-/// Returns what stands above each line in which node tells its version, which it does where it dies.
+/// Returns the lines above each line in which node prints its version, which it does when it dies.
 fn of_node(own: Lines<'_>) -> Vec<Range<usize>> {
     let ends = own.starting(b"N").filter(|(_, line)| line.starts_with("Node.js v"));
     ends.map(|(end, _)| end.saturating_sub(CRASH_LINES)..end + 1).collect()
@@ -185,7 +189,7 @@ fn is_of_make(line: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with([':', '[']))
 }
 
-/// Says whether make could not run a program, or does not know how to make something.
+/// Checks whether make could not run a program, or has no rule for a target.
 fn is_said_by_make(line: &str) -> bool {
     is_of_make(line) && !unrecognized::is_epilogue(line)
 }

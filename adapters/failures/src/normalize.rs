@@ -1,8 +1,11 @@
-//! Masks what varies by itself, so that the same failure reads the same on every machine and every day.
+//! Masks values that vary from run to run, so that a failure is the same on every machine and day.
 //!
-//! Three strengths. A *name* keeps its numbers; only addresses and absolute paths are masked in it. The text
-//! of a *diagnostic* loses what is volatile: times, durations, addresses, identifiers, paths outside of the
-//! project, line numbers. The text of an *assertion* loses its literal values, too.
+//! There are three strengths:
+//!
+//! - A *name* keeps its numbers; only addresses and absolute paths are masked.
+//! - The text of a *diagnostic* also loses volatile values: times, durations, addresses, identifiers, paths outside of
+//!   the project, line numbers.
+//! - The text of an *assertion* also loses its literal values.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,33 +13,33 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Masks for one output.
+/// Masks the values of one output.
 pub(super) struct Normalizer {
-    /// The folder of the command with a slash at its end, or nothing.
+    /// The directory of the command with a trailing slash, or empty.
     root: String,
 }
 
-/// What stands for the folder of the command itself.
+/// The replacement for the directory of the command.
 const HERE: &str = ".";
 
-/// What varies by itself.
+/// The kind of a value that varies from run to run.
 #[derive(Clone, Copy)]
 enum VolatilePattern {
     Uuid,
     Time,
     Network,
-    /// An absolute path, with the position behind it.
+    /// An absolute path, with the position after it.
     Path,
-    /// The position behind a relative path.
+    /// The position after a relative path.
     Place,
     Address,
     Hash,
-    /// A named number that is another one each time.
+    /// A named number that changes each time.
     Id,
     Duration,
 }
 
-/// How it is written. The order decides where two patterns could match.
+/// The patterns, in order: the first one that matches counts.
 const VOLATILE: &[(VolatilePattern, &str)] = &[
     (
         VolatilePattern::Uuid,
@@ -64,9 +67,9 @@ const VOLATILE: &[(VolatilePattern, &str)] = &[
     ),
 ];
 
-/// All of them at once. Which one matched is known without groups, which would be searched for by themselves.
+/// All patterns in one. The index of the match identifies its pattern; groups would need a second search.
 static SEARCH: LazyLock<regex_automata::meta::Regex> = LazyLock::new(|| {
-    // Without Unicode where it makes no difference: its word boundaries are slow.
+    // Unicode is off where it makes no difference: its word boundaries are slow.
     let patterns: Vec<String> = VOLATILE.iter().map(|(_, pattern)| format!("(?-u){pattern}")).collect();
     regex_automata::meta::Regex::new_many(&patterns).expect("the patterns are well formed")
 });
@@ -87,11 +90,11 @@ static VALUES: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is well formed")
 });
 
-/// What an object without a representation of its own prints.
+/// The default representation of an object, which includes its address.
 static OBJECT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"#?<[\w.:$]+(?: object)? ?(?:at )?<addr>[^>]*>").expect("well formed"));
 
-/// Where something stands, in the words of tools that are not known; and the clock of such a tool.
+/// A position in the output of an unknown tool, or the clock of such a tool.
 static POSITION: LazyLock<Regex> = LazyLock::new(|| {
     let parts = [
         r#"(?P<word>\b(?i-u:line|column|col|byte|offset)\b["':=, ]+)(?-u:\d+)"#,
@@ -101,13 +104,13 @@ static POSITION: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&parts.join("|")).expect("the patterns are well formed")
 });
 
-/// A moment or a duration in JSON, where its key is what tells.
+/// A timestamp or a duration in JSON, recognized by its key.
 static KEYED_TIME: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?P<key>"(?-u:\w*)(?:[tT]ime|[dD]uration)(?-u:\w*)": ?)(?-u:[\d.e+-]+)"#)
         .expect("the pattern is well formed")
 });
 
-/// Text that compares: its quoted strings are values and not names.
+/// Text that compares values: its quoted strings are values and not names.
 static COMPARES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?i-u)[!=<>]==?|\bexpect|\bactual\b|\bassert|\bwant\b|\bgot\b|\breceived\b|\bdiffer|\bequal|\bmismatch|\b(?:not )?(?:less|greater) than\b|\bto (?:be|have|match|contain)\b|\bnot found in\b|\bconvert\b|\bparse\b|\binvalid (?:literal|value|argument|input|number|date)|\bunexpected(?:ly)?\b",
@@ -116,13 +119,13 @@ static COMPARES: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 impl Normalizer {
-    /// Prepares for output that was printed in `cwd`.
+    /// Creates a normalizer for output that was printed in `cwd`.
     pub(super) fn new(cwd: &str) -> Self {
         let root = cwd.trim_end_matches(['/', '\\']);
         Self { root: if root.is_empty() { String::new() } else { format!("{root}/") } }
     }
 
-    /// Normalises the name of a test: its numbers are its own.
+    /// Normalizes the name of a test; its numbers stay.
     pub(super) fn name(&self, name: &str) -> String {
         let name = self.without_root(name);
         if !name.contains("0x") {
@@ -137,7 +140,7 @@ impl Normalizer {
         )
     }
 
-    /// Takes the folder of the command out of a name; where it stands alone, it becomes a dot.
+    /// Removes the directory of the command from a name. If no path follows the directory, it becomes a dot.
     fn without_root<'t>(&self, name: &'t str) -> Cow<'t, str> {
         let Some(folder) = self.folder().filter(|folder| name.contains(folder)) else { return name.into() };
         let parts = name.match_indices(folder).filter_map(|(at, _)| {
@@ -151,12 +154,12 @@ impl Normalizer {
         replaced(name, parts).into()
     }
 
-    /// Returns the folder of the command, where it is known.
+    /// Returns the directory of the command, if it is known.
     fn folder(&self) -> Option<&str> {
         self.root.strip_suffix('/')
     }
 
-    /// Returns a path relative to the folder of the command, or as it is.
+    /// Returns a path relative to the directory of the command; other paths stay as they are.
     pub(super) fn path(&self, path: &str) -> String {
         let decoded = path.strip_prefix("file://").map(percent_decoded);
         let path = decoded.as_deref().unwrap_or(path);
@@ -165,7 +168,7 @@ impl Normalizer {
         path.replace('\\', "/")
     }
 
-    /// Returns a folder as it is below that of the command, which itself is empty; `None` of one outside of it.
+    /// Returns a directory relative to the command's directory, which is itself empty; `None` if it is outside.
     pub(super) fn below(&self, folder: &str) -> Option<String> {
         if self.root.is_empty() {
             return Some(Self::subject(folder));
@@ -177,7 +180,7 @@ impl Normalizer {
         folder.strip_prefix(&self.root).map(str::to_owned)
     }
 
-    /// Returns what of a path is the same in every checkout: all of a relative one, the end of an absolute one.
+    /// Returns the part of a path that is the same in every checkout: a relative path, or the end of an absolute one.
     pub(super) fn subject(path: &str) -> String {
         const PARTS: usize = 2;
         if !path.starts_with('/') {
@@ -187,9 +190,9 @@ impl Normalizer {
         parts.into_iter().rev().collect::<Vec<_>>().join("/")
     }
 
-    /// Masks what varies by itself.
+    /// Masks values that vary from run to run.
     pub(super) fn volatile(&self, text: &str) -> String {
-        // Nothing varies without a digit or a slash, but for hashes, which have digits.
+        // Every volatile value contains a digit or a slash.
         if !text.bytes().any(|byte| byte.is_ascii_digit() || matches!(byte, b'/' | b'\\')) {
             return squeeze(text);
         }
@@ -203,13 +206,12 @@ impl Normalizer {
         ))
     }
 
-    /// Masks what varies by itself in each line of what a tool printed that is not known. In which order the lines
-    /// come is no part, since what runs side by side ends in any.
+    /// Masks the varying values in each line of an unknown tool, and sorts the lines: parallel work ends in any order.
     pub(super) fn lines(&self, text: &str) -> String {
         sorted(text.lines().map(|line| self.line(line)).collect())
     }
 
-    /// Masks a line part after part, since a search in a very long one may look at all of it again and again.
+    /// Masks a line part by part, since a search in a very long line may scan all of it again and again.
     fn line(&self, mut line: &str) -> String {
         const PART: usize = 4096;
         let mut masked = String::new();
@@ -221,8 +223,8 @@ impl Normalizer {
         masked
     }
 
-    /// Takes from the message of a tool what only some of its formats have: the rule once more, the full stop of a sentence,
-    /// lines that it is set in, and the quotation marks of the locale.
+    /// Removes the parts of a tool's message that only some of its formats have: a repeated rule, the full stop of a
+    /// sentence, indentation, and the quotation marks of the locale.
     pub(super) fn diagnosis<'t>(text: &'t str, rule: &str) -> Cow<'t, str> {
         let behind = text.strip_prefix(rule).and_then(|rest| rest.strip_prefix(": "));
         let text = behind.filter(|_| !rule.is_empty()).unwrap_or(text);
@@ -236,7 +238,7 @@ impl Normalizer {
         text.split_whitespace().collect::<Vec<_>>().join(" ").into()
     }
 
-    /// Masks where in a file something stands as well, in lines without what is volatile.
+    /// Also masks positions in a file, in lines whose volatile values are already masked.
     pub(super) fn placeless(volatile: &str) -> String {
         sorted(volatile.lines().map(|line| POSITION.replace_all(line, "$word$file")).collect())
     }
@@ -246,7 +248,7 @@ impl Normalizer {
             VolatilePattern::Uuid => "<uuid>".into(),
             VolatilePattern::Time | VolatilePattern::Duration => "<time>".into(),
             VolatilePattern::Network => "<net>".into(),
-            // A slash within a relative path or a fraction begins no absolute path.
+            // A slash within a relative path or a fraction does not begin an absolute path.
             VolatilePattern::Path
                 if before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | ')' | ']')) =>
             {
@@ -257,7 +259,7 @@ impl Normalizer {
             VolatilePattern::Address => "<addr>".into(),
             // The decimals of a number are not a hash.
             VolatilePattern::Hash if before != Some('.') && is_hash(whole) => {
-                // What `Object@1b28cdfa` is an object of is not volatile.
+                // The class name in `Object@1b28cdfa` is not volatile.
                 whole.split_once('@').map_or("<hash>".into(), |(class, _)| format!("{class}@<hash>").into())
             }
             VolatilePattern::Hash => whole.into(),
@@ -265,7 +267,7 @@ impl Normalizer {
         }
     }
 
-    /// Keeps of an absolute path what is the same in every checkout and every temporary folder.
+    /// Keeps the part of an absolute path that is the same in every checkout and every temporary directory.
     fn masked_path(&self, path: &str) -> String {
         let bare = without_position(path);
         if self.folder().is_some_and(|folder| bare.trim_end_matches(['/', '.', ',']) == folder) {
@@ -279,10 +281,10 @@ impl Normalizer {
         format!("<path>/{}", steady(name))
     }
 
-    /// Masks literal values as well, in text without what is volatile. In text that compares every quoted
-    /// string is a value; elsewhere a quoted word is a name, and it tells one error from another.
+    /// Also masks literal values, in text whose volatile values are already masked. In text that compares, every quoted
+    /// string is a value; elsewhere a quoted word is a name, and it distinguishes errors.
     pub(super) fn values(volatile: &str, kind: &str) -> String {
-        // What is quoted as a whole is the text itself.
+        // If the text is a single quotation, its content is the text.
         let volatile = quoted_whole(volatile).unwrap_or(volatile);
         let compares = kind.to_ascii_lowercase().contains("assert") || COMPARES.is_match(volatile);
         let volatile = match volatile.contains("<addr>") {
@@ -304,7 +306,7 @@ impl Normalizer {
     }
 }
 
-/// Says whether hexadecimal digits are a hash: a word that mixes digits and letters, or a long one, or behind an `@`.
+/// Checks whether hexadecimal digits are a hash: they mix digits and letters, are long, or follow an `@`.
 fn is_hash(word: &str) -> bool {
     const LONG: usize = 16;
     let has = |is: fn(&u8) -> bool| word.as_bytes().iter().any(is);
@@ -312,20 +314,20 @@ fn is_hash(word: &str) -> bool {
     digits && (has(u8::is_ascii_alphabetic) || word.len() >= LONG)
 }
 
-/// Returns what stands between the quotation marks of a text that is one quotation.
+/// Returns the content of a text that is a single quotation.
 fn quoted_whole(text: &str) -> Option<&str> {
     let inner =
         |quote: char| text.trim().strip_prefix(quote)?.strip_suffix(quote).filter(|it| !it.contains(quote));
     inner('\'').or_else(|| inner('"')).filter(|inner| inner.contains(' '))
 }
 
-/// Joins lines without their order.
+/// Sorts lines and joins them.
 fn sorted<T: AsRef<str> + Ord>(mut lines: Vec<T>) -> String {
     lines.sort_unstable();
     lines.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("\n")
 }
 
-/// Replaces parts of a text, which come in order.
+/// Replaces parts of a text; the parts must be in order.
 fn replaced<'t>(text: &str, parts: impl Iterator<Item = (Range<usize>, Cow<'t, str>)>) -> String {
     let mut replaced = String::with_capacity(text.len());
     let mut end = 0;
@@ -338,7 +340,7 @@ fn replaced<'t>(text: &str, parts: impl Iterator<Item = (Range<usize>, Cow<'t, s
     replaced
 }
 
-/// Takes `:12:5` off the end of a path.
+/// Removes `:12:5` from the end of a path.
 fn without_position(path: &str) -> &str {
     let bare = path.trim_end_matches(|c: char| c == ':' || c.is_ascii_digit());
     if path[bare.len()..].starts_with(':') {
@@ -348,7 +350,7 @@ fn without_position(path: &str) -> &str {
     path[bare.len()..].find(':').map_or(path, |at| &path[..bare.len() + at])
 }
 
-/// Says whether a quoted text is the name of something.
+/// Checks whether a quoted text is the name of something.
 fn is_name(quoted: &str) -> bool {
     let mut inner = quoted.chars();
     inner.next();
@@ -379,7 +381,7 @@ fn steady(name: &str) -> Cow<'_, str> {
     format!("{}*", &name[..end]).into()
 }
 
-/// Returns what stands for a name that a library made up: Python's `tmpab3d_fgh.json`, `.tmpAbC123` of Rust's tempfile.
+/// Returns the replacement for a library's random name: Python's `tmpab3d_fgh.json`, Rust's `.tmpAbC123` (tempfile).
 fn of_a_library(name: &str) -> Option<&'static str> {
     let letters = |text: &str, length: usize, is_one: fn(char) -> bool| {
         let rest = text.trim_start_matches(is_one);
@@ -392,7 +394,7 @@ fn of_a_library(name: &str) -> Option<&'static str> {
     name.strip_prefix("tmp").is_some_and(|rest| letters(rest, 8, python)).then_some("tmp*")
 }
 
-/// Makes every run of blanks one blank.
+/// Replaces every run of whitespace by one space.
 fn squeeze(text: &str) -> String {
     let mut squeezed = String::with_capacity(text.len());
     for word in text.split_ascii_whitespace() {
@@ -404,7 +406,7 @@ fn squeeze(text: &str) -> String {
     squeezed
 }
 
-/// Decodes `%20` and the like, as they stand in the URL of a file.
+/// Decodes `%20` and similar escapes, as they occur in the URL of a file.
 pub fn percent_decoded(url: &str) -> String {
     let mut parts = url.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();

@@ -42,8 +42,7 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a constant")
 }
 
-/// Returns the lines with numbers that have a bound, in the order of their frames. Of a frame that occurs more than once, the
-/// last line counts.
+/// Returns the lines whose numbers have a bound, in the order of their frames; of a repeated frame, the last line.
 pub fn number_lines<'t>(texts: impl IntoIterator<Item = &'t [u8]>) -> Vec<NumberLine> {
     let mut lines = BTreeMap::new();
     for text in texts {
@@ -87,7 +86,7 @@ fn number_line(line: &str) -> Option<(Digest, Vec<Number>)> {
     numbers.iter().any(|it| it.bound.is_some()).then(|| (Digest::of(frame.as_bytes()), numbers))
 }
 
-/// Reads a decimal number; `None` if it is too large for what a message says.
+/// Reads a decimal number; `None` if it is too large for the numbers of a message.
 fn millionths(number: &str) -> Option<i64> {
     const DIGITS: usize = 6;
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));

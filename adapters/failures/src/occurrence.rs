@@ -1,7 +1,7 @@
-//! Records: each failure as it stands in the output, for a prompt.
+//! Occurrences: each failure as the output shows it, for a prompt.
 //!
-//! A [`Failure`](super::Failure) is what stays the same from run to run, and is told once; a record is one
-//! place in one output: two missing semicolons in one file are two records.
+//! A [`Failure`](super::Failure) is the part that stays the same from run to run, and is listed once. An occurrence is
+//! one place in one output: two missing semicolons in one file are two occurrences.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -13,14 +13,14 @@ use super::normalize::Normalizer;
 use super::output::Extraction;
 use super::raw_failure::RawFailure;
 
-/// What sort of thing failed.
+/// The class of a failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailureClass {
     /// A test.
     Test,
-    /// A message about a place in a file: of a compiler, a linter.
+    /// A message about a place in a file, from a compiler or a linter.
     Diagnostic,
-    /// A file that is not formatted, or is on a list.
+    /// A file that is not formatted, or is listed for another reason.
     Format,
     /// A process.
     #[default]
@@ -30,33 +30,33 @@ pub enum FailureClass {
 /// One failure at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrence {
-    /// What sort of thing it is.
+    /// The class of the failure.
     pub class: FailureClass,
-    /// The failure that it is a place of.
+    /// The fingerprint of the failure.
     pub fingerprint: Fingerprint,
-    /// The tool, or the format, that tells of it.
+    /// The tool, or the format, that reports it.
     pub tool: String,
-    /// The name of the test; without the file or the package, where that is told apart.
+    /// The name of the test, without the file or the package if those are separate.
     pub name: Option<String>,
     /// The package that the test belongs to.
     pub suite: Option<String>,
-    /// The file, relative to the folder of the command where it is below that.
+    /// The file, relative to the directory of the command if it is below that.
     pub file: Option<String>,
     /// The line, from 1.
     pub line: Option<u32>,
     /// The column, as the tool counts it.
     pub column: Option<u32>,
-    /// The code or the rule; of a test the kind of its failure.
+    /// The code or the rule; for a test the kind of its failure.
     pub code: String,
-    /// What the tool says, in one line.
+    /// The message of the tool, as one line.
     pub message: String,
-    /// All that it says of this failure; bounded.
+    /// The complete report of this failure, at most 4096 characters.
     pub block: String,
-    /// It is no error but a warning.
+    /// It is a warning, not an error.
     pub is_warning: bool,
 }
 
-/// What was read from an output, with every place.
+/// All failures of an output, with every place.
 #[derive(Clone, Debug)]
 pub struct OccurrenceReport {
     /// The failures, each once.
@@ -65,18 +65,18 @@ pub struct OccurrenceReport {
     pub records: Vec<Occurrence>,
 }
 
-/// Records, each place once.
+/// Occurrences without duplicates.
 #[derive(Default)]
 pub(super) struct UniqueOccurrences {
     list: Vec<Occurrence>,
     seen: BTreeSet<(Fingerprint, Option<OccurrenceKey>)>,
 }
 
-/// What tells two places of one failure apart: line, column and message.
+/// The values that distinguish two places of one failure: line, column and message.
 type OccurrenceKey = (u32, Option<u32>, String);
 
 impl UniqueOccurrences {
-    /// Adds a record. A test fails once, whatever lines tell of it.
+    /// Adds an occurrence. A test fails once, however many lines report it.
     pub(super) fn add(&mut self, record: Occurrence) {
         let place = record.line.filter(|_| record.class == FailureClass::Diagnostic);
         let place = place.map(|line| (line, record.column, record.message.clone()));
@@ -92,7 +92,7 @@ impl UniqueOccurrences {
 }
 
 impl Occurrence {
-    /// Makes a record of what a reader said; the fingerprint is set later.
+    /// Creates an occurrence from the result of a reader; the fingerprint is set later.
     pub(super) fn of(draft: &RawFailure, normalizer: &Normalizer) -> Self {
         let file = draft.file.as_deref().map(|file| normalizer.path(file));
         let test = draft.test.as_deref().map(|name| normalizer.name(name));
@@ -116,13 +116,13 @@ impl Occurrence {
     }
 }
 
-/// So much of what a tool says of one failure is kept.
+/// Maximum characters kept of the report of one failure.
 const BLOCK_CHARS_MAX: usize = 4096;
 
-/// Takes the package or the file off the name of a test.
+/// Splits the package or the file off the name of a test.
 fn apart<'t>(tool: &str, test: &'t str, file: Option<&str>) -> (Option<&'t str>, &'t str) {
     if tool == "go-test" {
-        // The package ends at the first dot behind its last slash; names of subtests have slashes, too.
+        // The package ends at the first dot after its last slash; names of subtests contain slashes, too.
         let own = test.find(".Test").or_else(|| test.find(".Example")).or_else(|| test.find(".Fuzz"));
         return own.map_or((None, test), |at| (Some(&test[..at]), &test[at + 1..]));
     }
@@ -132,7 +132,7 @@ fn apart<'t>(tool: &str, test: &'t str, file: Option<&str>) -> (Option<&'t str>,
     (None, bare.unwrap_or(test))
 }
 
-/// Says whether a text is nothing but a path with an extension.
+/// Checks whether a text is only a path with an extension.
 fn is_path(text: &str) -> bool {
     let name = text.rsplit('/').next().unwrap_or_default();
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
@@ -142,7 +142,7 @@ fn is_path(text: &str) -> bool {
         && extension.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
-/// Returns what is said in one line: the first of what was said, and the next one where it ends in a colon.
+/// Returns the message as one line: its first line, and the next one if the first ends in a colon.
 fn headline(draft: &RawFailure) -> String {
     static PLACE: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^[\w./-]+\.go:\d+:\s*").expect("well formed"));
@@ -153,7 +153,7 @@ fn headline(draft: &RawFailure) -> String {
     let first = lines.next().unwrap_or_default();
     let first = PLACE.replace(first, "");
     let first = match draft.tool {
-        // Every failure of an assertion is one of this name there.
+        // Every assertion failure has this name there.
         "vitest" | "jest" => first.strip_prefix("AssertionError: ").unwrap_or(&first),
         _ => &first,
     };

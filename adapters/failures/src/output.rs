@@ -8,7 +8,7 @@ use unstuck_core::evidence::{Confidence, Failure, FailureSet};
 pub struct Output<'a> {
     /// The command line.
     pub command: &'a str,
-    /// The folder that it ran in, absolute; paths below it become relative.
+    /// The directory that it ran in, absolute; paths below it become relative.
     pub cwd: &'a str,
     /// Its exit code, where it is known; negative for a process that did not end by itself.
     pub exit_code: Option<i32>,
@@ -18,14 +18,14 @@ pub struct Output<'a> {
     pub stderr: &'a [u8],
     /// The machine reports that it wrote.
     pub reports: Vec<MachineReport<'a>>,
-    /// The tests that the same command named as failed before; what it still names has failed, whatever its exit code.
+    /// Tests that the same command named as failed before; one that it names again failed, whatever the exit code.
     pub failed_before: Option<&'a FailureSet>,
 }
 
 /// A machine report.
 #[derive(Clone, Copy, Debug)]
 pub struct MachineReport<'a> {
-    /// The name of its format, see [`FORMATS`](crate::formats::FORMATS); empty to have it recognised.
+    /// The name of its format, see [`FORMATS`](crate::formats::FORMATS); empty to have it recognized.
     pub format: &'a str,
     /// Its content.
     pub bytes: &'a [u8],
@@ -34,7 +34,7 @@ pub struct MachineReport<'a> {
 /// The failures that were read from an output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extraction {
-    /// The tool that was recognised; empty where none was.
+    /// The tool that was recognized; empty where none was.
     pub tool: String,
     /// The failures, each fingerprint once, in the order of the output.
     pub failures: Vec<Failure>,

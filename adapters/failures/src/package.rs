@@ -1,7 +1,7 @@
-//! Packages: which of several each line is of, where who runs the tools of many says so.
+//! Packages: the package that each line belongs to, if a tool runs several and names them.
 //!
-//! Two packages may have a test of one name. Where an output tells of several packages, theirs is a part of each failure;
-//! where it tells of one it says nothing, so a package is the same by itself and behind a wrapper.
+//! Two packages may have a test with the same name. If an output names several packages, the package is part of each
+//! failure. If it names one, the package is left out, so that its failures are the same with and without a wrapper.
 
 use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -13,16 +13,16 @@ use regex::Regex;
 use super::format::Lines;
 use super::normalize::Normalizer;
 
-/// A wrapper says how many packages there are, or begins a line with one.
+/// The packages in the prefixes of a wrapper's lines, or in its announcement of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PackageLabels {
-    /// The first line, from 0, of what each package printed.
+    /// The first line, from 0, of the output of each package.
     pub(super) lines: Vec<(usize, String)>,
-    /// There are several, though perhaps one of them printed something.
+    /// There are several packages, though perhaps only one of them printed something.
     pub(super) are_several: bool,
 }
 
-/// The lines of a stream, and what a wrapper said of them.
+/// The lines of a stream, and the packages that a wrapper named.
 pub(super) struct StreamPackages<'a> {
     pub(super) text: &'a str,
     pub(super) own: Lines<'a>,
@@ -42,14 +42,14 @@ impl<'a> StreamPackages<'a> {
 /// The packages of an output.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Packages {
-    /// Where in memory what a package printed begins, and its name; empty of what belongs to none.
+    /// Address in memory where the output of a package begins, and its name; empty outside of packages.
     parts: Vec<(usize, String)>,
-    /// Where in memory the streams are.
+    /// The addresses of the streams in memory.
     streams: Vec<Range<usize>>,
 }
 
 impl Packages {
-    /// Finds them.
+    /// Finds the packages.
     pub(super) fn of(streams: &[StreamPackages<'_>], normalizer: &Normalizer) -> Self {
         let labels = || streams.iter().flat_map(|stream| stream.labels.lines.iter().map(|(_, name)| name));
         if streams.iter().any(|it| it.labels.are_several) || labels().collect::<BTreeSet<_>>().len() > 1 {
@@ -86,7 +86,7 @@ impl Packages {
         Self { parts, streams: streams.iter().map(range).collect() }
     }
 
-    /// Takes the lines of a stream apart by their packages.
+    /// Splits the lines of a stream by package.
     pub(super) fn parts<'s, 'a>(&self, stream: &'s StreamPackages<'a>) -> Vec<(&'s [&'a str], &str)> {
         if self.parts.is_empty() {
             return vec![(stream.own.lines, "")];
@@ -96,7 +96,7 @@ impl Packages {
         parts.map(|lines| (lines, package(&lines[0]))).collect()
     }
 
-    /// Returns the package of what stands there in memory; empty where none is told.
+    /// Returns the package of the line at an address in memory; empty if no package is named.
     pub(super) fn around(&self, address: usize) -> &str {
         let Some(stream) = self.streams.iter().find(|stream| stream.contains(&address)) else { return "" };
         let above = self.parts.partition_point(|(begin, _)| *begin <= address);
@@ -105,7 +105,7 @@ impl Packages {
     }
 }
 
-/// Who runs the tools of several packages one after another, each below a line about it. If several do, the first counts.
+/// A tool that runs the tools of several packages in turn, each below a header. The first such tool counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WorkspaceTool {
     Gradle,
@@ -116,7 +116,7 @@ enum WorkspaceTool {
     Bazel,
     Rush,
     Mix,
-    /// turbo where it runs in a workflow of GitHub.
+    /// turbo in a GitHub workflow.
     Turbo,
     Make,
     /// pytest, run more than once.
@@ -129,20 +129,20 @@ const SOURCES: [WorkspaceTool; 10] = [
     WorkspaceTool::Make, WorkspaceTool::Pytest,
 ];
 
-/// What a line says of a package.
+/// The statement of a line about a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PackageLine<'a> {
-    /// What follows is of this one.
+    /// The following lines belong to this package.
     Begins(&'a str),
-    /// What stands above was of this one.
+    /// The lines above belonged to this package.
     Was(&'a str),
-    /// What follows is of this folder, which is so deep in others.
+    /// The following lines belong to this directory, at this nesting depth.
     Enters(usize, &'a str),
-    /// What follows is of the folder around it.
+    /// The following lines belong to the parent directory.
     Leaves(&'a str),
-    /// A run of a tool begins that will name its folder.
+    /// A run of a tool begins that will name its directory.
     Opens,
-    /// What follows is of none.
+    /// The following lines belong to no package.
     Ends,
 }
 
@@ -153,11 +153,11 @@ struct PackageHeader<'a> {
     said: PackageLine<'a>,
 }
 
-/// The lines at which what a package printed begins, with its name, of each stream.
+/// For each stream, the lines at which the output of a package begins, with its name.
 type PackageSpans = Vec<Vec<(usize, String)>>;
 
 impl WorkspaceTool {
-    /// Returns what each package printed; `None` where there are not several, or it cannot be told.
+    /// Returns the output of each package; `None` if there is only one, or if the packages cannot be distinguished.
     fn parts(self, heads: &[Vec<PackageHeader<'_>>], normalizer: &Normalizer) -> Option<PackageSpans> {
         let own = |heads: &[PackageHeader<'_>]| -> Option<Vec<(usize, String)>> {
             let own: Vec<&PackageHeader<'_>> = heads.iter().filter(|head| head.source == self).collect();
@@ -175,7 +175,7 @@ impl WorkspaceTool {
             next.is_none_or(|other| !other.starts_with(&below))
         };
         let several = match self {
-            // It shows only what failed.
+            // It shows only failed targets.
             Self::Bazel => names.iter().any(|name| !name.is_empty()),
             Self::Make => names.iter().filter(is_leaf).count() > 1,
             Self::Gradle => names.len() > 1,
@@ -204,7 +204,7 @@ fn named(heads: &[&PackageHeader<'_>]) -> Vec<(usize, String)> {
     parts
 }
 
-/// Reads parts in folders that are entered and left; `None` where several were entered at once.
+/// Reads parts in directories that are entered and left; `None` if several were entered at once.
 fn nested(heads: &[&PackageHeader<'_>], normalizer: &Normalizer) -> Option<Vec<(usize, String)>> {
     let mut parts = Vec::new();
     let mut open: Vec<(usize, &str)> = Vec::new();
@@ -227,7 +227,7 @@ fn nested(heads: &[&PackageHeader<'_>], normalizer: &Normalizer) -> Option<Vec<(
     Some(parts)
 }
 
-/// Reads parts that each begin and end; `None` where one begins within another: a test may run the tool, too.
+/// Reads parts that each begin and end; `None` if one begins within another, since a test may run the tool, too.
 fn in_turn(heads: &[&PackageHeader<'_>], normalizer: &Normalizer) -> Option<Vec<(usize, String)>> {
     let mut parts = Vec::new();
     let mut is_open = false;
@@ -243,7 +243,7 @@ fn in_turn(heads: &[&PackageHeader<'_>], normalizer: &Normalizer) -> Option<Vec<
     Some(parts)
 }
 
-/// Returns the lines of a stream that say something of packages.
+/// Returns the lines of a stream that mention packages.
 fn heads<'a>(stream: &StreamPackages<'a>) -> Vec<PackageHeader<'a>> {
     let own = stream.own;
     let found = [&b">m["[..], b"=r:", b"n"].into_iter().flat_map(|with| own.starting(with));
@@ -256,7 +256,7 @@ fn heads<'a>(stream: &StreamPackages<'a>) -> Vec<PackageHeader<'a>> {
     heads
 }
 
-/// Reads a line that may say something of a package.
+/// Reads a line that may mention a package.
 fn head<'a>(line: &'a str, next: Option<&&str>) -> Option<(WorkspaceTool, PackageLine<'a>)> {
     match line.as_bytes().first()? {
         b'>' => script(line.strip_prefix("> ")?, next),
@@ -284,7 +284,7 @@ fn head<'a>(line: &'a str, next: Option<&&str>) -> Option<(WorkspaceTool, Packag
     }
 }
 
-/// Reads what stands behind `> `: `Task :app:test`, `nx run app:test`, `app@1.0.0 test`.
+/// Reads the text after `> `: `Task :app:test`, `nx run app:test`, `app@1.0.0 test`.
 fn script<'a>(rest: &'a str, next: Option<&&str>) -> Option<(WorkspaceTool, PackageLine<'a>)> {
     static SCRIPT: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?<name>(?:@[a-z0-9~][\w.~-]*/)?[A-Za-z0-9~][\w.~-]*)@(?:[0-9]+\.[0-9]+\S*)? \S")
@@ -317,7 +317,7 @@ fn target_package(text: &str) -> Option<&str> {
     (is_word(package, "@/._-") && is_word(target, ":._-")).then_some(package)
 }
 
-/// Reads what stands behind `make`: `[1]: Entering directory '/w/a'`.
+/// Reads the text after `make`: `[1]: Entering directory '/w/a'`.
 fn folder<'a>(rest: &'a str) -> Option<(WorkspaceTool, PackageLine<'a>)> {
     let (depth, said) = match rest.strip_prefix('[') {
         Some(rest) => rest.split_once("]: ").and_then(|(depth, said)| Some((depth.parse().ok()?, said)))?,
@@ -332,7 +332,7 @@ fn folder<'a>(rest: &'a str) -> Option<(WorkspaceTool, PackageLine<'a>)> {
     Some((WorkspaceTool::Make, said))
 }
 
-/// Reads `[INFO] ---< group:module >---` of Maven, and where it sums up.
+/// Reads `[INFO] ---< group:module >---` of Maven, and its final summary.
 fn module(line: &str) -> Option<(WorkspaceTool, PackageLine<'_>)> {
     let rest = line.strip_prefix("[INFO] ")?;
     if rest.starts_with("Reactor Summary") {

@@ -1,9 +1,9 @@
 //! The parts of the text of a failure.
 
-/// How the text that tells one kind of failure from another is masked.
+/// How the text that distinguishes failures is masked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum MaskingStyle {
-    /// Only what varies by itself: the message of a compiler names things, and its numbers mean something.
+    /// Only values that vary by themselves: the message of a compiler names things, and its numbers have a meaning.
     Diagnostic,
     /// Literal values too: an assertion is the same whatever it got.
     #[default]
@@ -19,7 +19,7 @@ pub(super) struct FailureMessage {
     pub(super) kind: String,
     /// The text that distinguishes this failure from another one of the same test.
     pub(super) about: String,
-    /// Everything that it says, the values included.
+    /// The complete text of the failure, including the values.
     pub(super) values: String,
     /// The file.
     pub(super) file: Option<String>,

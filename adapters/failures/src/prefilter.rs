@@ -1,19 +1,19 @@
-//! Marks: one search for all of them, whatever their number, which tells on which lines each format has its own.
+//! Marks: one search for the marks of all formats, which finds the lines that contain each mark.
 //!
-//! At every second byte it and the two behind it are looked up, and what may follow them. Of each mark two such
-//! threes are known, the rarest at an even and the rarest at an odd distance from its beginning, so one of them is
-//! always among those looked up. The steps do not wait for one another as those of an automaton do.
+//! The search looks up the three bytes at every second position and the class of the byte after them. It knows two such
+//! triples of each mark: the rarest at an even and the rarest at an odd distance from its beginning. One of the two is
+//! therefore always looked up. Unlike in an automaton, no step depends on the one before.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::formats::FORMATS;
 
-/// The lines on which the marks of each format stand, in order.
+/// The lines that contain the marks of each format, in order.
 pub(super) struct Prefilter(Vec<Vec<usize>>);
 
 impl Prefilter {
-    /// Searches a text, which these are the lines of.
+    /// Searches a text; `lines` are its lines.
     pub(super) fn new(text: &str, lines: &[&str]) -> Self {
         let mut marks = vec![Vec::new(); FORMATS.len()];
         let (mut line, start) = (0, text.as_ptr().addr());
@@ -28,20 +28,20 @@ impl Prefilter {
         Self(marks)
     }
 
-    /// Returns the lines with a mark of the format at this place of [`FORMATS`].
+    /// Returns the lines with a mark of the format at this index of [`FORMATS`].
     pub(super) fn of(&self, format: usize) -> &[usize] {
         &self.0[format]
     }
 }
 
-/// Three bytes of a mark, and what has to be around them.
+/// Three bytes of a mark, and the text required around them.
 struct Trigram {
     mark: &'static [u8],
-    /// How far from the beginning of the mark they are.
+    /// Distance from the beginning of the mark, in bytes.
     offset: usize,
-    /// The [`index`] of the three.
+    /// The [`index`] of the three bytes.
     index: usize,
-    /// The first bytes of the mark, and which of these it has.
+    /// Up to eight first bytes of the mark, and the mask of the bytes that it has.
     head: u64,
     known: u64,
     begins_line: bool,
@@ -65,14 +65,14 @@ impl Trigram {
         })
     }
 
-    /// Returns what may follow the three bytes, as [`class`]es.
+    /// Returns the [`class`]es of bytes that may follow the three bytes, as bits.
     fn followers(&self) -> u8 {
         self.mark.get(self.offset + BYTES).map_or(u8::MAX, |byte| class(*byte))
     }
 
     fn is_at(&self, text: &[u8], at: usize) -> bool {
         at.checked_sub(self.offset).is_some_and(|start| {
-            // The first bytes alone tell most of them apart.
+            // The first bytes alone reject most positions.
             (head(&text[start..]) ^ self.head) & self.known == 0
                 && text[start..].starts_with(self.mark)
                 && (!self.begins_line || start == 0 || text[start - 1] == b'\n')
@@ -81,7 +81,7 @@ impl Trigram {
     }
 }
 
-/// Returns the first eight bytes of a text as a number, or what it has of these.
+/// Returns the first eight bytes of a text as a number; missing bytes are 0.
 fn head(text: &[u8]) -> u64 {
     let short = || text.iter().rev().fold(0, |head, byte| head << 8 | u64::from(*byte));
     text.first_chunk().map_or_else(short, |bytes| u64::from_le_bytes(*bytes))
@@ -90,11 +90,11 @@ fn head(text: &[u8]) -> u64 {
 static SEARCH: LazyLock<Search> = LazyLock::new(Search::new);
 
 struct Search {
-    /// What may follow three bytes, by their [`index`], as [`class`]es; none where there is no part.
+    /// The [`class`]es that may follow three bytes, by their [`index`]; 0 without parts.
     followers: Box<[u8; 1 << 16]>,
-    /// Where the parts with the same index begin, by that, where there are any.
+    /// The position of the first part with each index, if there is one.
     begins: Vec<u16>,
-    /// Those with the same index together.
+    /// The parts, sorted by index.
     parts: Vec<Trigram>,
 }
 
@@ -114,17 +114,17 @@ impl Search {
         Self { followers, begins, parts }
     }
 
-    /// Returns the parts with an index, which has some.
+    /// Returns the parts with an index, which must have some.
     fn parts(&self, index: usize) -> impl Iterator<Item = &Trigram> {
         self.parts[usize::from(self.begins[index])..].iter().take_while(move |part| part.index == index)
     }
 
-    /// Says whether there may be something at one of the even places of a piece, behind which two more bytes are known.
+    /// Checks whether an even position of a piece may begin a part. Two more bytes after the piece are known.
     fn may_be_in(&self, piece: &[u8; STEP + 2]) -> bool {
         /// One of the bytes that are taken from each two.
         const LANES: u64 = 0x0001_0001_0001_0001;
         let (these, behind) = (head(piece), head(&piece[2..]));
-        // Four indices at once, as `index` makes each, and the numbers of the classes behind them.
+        // Four indices at once, as `index` computes each, and the numbers of the classes that follow them.
         let indices = these ^ (behind & (LANES * 0xff)) << 5;
         let classes = (behind >> 8) & (LANES * 7);
         let any = (0..64).step_by(16).fold(0, |any, lane| {
@@ -133,7 +133,7 @@ impl Search {
         any & 1 != 0
     }
 
-    /// Calls `found` with the format of each mark and where in the text it is, in order.
+    /// Calls `found` with the format of each mark and its position in the text, in order.
     fn text(&self, text: &[u8], mut found: impl FnMut(usize, usize)) {
         let is_known = |at: usize| {
             let follower = text.get(at + BYTES).map_or(u8::MAX, |byte| class(*byte));
@@ -144,7 +144,7 @@ impl Search {
             parts.filter(|part| part.is_at(text, at)).for_each(|part| found(part.format, at));
         };
         let mut at = 0;
-        // In most pieces there is nothing, which one comparison tells.
+        // Most pieces contain no mark, which one comparison shows.
         while let Some(piece) = text[at..].first_chunk() {
             if self.may_be_in(piece) {
                 (at..at + STEP).step_by(2).filter(|at| is_known(*at)).for_each(&mut look);
@@ -155,10 +155,10 @@ impl Search {
     }
 }
 
-/// How many bytes are looked up at once.
+/// Number of bytes of a trigram.
 const BYTES: usize = 3;
 
-/// How many bytes are told to be without marks at once.
+/// Number of bytes that one comparison can show to be free of marks.
 const STEP: usize = 8;
 
 fn index(three: &[u8]) -> usize {
@@ -170,7 +170,7 @@ fn class(byte: u8) -> u8 {
     1 << (byte & 7)
 }
 
-/// How many marks have the same three bytes.
+/// The number of marks that contain the same three bytes.
 struct TrigramUse(BTreeMap<&'static [u8], u32>);
 
 impl TrigramUse {
@@ -184,7 +184,7 @@ impl TrigramUse {
         Self(shared)
     }
 
-    /// Says what it costs more to look these three up, behind which all these marks are compared.
+    /// Returns the additional cost of looking up these three bytes, after which all marks with them are compared.
     fn cost(&self, three: &[u8]) -> u32 {
         const COST_MAX: u32 = 4;
         (self.0[three] / 2).min(COST_MAX)
@@ -198,9 +198,9 @@ const COMMON: [&str; 30] = [
     " not ", "s, ", " fail", "project", "null", "FAIL", "Fail", " - ", "time",
 ];
 
-/// Says how common it is in what tools print that a text begins with these three bytes and the one behind them.
+/// Returns how common these three bytes and the one after them are in the output of tools.
 fn commonness(part: &[u8]) -> u32 {
-    /// At the end of a mark, whatever is behind it: that is more common than any byte.
+    /// The end of a mark, which any byte may follow: more common than any single byte.
     const ANYTHING: u32 = 7;
     const IN_A_COMMON_WORD: u32 = 4;
     let is_common = |length: usize| {
@@ -212,11 +212,11 @@ fn commonness(part: &[u8]) -> u32 {
         + IN_A_COMMON_WORD * (is_common(BYTES) + is_common(BYTES + 1))
 }
 
-/// Says how common a byte is.
+/// Returns how common a byte is.
 fn of_byte(byte: u8) -> u32 {
     match byte {
         b' ' | b'"' | b':' | b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' => 4,
-        // Many characters begin with the same ones.
+        // Many characters begin with the same bytes.
         0x80.. => 5,
         b'a'..=b'z' | b'-' | b'=' => 3,
         b'0'..=b'9' | b'.' | b',' | b'_' | b'/' => 2,
@@ -228,7 +228,7 @@ fn of_byte(byte: u8) -> u32 {
 mod tests {
     use super::*;
 
-    /// Finds the names of the formats by looking for each mark by itself.
+    /// Finds the names of the formats by a separate search for each mark.
     fn naive(line: &str) -> Vec<&'static str> {
         let whole = format!("\n{line}\n");
         let marked = FORMATS.iter().filter(|it| it.marks.iter().any(|mark| whole.contains(mark)));

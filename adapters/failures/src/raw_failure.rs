@@ -13,12 +13,12 @@ use super::output::Extraction;
 use super::package::{Packages, StreamPackages};
 use super::parts::{FailureMessage, MaskingStyle};
 
-/// A message is kept up to this many bytes.
+/// Maximum bytes of a message.
 const MESSAGE_MAX: usize = 4096;
 
-/// Lines of one failure are counted up to here.
+/// Maximum number of lines counted for one failure.
 const PLACES_MAX: usize = 1000;
-/// So many failures are looked at to choose those that are kept.
+/// Maximum number of failures from which the kept ones are selected.
 const HELD_MAX: usize = 5 * FAILURES_MAX;
 
 /// A failure as a reader found it.
@@ -61,11 +61,11 @@ pub(super) struct RawFailure {
 }
 
 impl RawFailure {
-    /// Begins the failure of a test; `block` is what the tool says of it.
+    /// Begins the failure of a test; `block` is the tool's text about it.
     pub(super) fn test(tool: &'static str, name: &str, block: &[&str]) -> Self {
         let reason = FailureMessage::of(block);
         let message = reason.message(block);
-        // A name is one line, wherever it is told.
+        // A line feed in a name becomes a space, since some tools print the name on one line.
         let test = Some(name.trim().replace(['\n', '\r'], " "));
         let address = block.first().map_or(name.as_ptr(), |line| line.as_ptr()).addr();
         let end = block.last().map_or(address, |line| line.as_ptr().addr());
@@ -96,7 +96,7 @@ impl RawFailure {
         Self { class: FailureClass::Format, ..draft }
     }
 
-    /// Begins the failure of a process or of a file as a whole.
+    /// Begins the failure of a process or of an entire file.
     pub(super) fn process(tool: &'static str, kind: &str, block: &[&str]) -> Self {
         let reason = FailureMessage::of(block);
         let message = reason.message(block);
@@ -106,8 +106,7 @@ impl RawFailure {
         if kind.is_empty() { draft } else { draft.kind(kind) }
     }
 
-    /// Returns the tool, where it is part of the identity: one tool says the same of a place in several formats, which
-    /// are read by several readers.
+    /// Returns the tool if it is part of the identity: several readers may report one place of the same tool.
     fn teller(&self) -> &'static str {
         match self.class {
             FailureClass::Diagnostic | FailureClass::Format => "",
@@ -115,7 +114,7 @@ impl RawFailure {
         }
     }
 
-    /// Takes over what a block says.
+    /// Takes over the message of a block.
     fn because(self, reason: FailureMessage) -> Self {
         Self {
             kind: reason.kind,
@@ -153,12 +152,12 @@ impl RawFailure {
         Self { file: Some(file.to_owned()).filter(|file| !file.is_empty()), line, ..self }
     }
 
-    /// Sets the column, and perhaps the rule where the kind does not tell it.
+    /// Sets the column, and the rule if the kind does not contain it.
     pub(super) fn shown_at(self, column: Option<u32>, rule: &str) -> Self {
         Self { column, rule: rule.to_owned(), ..self }
     }
 
-    /// Sets what the tool says in one line.
+    /// Sets the summary line of the tool.
     pub(super) fn headline(self, headline: &str) -> Self {
         Self { headline: headline.to_owned(), ..self }
     }
@@ -168,18 +167,18 @@ impl RawFailure {
         Self { is_warning, ..self }
     }
 
-    /// Sets what tells it from another.
+    /// Sets the text that distinguishes it from others.
     pub(super) fn about(self, about: &str) -> Self {
         Self { about: about.to_owned(), ..self }
     }
 
-    /// Sets a headline above what people read.
+    /// Sets a headline above the message for people.
     pub(super) fn headed(self, head: &str) -> Self {
         let message = format!("{head}\n{}", self.message);
         Self { message, ..self }
     }
 
-    /// Sets what people read.
+    /// Sets the message for people.
     pub(super) fn message(self, message: &str) -> Self {
         Self { message: message.to_owned(), ..self }
     }
@@ -218,16 +217,16 @@ pub(super) struct FailureCollector<'a> {
     is_beside: bool,
     /// The lines of each fingerprint.
     seen: BTreeMap<Fingerprint, BTreeSet<u32>>,
-    /// The fingerprint of each identity as it was printed, up to so many as are held.
+    /// The fingerprint of each identity as printed, up to the maximum that is held.
     known: BTreeMap<Digest, Fingerprint>,
-    /// The tool that printed the output, where it is known although nothing failed.
+    /// The tool that printed the output, if it is known although nothing failed.
     tool: &'static str,
     source: Source,
     left_out: u64,
 }
 
 impl<'a> FailureCollector<'a> {
-    /// Begins with nothing.
+    /// Creates an empty collector.
     pub(super) fn new(normalizer: &'a Normalizer) -> Self {
         Self {
             normalizer,
@@ -250,46 +249,46 @@ impl<'a> FailureCollector<'a> {
         Self { records: Some(UniqueOccurrences::default()), ..Self::new(normalizer) }
     }
 
-    /// Takes the records out.
+    /// Takes the occurrences out.
     pub(super) fn take_records(&mut self) -> Vec<Occurrence> {
         self.records.take().unwrap_or_default().into_list()
     }
 
-    /// Says from where the following is read.
+    /// Sets the source of the text that is read next.
     pub(super) fn reading(&mut self, source: Source) {
         self.source = source;
     }
 
-    /// Says whether a machine report is read.
+    /// Checks whether a machine report is being read.
     pub(super) fn reads_reports(&self) -> bool {
         self.source == Source::Report
     }
 
-    /// Looks for packages in what is read next.
+    /// Searches for packages in the text that is read next.
     pub(super) fn look_for_packages(&mut self, streams: &[StreamPackages<'_>]) {
         self.packages = Packages::of(streams, self.normalizer);
     }
 
-    /// Returns the package that a line is of; nothing where there is one package only.
+    /// Returns the package of a line; empty if there is only one package.
     pub(super) fn package_of(&self, line: &str) -> &str {
         self.packages.around(line.as_ptr().addr())
     }
 
-    /// Notes which tool it is.
+    /// Records the tool.
     pub(super) fn tool(&mut self, tool: &'static str) {
         if self.tool.is_empty() {
             self.tool = tool;
         }
     }
 
-    /// Notes lines that a failed test printed: whatever they look like, they are part of its failure.
+    /// Records lines that a failed test printed: whatever they look like, they are part of its failure.
     pub(super) fn printed(&mut self, lines: &[&str]) {
         if let (Some(first), Some(last)) = (lines.first(), lines.last()) {
             self.printed.push(first.as_ptr().addr()..last.as_ptr().addr() + 1);
         }
     }
 
-    /// Takes out where in memory the lines begin that failed tests printed.
+    /// Takes out the addresses of the lines that failed tests printed.
     pub(super) fn take_printed(&mut self) -> Vec<Range<usize>> {
         std::mem::take(&mut self.printed)
     }
@@ -313,12 +312,12 @@ impl<'a> FailureCollector<'a> {
         self.is_beside = true;
     }
 
-    /// Says whether a test is among what was found.
+    /// Checks whether a test was found.
     pub(super) fn has_tests(&self) -> bool {
         self.failures.iter().any(|failure| failure.test.is_some())
     }
 
-    /// Says whether nothing was found.
+    /// Checks whether nothing was found.
     pub(super) fn is_empty(&self) -> bool {
         self.failures.is_empty()
     }
@@ -328,20 +327,20 @@ impl<'a> FailureCollector<'a> {
         self.failures.len()
     }
 
-    /// Says whether what was found behind the first `reported` are files that cannot be parsed, and nothing else.
+    /// Checks whether all failures after the first `reported` are files that cannot be parsed.
     pub(super) fn are_unreadable(&self, reported: usize) -> bool {
         let read = &self.failures[reported..];
         !read.is_empty() && read.iter().all(|failure| failure.test.is_none() && failure.kind == "syntax")
     }
 
-    /// Says whether anything was found in one of these files.
+    /// Checks whether a failure in one of these files was found.
     pub(super) fn has_problem_in<'f>(&self, files: impl Iterator<Item = &'f str>) -> bool {
         let places = self.failures.iter().filter_map(|failure| failure.location.as_ref());
         let places: BTreeSet<&str> = places.map(|place| place.file.as_str()).collect();
         files.into_iter().any(|file| places.contains(self.normalizer.path(file).as_str()))
     }
 
-    /// Says whether what was found are problems at places, and nothing has a rule or a test: such is what cannot be parsed.
+    /// Checks whether only problems at places, without rule or test, were found, as for files that cannot be parsed.
     pub(super) fn are_plain(&self) -> bool {
         let is_plain = |failure: &Failure| {
             failure.test.is_none()
@@ -351,14 +350,14 @@ impl<'a> FailureCollector<'a> {
         self.failures.iter().all(is_plain)
     }
 
-    /// Says whether a test in this file was found.
+    /// Checks whether a test in this file was found.
     pub(super) fn has_test_in(&self, file: &str) -> bool {
         let file = self.normalizer.path(file);
         let is_in = |failure: &Failure| failure.location.as_ref().is_some_and(|place| place.file == file);
         self.failures.iter().any(|failure| failure.test.is_some() && is_in(failure))
     }
 
-    /// Returns what says whether a diagnostic of a place was found.
+    /// Returns a function that checks whether a diagnostic of a place was found.
     pub(super) fn told(&self) -> impl Fn(&str, Option<u32>) -> bool + use<'a> {
         let places = self.failures.iter().filter(|failure| failure.test.is_none());
         let places =
@@ -367,7 +366,7 @@ impl<'a> FailureCollector<'a> {
         move |file, line| line.is_some() && places.contains(&(normalizer.path(file), line))
     }
 
-    /// Returns what says whether a test of this name was found, in a file if one is given.
+    /// Returns a function that checks whether a test of this name was found, in a file if one is given.
     pub(super) fn told_tests(&self) -> impl Fn(&str, &str) -> bool + use<'a> {
         let file = |it: &Failure| it.location.as_ref().map(|place| place.file.clone()).unwrap_or_default();
         let tests = self.failures.iter().filter_map(|it| Some((it.test.clone()?, file(it))));
@@ -381,15 +380,20 @@ impl<'a> FailureCollector<'a> {
         }
     }
 
-    /// Says whether a test whose name begins like this was found.
+    /// Checks whether a test whose name begins with this was found.
     pub(super) fn has_test_below(&self, prefix: &str) -> bool {
         self.failures.iter().any(|failure| failure.test.as_ref().is_some_and(|test| test.starts_with(prefix)))
     }
 
-    /// Chooses between a report, which is up to `reported`, and the text behind it. The report names every
-    /// test, so the text adds only what belongs to none. But the text says more where it tells of as many tests as the JSON of
-    /// jest does, of each test of which the XML of CTest says little more than its name, and of subtests, which the XML of pytest
-    /// does not name. Returns up to where the report is then.
+    /// Chooses between a report, whose failures end at `reported`, and the text after it.
+    ///
+    /// The report names every test, so the text adds only failures outside of tests. The text says more in these cases:
+    ///
+    /// - jest: it contains as many tests as the JSON report.
+    /// - CTest: the XML says little more of a test than its name.
+    /// - pytest: the XML does not name subtests.
+    ///
+    /// Returns the new end of the report.
     pub(super) fn choose(&mut self, reported: usize) -> usize {
         let tests = |failures: &[Failure]| failures.iter().filter(|failure| failure.test.is_some()).count();
         let (report, text) = self.failures.split_at(reported);
@@ -403,7 +407,7 @@ impl<'a> FailureCollector<'a> {
                 let file = failure.location.as_ref().map(|it| it.file.clone());
                 (failure.test.clone(), file.filter(|_| failure.test.is_none()))
             };
-            // What the text says with the very same words was added once, by the report.
+            // A failure that the text reports with the same words was already added once, by the report.
             let told: BTreeSet<_> = text.iter().map(subject).collect();
             let names_tests = tool == "ctest";
             let is_kept = |failure: &Failure| {
@@ -417,7 +421,7 @@ impl<'a> FailureCollector<'a> {
             });
             return kept;
         }
-        // What fails around the tests of a suite is none of its cases.
+        // A failure outside of a suite's tests is not one of its cases.
         let names_alike = same && ["node-test", "gtest"].contains(&tool);
         let named: BTreeSet<String> = report.iter().filter_map(|it| it.test.clone()).collect();
         let is_new = |test: &String| names_alike && !named.contains(test);
@@ -425,8 +429,9 @@ impl<'a> FailureCollector<'a> {
         reported
     }
 
-    /// Takes the subtests of pytest from the text in the place of their tests, which the first `reported` name whole, and what
-    /// belongs to no test. Returns up to where the report is then.
+    /// Replaces tests of pytest in the report by their subtests in the text, and keeps failures that belong to no test.
+    ///
+    /// The first `reported` failures name the tests as a whole. Returns the new end of the report.
     fn take_subtests(&mut self, reported: usize) -> usize {
         let (report, text) = self.failures.split_at(reported);
         let whole: BTreeSet<&str> = report.iter().filter_map(|it| it.test.as_deref()).collect();
@@ -451,7 +456,7 @@ impl<'a> FailureCollector<'a> {
         kept
     }
 
-    /// Keeps of what was found behind the first `reported` only this.
+    /// Keeps only these of the failures after the first `reported`.
     pub(super) fn keep_behind(&mut self, reported: usize, is_kept: impl Fn(&Failure) -> bool) {
         let mut at = 0;
         self.failures.retain(|failure| {
@@ -460,7 +465,7 @@ impl<'a> FailureCollector<'a> {
         });
     }
 
-    /// Adds a failure, once.
+    /// Adds a failure unless it is already present.
     pub(super) fn push(&mut self, draft: RawFailure) {
         self.tell(&draft);
         if self.is_beside && draft.is_warning {
@@ -487,7 +492,7 @@ impl<'a> FailureCollector<'a> {
         }
     }
 
-    /// Adds failures that a summary only counts, as one at as many places: more of them are something new.
+    /// Adds failures that a summary only counts, as one failure at that many places. A higher count is a new failure.
     pub(super) fn push_counted(&mut self, label: &str, number: u64, line: &str) {
         let draft = RawFailure::process("summary", "counted", &[line]).about(label.trim_end_matches('s'));
         let places =
@@ -495,8 +500,7 @@ impl<'a> FailureCollector<'a> {
         (1..=places).for_each(|place| self.push(RawFailure { line: Some(place), ..draft.clone() }));
     }
 
-    /// Holds a failure if it is new, and returns its fingerprint. Most tools tell of a failure more than once, and what is
-    /// said in the same words is normalised once.
+    /// Adds a failure if it is new, and returns its fingerprint. Repeated text is normalized only once.
     fn hold(&mut self, draft: RawFailure) -> Fingerprint {
         let printed = self.printed_identity(&draft);
         if let Some(known) = self.known.get(&printed) {
@@ -514,7 +518,7 @@ impl<'a> FailureCollector<'a> {
         fingerprint
     }
 
-    /// Adds the errors of a tool, and what is none only where there are none: then its warnings are why it failed.
+    /// Adds the errors of a tool, or its warnings if there are no errors: then they are why it failed.
     pub(super) fn push_errors(&mut self, drafts: Vec<RawFailure>) {
         let errors = drafts.iter().any(|draft| !draft.is_warning);
         for draft in drafts {
@@ -526,22 +530,22 @@ impl<'a> FailureCollector<'a> {
         }
     }
 
-    /// Notes where the output tells of a failure, or of what is none beside others.
+    /// Records where the output reports a failure, or a warning that does not count.
     fn tell(&mut self, draft: &RawFailure) {
         let is_test = draft.class == FailureClass::Test;
         self.told.push(OutputSpan { address: draft.address, end: draft.end, is_test });
     }
 
-    /// Returns the package of a failure. What has a whole path needs none.
+    /// Returns the package of a failure. A failure with an absolute path needs none.
     fn package(&self, draft: &RawFailure) -> &str {
         let is_whole =
             draft.test.is_none() && draft.file.as_deref().is_some_and(|file| file.starts_with('/'));
         if is_whole { "" } else { self.packages.around(draft.address) }
     }
 
-    /// Digests all that [`identified`](Self::identified) makes the identity of, before it is normalised.
+    /// Hashes the input of [`identified`](Self::identified) before it is normalized.
     fn printed_identity(&self, draft: &RawFailure) -> Digest {
-        /// No name has a line feed.
+        /// A byte that no name contains: a line feed.
         const ABSENT: &str = "\n";
         let style = match draft.style {
             MaskingStyle::Diagnostic => "diagnostic",
@@ -557,7 +561,7 @@ impl<'a> FailureCollector<'a> {
     /// Makes the identity of a draft.
     fn identified(&self, mut draft: RawFailure) -> NormalizedFailure {
         let (package, tool) = (self.package(&draft), draft.teller());
-        // What is searched for patterns is bounded, whatever the tool printed.
+        // Text that is searched for patterns is limited in length, whatever the tool printed.
         let about = Some(&mut draft.about).filter(|_| draft.style != MaskingStyle::Lines);
         for text in [&mut draft.values, &mut draft.kind].into_iter().chain(about) {
             text.truncate(text.floor_char_boundary(MESSAGE_MAX));
@@ -608,8 +612,8 @@ impl<'a> FailureCollector<'a> {
         }
     }
 
-    /// Leaves out what is too much. What stays does not depend on the order of the output, so what is mended at its
-    /// beginning brings nothing up that was left out before.
+    /// Drops failures above the maximum. The selection does not depend on the order of the output, so fixing an early
+    /// failure does not bring up one that was dropped before.
     fn keep_fewer(&mut self) {
         if self.failures.len() <= FAILURES_MAX {
             return;

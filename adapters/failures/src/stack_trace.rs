@@ -1,11 +1,11 @@
 //! Lines of a stack trace.
 
-/// Returns the first byte of a line that is no blank, which tells most lines apart. One beyond ASCII may begin a blank, too.
+/// Returns the first byte that is not ASCII whitespace. It rejects most lines; a non-ASCII one may be whitespace, too.
 pub fn begins(line: &str) -> Option<u8> {
     line.bytes().find(|byte| !byte.is_ascii_whitespace())
 }
 
-/// Says whether a line is one of a stack trace.
+/// Checks whether a line is one of a stack trace.
 pub fn is_frame(line: &str) -> bool {
     // Most lines begin otherwise, which is seen without trimming them.
     if !matches!(begins(line), Some(b'a' | b'#' | b's' | b'g' | 0x80..)) {
@@ -33,11 +33,11 @@ fn ends_in_number(text: &str) -> bool {
     last.map(|last| last.strip_prefix("line ").unwrap_or(last)).is_some_and(is_number)
 }
 
-/// Says whether a text ends in a line and perhaps a column, as `f.js:3:5` does.
+/// Checks whether a text ends in a line and perhaps a column, as `f.js:3:5` does.
 pub fn ends_in_position(text: &str) -> bool {
     text.contains(':') && (ends_in_number(text) || text.ends_with(')'))
 }
-/// Says whether a text is a number without a sign.
+/// Checks whether a text is a number without a sign.
 pub fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -1,7 +1,6 @@
-//! How many tests a command tells of: from the summary that its tool prints, else from the lines of TAP.
+//! Counts the tests in an output: from the summary of its tool, else from the lines of TAP.
 //!
-//! Who deletes a failing test, or skips it, has not mended it. Names of passing tests are rarely printed, but
-//! nearly every tool says how many there were.
+//! A deleted or skipped test is not a fixed test. Few tools print names of passing tests, but nearly all print counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -13,26 +12,27 @@ use super::clean_output::CleanOutput;
 use super::counters::{self, Counter, Meaning};
 use super::format::{go_test, nextest, tap, without_time};
 
-/// What makes a line the summary of a tool, and where its numbers are. `total` has the failed ones in it. A tool
-/// may print several, one for each part of its work; they are added up. A number that a line has in several parts
-/// is in several groups: `total`, `total2`.
+/// A pattern for the summary line of a tool, with groups for its numbers.
 ///
-/// Only a tool that counts when all is well, too, can be here: Gradle tells of a number only when something failed.
+/// `total` includes the failed ones. A tool may print several summaries, one for each part of its work; they are added
+/// up. A number that occurs several times in a line has several groups: `total`, `total2`.
+///
+/// Only tools that also count when all tests pass have a pattern: Gradle prints a number only if something failed.
 struct SummaryPattern {
     line: Regex,
     kind: Kind,
 }
 
-/// What a summary is about.
+/// The subject of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Tests.
     Tests,
-    /// Which of those that another line counted did not pass.
+    /// Tests of another line that did not pass.
     Correction,
-    /// Tests, of which the last line counts those of the ones above it as well.
+    /// Tests; the last line includes all tests of the lines above it.
     Latest,
-    /// Programs of tests, of which it shows some, such as those that failed: what they count is no part of a sum.
+    /// Test programs, of which only some are shown, such as the failed ones: their own counts are not added up.
     Programs,
 }
 
@@ -46,7 +46,7 @@ static SUMMARIES: LazyLock<Vec<SummaryPattern>> = LazyLock::new(|| {
         r"^\[  FAILED  \] (?<failed>\d+) tests?, listed below",
         // unittest.
         r"^Ran (?<total>\d+) tests? in ",
-        // mocha. What is further in is printed by a test of jest.
+        // mocha. A deeper indented line is printed by a test of jest.
         r"^ {0,3}(?<passed>\d+) passing",
         r"^ {0,3}(?<failed>\d+) failing",
         r"^ {0,3}(?<skipped>\d+) pending",
@@ -67,7 +67,7 @@ static SUMMARIES: LazyLock<Vec<SummaryPattern>> = LazyLock::new(|| {
         r"^\s*Tests\s+(?:(?<failed>\d+) failed)?(?: \| )?(?:(?<passed>\d+) passed)?(?: \| )?(?:(?<skipped>\d+) skipped)?.*\(\d+\)",
         // deno test.
         r"^(?:ok|FAILED) \| (?<passed>\d+) passed(?: \([^)]*\))? \| (?<failed>\d+) failed(?: \([^)]*\))?(?: \| (?<skipped>\d+) ignored)?",
-        // Maven Surefire: without a time it is of a whole module.
+        // Maven Surefire: a line without a time counts an entire module.
         r"^(?:\[\w+\] +)?Tests run: (?<total>\d+), Failures: (?<failed>\d+), Errors: (?<errors>\d+), Skipped: (?<off>\d+)(?:, [A-Z]\w*: \d+)*\s*$",
         // PHPUnit.
         r"^OK \((?<passed>\d+) tests?, ",
@@ -78,7 +78,7 @@ static SUMMARIES: LazyLock<Vec<SummaryPattern>> = LazyLock::new(|| {
         r"^(?<total>\d+) (?:runs|tests), \d+ assertions, (?<failed>\d+) failures, (?<errors>\d+) errors(?:, (?<off>\d+) (?:skips|pendings))?(?:, (?<off2>\d+) omissions)?",
         // ExUnit; bats on a terminal.
         r"^(?:(?<total2>\d+) doctests?, )?(?:(?<total3>\d+) propert(?:y|ies), )?(?<total>\d+) tests?, (?<failed>\d+) failures?(?:, (?<off>\d+) excluded)?(?:, \d+ invalid)?(?:, (?<off2>\d+) skipped)?",
-        // dotnet test: of one assembly; of all, in words; of all, in lines.
+        // dotnet test: for one assembly; for all, as a sentence; for all, as lines.
         r"^\s*(?:Passed|Failed|Skipped)!\s+- Failed:\s+(?<failed>\d+), Passed:\s+(?<passed>\d+), Skipped:\s+(?<skipped>\d+), Total:",
         r"^\s*Test summary: total: \d+, failed: (?<failed>\d+), succeeded: (?<passed>\d+), skipped: (?<skipped>\d+)",
         r"^\s+(?:Passed|succeeded): (?<passed>\d+)$",
@@ -104,7 +104,7 @@ static SUMMARIES: LazyLock<Vec<SummaryPattern>> = LazyLock::new(|| {
         r"^(?:\d+:)?\d\d:\d\d \+(?<passed>\d+)(?: ~(?<skipped>\d+))?(?: -(?<failed>\d+))?: (?:All tests passed!|Some tests failed\.)\s*$",
         // terraform test.
         r"^(?:Success|Failure)! (?<passed>\d+) passed, (?<failed>\d+) failed(?:, (?<skipped>\d+) skipped)?\.$",
-        // Karma, of all browsers.
+        // Karma, for all browsers.
         r"^TOTAL: (?:(?<failed>\d+) FAILED, )?(?<passed>\d+) SUCCESS$",
         // Foundry, one for each suite.
         r"^Suite result: \w+\. (?<passed>\d+) passed; (?<failed>\d+) failed; (?<skipped>\d+) skipped",
@@ -116,10 +116,10 @@ static SUMMARIES: LazyLock<Vec<SummaryPattern>> = LazyLock::new(|| {
         r"^  All (?<passed>\d+) tests? passed\.$",
         // Pester.
         r"^Tests Passed: (?<passed>\d+), Failed: (?<failed>\d+), Skipped: (?<skipped>\d+)",
-        // clojure.test: the line below tells how many of the assertions failed; Kaocha.
+        // clojure.test: the line below counts the failed assertions; Kaocha.
         r"^Ran (?<passed>\d+) tests? containing \d+ assertions?\.$",
         r"^(?<total>\d+) tests?, \d+ assertions?, (?:(?<errors>\d+) errors?, )?(?<failed>\d+) failures?\.$",
-        // Swift Testing, which counts those that failed by no number.
+        // Swift Testing, which prints no number of failed tests.
         r"^\S{1,2} Test run with (?<total>\d+) tests? .*?(?:passed|failed) after ",
         // jasmine.
         r"^(?<total>\d+) specs?, (?<failed>\d+) failures?(?:, (?<off>\d+) pending specs?)?",
@@ -132,18 +132,18 @@ static SUMMARIES: LazyLock<Vec<SummaryPattern>> = LazyLock::new(|| {
         r"^OK \((?:skipped=(?<skipped>\d+))?(?:, )?(?:expected failures=(?<skipped2>\d+))?\)",
     ];
     let latest = [
-        // testthat, of expectations, while it runs and at its end.
+        // testthat, for expectations, while it runs and at its end.
         r"^\[ FAIL (?<failed>\d+) \| WARN \d+ \| SKIP (?<skipped>\d+) \| PASS (?<passed>\d+) \]$",
-        // XCTest, of a suite, and of those around it.
+        // XCTest, for a suite and for the suites around it.
         r"^\s*Executed (?<total>\d+) tests?, with (?:(?<off>\d+) tests? skipped and )?(?<failed>\d+) failures?",
     ];
     let programs = [
-        // ctest; from version 4 on, it says nothing of failed ones where there are none.
+        // ctest; from version 4 on, it omits the number of failed tests if it is 0.
         r"^\d+% tests passed(?:, (?<failed>\d+) tests? failed)? out of (?<total>\d+)",
         // Bazel; cabal.
         r"^Executed \d+ out of (?<total>\d+) tests?: (?:.*?(?<failed>\d+) fails?\b)?",
         r"^\d+ of (?<total>\d+) test suites? \(",
-        // sbt, of all frameworks but those that count themselves.
+        // sbt, for all frameworks except those that count themselves.
         r"^\[\w+\] (?:Passed|Failed|Error): Total \d+, Failed (?<failed>\d+), Errors (?<errors>\d+), Passed (?<passed>\d+)(?:, (?:Ignored|Skipped|Canceled) (?<skipped>\d+))?",
     ];
     let summary = |kind| {
@@ -155,7 +155,7 @@ static SUMMARIES: LazyLock<Vec<SummaryPattern>> = LazyLock::new(|| {
     tests.chain(more).chain(last).chain(programs.iter().map(summary(Kind::Programs))).collect()
 });
 
-/// A line without one of these words is none of the summaries.
+/// Words of which every summary line contains one.
 #[rustfmt::skip]
 const WORDS: [&str; 29] = [
     "passed", "passing", "failed", "failing", "pending", "PASSED", "FAILED", "Ran ", "OK (", "pass ",
@@ -163,18 +163,18 @@ const WORDS: [&str; 29] = [
     "Passed: ", "Skipped: ", "succeeded", "flaky", "interrupted", "did not run", "SUCCESS", "| PASS ",
 ];
 
-/// Counts the tests that an output tells of; `None` if it tells of none.
+/// Counts the tests that an output reports; `None` if it reports none.
 pub fn count(stdout: &[u8], stderr: &[u8]) -> Option<Tests> {
     in_pages(&CleanOutput::both(stdout, stderr))
 }
 
-/// Counts the tests that pages tell of.
+/// Counts the tests that pages report.
 pub(super) fn in_pages(pages: &[CleanOutput<'_>; 2]) -> Option<Tests> {
     let lines: Vec<&str> = pages.iter().flat_map(CleanOutput::lines).collect();
     summaries(&lines).or_else(|| listed(&lines))
 }
 
-/// Says whether a line counts tests.
+/// Checks whether a line counts tests.
 pub(super) fn is_summary(line: &str) -> bool {
     static ANY: LazyLock<Regex> = LazyLock::new(|| {
         let words: Vec<String> = WORDS.iter().map(|word| regex::escape(word)).collect();
@@ -211,7 +211,7 @@ fn summaries(lines: &[&str]) -> Option<Tests> {
     programs.or(all)
 }
 
-/// Passes on each line that is a summary, with its pattern and what that found in it.
+/// Calls back with each summary line, its pattern and the captures.
 fn each_summary<'l>(
     lines: &[&'l str],
     take: &mut dyn FnMut(usize, &'static SummaryPattern, &regex::Captures<'l>),
@@ -235,7 +235,7 @@ fn each_summary<'l>(
     }
 }
 
-/// Says whether a line is a counter of TAP that has none next to it: a test may print one.
+/// Checks whether a line is a counter of TAP without another one next to it: a test may print one.
 fn is_alone(lines: &[&str], at: usize) -> bool {
     let mut beside = [at.wrapping_sub(1), at + 1].into_iter().filter_map(|beside| lines.get(beside));
     tap::is_counter(lines[at]) && !beside.any(|beside| tap::is_counter(beside))
@@ -243,7 +243,7 @@ fn is_alone(lines: &[&str], at: usize) -> bool {
 
 /// A counter of a summary that is not green, and not one of the failed tests that the summary counts.
 pub(super) struct Beyond<'l> {
-    /// The line that it is in.
+    /// The line that contains it.
     pub(super) line: &'l str,
     /// The counter.
     pub(super) counter: Counter<'l>,
@@ -251,8 +251,10 @@ pub(super) struct Beyond<'l> {
     pub(super) counts_groups: bool,
 }
 
-/// Returns the counters of summaries that are not green, except for failed tests: in the line of a summary, in the lines
-/// around it, and, where no summary is recognized, in any list of counters that has one for what passed.
+/// Returns the counters of summaries that are not green, except for failed tests.
+///
+/// They are in the line of a summary or in the lines around it. If no summary is recognized, they may be in any list of
+/// counters that includes one for passed tests.
 pub(super) fn beyond<'p>(pages: &'p [CleanOutput<'_>; 2]) -> Vec<Beyond<'p>> {
     let lines: Vec<&str> = pages.iter().flat_map(CleanOutput::lines).collect();
     let mut found = Vec::new();
@@ -294,12 +296,12 @@ pub(super) fn beyond<'p>(pages: &'p [CleanOutput<'_>; 2]) -> Vec<Beyond<'p>> {
     found
 }
 
-/// What the next summary counts beside the tests that it is about: who mends that has removed no test.
+/// Failures that the next summary counts in addition to its tests. Fixing such a failure removes no test.
 #[derive(Default)]
 struct DoubleCount<'a> {
-    /// Parts of tests that failed, by their tests. pytest counts each, and a test that fails in parts only as passed.
+    /// Tests of failed subtests. pytest counts each subtest, and counts a test in which only subtests failed as passed.
     parts: Vec<&'a str>,
-    /// What failed behind a test that had ended: a fixture's end in pytest, a hook of mocha.
+    /// Number of failures after a test had ended: teardown of a fixture in pytest, a hook of mocha.
     behind: u64,
 }
 
@@ -355,11 +357,11 @@ fn listed(lines: &[&str]) -> Option<Tests> {
     let was_run = go_test::was_run(lines);
     for line in tap::stream(lines) {
         let line = line.trim_start();
-        // Without `-v` only those that failed are listed.
+        // Without `-v`, only failed tests are listed.
         names_all |= line.starts_with("--- PASS: ") || line.starts_with("=== RUN");
         let is_skipped = || line.rsplit_once('#').is_some_and(|(_, directive)| tap::excuses(directive));
         if tap::is_problem(line) {
-            // There is none of them in an output where all is well.
+            // An output without failures contains none of them.
             continue;
         }
         if let Some(passed) = point(line) {
@@ -391,9 +393,10 @@ fn listed(lines: &[&str]) -> Option<Tests> {
     (tests != Tests::default()).then_some(tests)
 }
 
-/// Says whether a line of TAP is about a test that passed; `None` if it is about none. Both kinds are told by the same
-/// form: who counted one of them only would take a mended test for one that was removed. A description without a
-/// number or a dash is not counted: `ok` begins other lines, too.
+/// Checks whether a line of TAP reports a passed test; `None` if it reports no test.
+///
+/// Passed and failed tests are recognized by the same form. Otherwise a fixed test would look like a removed one. A
+/// line needs a number or a dash before its description: `ok` begins other lines, too.
 fn point(line: &str) -> Option<bool> {
     let (passed, rest) = match line.strip_prefix("not ok") {
         Some(rest) => (false, rest),
@@ -428,7 +431,7 @@ mod tests {
                 "== 1 failed, 3 passed, 1 skipped, 2 deselected, 1 xfailed, 1 xpassed, 2 warnings, 1 error, 1 rerun in 61.0s (0:01:01) ==",
                 (3, 2, 4),
             ),
-            // pytest counts the parts of a test, and takes a test that failed in parts only for one that passed.
+            // pytest counts the parts of a test, and counts a test in which only parts failed as passed.
             (
                 "SUBFAILED(a=1, b=2) t.py::T::test_many - AssertionError: -1 != 3\nSUBFAILED[x] t.py::T::test_many - boom\n== 2 failed, 2 passed in 0.18s ==",
                 (1, 1, 0),
@@ -453,7 +456,7 @@ mod tests {
                 "     Summary [   0.1s] 12 tests run: 12 passed, 0 skipped\ntest result: ok. 3 passed; 0 failed; 0 ignored;",
                 (15, 0, 0),
             ),
-            // What a test printed is none of it.
+            // The output of a test does not count.
             (
                 "        FAIL [   0.005s] a t\n\n--- STDOUT:              a t ---\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored;\n\n--- STDERR:              a t ---\n\n------------\n     Summary [   0.1s] 3 tests run: 2 passed, 1 failed, 0 skipped\n   Doc-tests a\n\ntest result: ok. 1 passed; 0 failed; 0 ignored;",
                 (3, 1, 0),
@@ -548,7 +551,7 @@ mod tests {
             ("67% tests passed, 1 tests failed out of 3", (2, 1, 0)),
             ("100% tests passed, 0 tests failed out of 3", (3, 0, 0)),
             ("100% tests passed out of 3", (3, 0, 0)),
-            // What a program counts is shown only where it fails.
+            // ctest shows the counts of a program only if it fails.
             (
                 "[  PASSED  ] 2 tests.\n[  FAILED  ] 1 test, listed below:\n67% tests passed, 1 tests failed out of 3",
                 (2, 1, 0),
@@ -570,7 +573,7 @@ mod tests {
                 "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n--- FAIL: TestB (0.00s)\n    --- SKIP: TestB/x (0.00s)",
                 (1, 1, 1),
             ),
-            // What a test prints may look like the end of another.
+            // A line that a test prints may look like the end of another test.
             ("=== RUN   TestA\n--- FAIL: TestNope (0.00s)\n--- PASS: TestA (0.00s)", (1, 0, 0)),
             ("not ok 1 bait\nTAP version 13\n1..2\nok 1 - a\nok 2 - b", (2, 0, 0)),
             (
@@ -606,7 +609,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_summary_is_none() {
+    fn text_without_summary_counts_no_tests() {
         for output in [
             "",
             "all tests passed",

@@ -1,7 +1,7 @@
 //! Reads the names of tests that tools list, one per line, some below the line of their suite.
 //!
-//! A table, one line for each tool. A tool's lines are read only from an output with text that the tool always prints, so
-//! that the lines of other programs are not read.
+//! The table has one line for each tool. A tool's lines are read only from an output with text that the tool always
+//! prints, so that the lines of other programs are not read.
 
 use std::sync::LazyLock;
 
@@ -94,7 +94,7 @@ pub(super) fn endings(text: &str, lines: &[&str], tell: &mut OnTest<'_>) {
     }
 }
 
-/// Says whether it is the name of a test: of none are a file, a summary, and what is done around the tests.
+/// Checks whether a name belongs to a test, and not to a file, a summary, or a step around the tests.
 fn is_test(tool: &str, name: &str) -> bool {
     match tool {
         "dart-test" => {

@@ -1,8 +1,8 @@
-//! How the tests ended that an output names one by one.
+//! Results of the tests that an output names one by one.
 //!
-//! Numbers alone do not tell a mended test from one that was swapped for another. Where the names of those that passed
-//! are printed, a test that failed or passed before has to be among them. What looks like the name of a test and is none (a
-//! file that could not be loaded, a fixture) is left out: it is gone once it is mended.
+//! Numbers alone do not distinguish a fixed test from one that was replaced by another. If an output names passed
+//! tests, each test that failed or passed before must be among them. Names that look like tests but are not, such as a
+//! file that could not be loaded or a fixture, are left out: they disappear when the problem is fixed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -19,27 +19,27 @@ use super::output::Output;
 use super::package::{Packages, StreamPackages};
 use super::test_lines;
 
-/// What may be another in the name of a test each time that it is run: a temporary path, a time, a date, what was drawn by
-/// lot, what is said of a test of Rust. A number of few digits is the name of a case.
+/// Parts of a test name that may change with each run: a temporary path, a time, a date, a random value, or Rust's
+/// suffix of a test. A number with few digits is the name of a case.
 static VARIES: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"/tmp/\S+|\b[0-9]+(?:\.[0-9]+)? ?(?:ns|µs|us|ms|s|min)\b|[0-9A-Fa-f-]{6,}|[0-9]{4,}| - (?:should panic|compile(?: fail)?)$";
     Regex::new(pattern).expect("a pattern of ours")
 });
 
-/// How the tests ended that an output names.
+/// The results of the tests that an output names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TestResults {
     endings: BTreeMap<TestName, BTreeSet<TestOutcome>>,
-    /// The packages of Go that say that they have no tests, or ran none.
+    /// The Go packages that report that they have no tests, or ran none.
     empty: BTreeSet<String>,
 }
 
-/// Reads how the tests ended that an output names, in its text and in its reports.
+/// Reads the results of the tests that an output names, in its text and in its reports.
 pub fn list(output: &Output<'_>) -> TestResults {
     in_pages(output, &CleanOutput::of(output))
 }
 
-/// Reads how the tests ended that the reports of an output name, and its pages.
+/// Reads the results of the tests that the reports and pages of an output name.
 pub(super) fn in_pages(output: &Output<'_>, pages: &[CleanOutput<'_>; 2]) -> TestResults {
     let normalizer = Normalizer::new(output.cwd);
     let mut listing = TestResults::default();
@@ -61,7 +61,7 @@ pub(super) fn in_pages(output: &Output<'_>, pages: &[CleanOutput<'_>; 2]) -> Tes
 }
 
 impl TestResults {
-    /// Takes in how the tests ended that lines name, which are of a package; empty of none.
+    /// Adds the results of the tests that lines name. `package` is empty if they belong to none.
     fn take(&mut self, text: &str, lines: &[&str], package: &str, normalizer: &Normalizer) {
         read(text, lines, &mut |tool, name, ending| {
             let bare = normalizer.name(name.trim());
@@ -74,8 +74,10 @@ impl TestResults {
         self.empty.extend(go_test::empty(lines).map(str::to_owned));
     }
 
-    /// Says what there is of those that failed, and of those that failed `before`. A test whose name is not there counts as
-    /// run if one that passed took its place: it has the same last component, and is not among all that were `known` before.
+    /// Returns the failed tests, and the current results of the tests that failed `before`.
+    ///
+    /// A missing test counts as run if a passed test replaced it. The replacement has the same last component, and is
+    /// not among the tests `known` before.
     pub fn listed(&self, before: &[TestName], known: &Self) -> Listed {
         let complete: BTreeSet<&str> =
             self.that(TestOutcome::Passed).map(|(name, _)| name.tool.as_str()).collect();
@@ -99,7 +101,7 @@ impl TestResults {
         listed
     }
 
-    /// Lets each test that passed and is new stand in for one that is missing.
+    /// Replaces each missing test by a new test that passed, if one fits.
     fn stand_in(&self, missing: &[&TestName], known: &Self, listed: &mut Listed) {
         fn key(name: &TestName) -> (&str, &str) {
             (&name.tool, last_component(name))
@@ -116,17 +118,17 @@ impl TestResults {
         }
     }
 
-    /// Says what became of all tests that an output named before: of those that `failed` then, and of those that passed.
+    /// Returns the current results of the tests that `failed` before, and of the tests that passed before.
     pub fn since(&self, failed: &[TestName], before: &Self) -> Listed {
         let mut listed = self.listed(failed, before);
         listed.gone.extend(self.vanished(before));
         listed
     }
 
-    /// Returns the tests that passed `before` and were not run. What stands in for one is told less strictly than of a
-    /// test that failed: a name may hold a date, or what was drawn by lot.
+    /// Returns the tests that passed `before` and did not run. The rules for a replacement are less strict than for a
+    /// failed test: a name may contain a date or a random value.
     ///
-    /// Only a tool that names what passed can show that, and Gradle does not run again what has not changed.
+    /// Only a tool that names passed tests can show this. Gradle is excluded, since it does not rerun unchanged tests.
     fn vanished(&self, before: &Self) -> Vec<TestName> {
         let tools = self.that(TestOutcome::Passed).map(|(name, _)| &*name.tool);
         let complete: BTreeSet<&str> = tools.filter(|tool| *tool != "gradle").collect();
@@ -141,7 +143,7 @@ impl TestResults {
         gone.take(LISTED_MAX).cloned().collect()
     }
 
-    /// Counts the tests that passed, by the tool that names them.
+    /// Counts the passed tests of each tool that names them.
     fn naming(&self) -> Vec<Naming> {
         let mut tools: BTreeMap<&str, u64> = BTreeMap::new();
         for (name, endings) in &self.endings {
@@ -150,22 +152,22 @@ impl TestResults {
         tools.into_iter().map(|(tool, passed)| Naming { tool: tool.to_owned(), passed }).collect()
     }
 
-    /// Says whether it names a test that passed, so that others may be missing.
+    /// Checks whether it names a passed test, so that others may be missing.
     pub fn names_passed(&self) -> bool {
         self.that(TestOutcome::Passed).next().is_some()
     }
 
-    /// Says whether it names a test that was skipped, or failed as it was expected to.
+    /// Checks whether it names a test that was skipped, or failed as expected.
     pub fn names_excused(&self) -> bool {
         self.that(TestOutcome::Excused).next().is_some()
     }
 
-    /// Says whether a test is none of those that it names.
+    /// Checks whether it does not name a test.
     fn is_new(&self, name: &TestName) -> bool {
         !self.endings.contains_key(name)
     }
 
-    /// Returns the tests that ended so.
+    /// Returns the tests with this outcome.
     fn that(&self, ending: TestOutcome) -> impl Iterator<Item = (&TestName, &BTreeSet<TestOutcome>)> {
         self.endings.iter().filter(move |(_, endings)| endings.contains(&ending))
     }
@@ -175,7 +177,7 @@ impl TestResults {
         endings.is_some_and(|endings| endings.iter().any(|ending| *ending != TestOutcome::Excused))
     }
 
-    /// A package of Go that has no tests any more has not the one either that failed.
+    /// Marks a failed Go test as gone if its package no longer has tests.
     fn told_of_packages(&self, name: &TestName, listed: &mut Listed) {
         if name.tool == "go-test" && self.empty.iter().any(|package| go_test::is_in(&name.name, package)) {
             listed.gone.push(name.clone());
@@ -183,7 +185,7 @@ impl TestResults {
     }
 }
 
-/// How many tests can stand in for one that is missing, by what they have in common with it.
+/// Number of unused tests that can replace a missing one, by the key that both share.
 struct ReplacementTests<K>(BTreeMap<K, usize>);
 
 impl<K: Ord> ReplacementTests<K> {
@@ -193,14 +195,14 @@ impl<K: Ord> ReplacementTests<K> {
         Self(free)
     }
 
-    /// Takes one of them away; says whether there was one.
+    /// Takes one of them, and returns whether one was left.
     fn take(&mut self, key: &K) -> bool {
         let left = self.0.get_mut(key).filter(|left| **left > 0);
         left.map(|left| *left -= 1).is_some()
     }
 }
 
-/// Says whether it is the name of no test: of a file, or of what stands around the tests.
+/// Checks whether a name is not a test: a file, or a step around the tests.
 fn is_none(name: &str) -> bool {
     const AROUND: [&str; 10] = [
         "setUpClass",
@@ -221,7 +223,7 @@ fn is_none(name: &str) -> bool {
         || is_file.iter().any(|it| name.ends_with(it))
 }
 
-/// Returns a name without all that may be another each time.
+/// Returns a name without the parts that may change with each run.
 fn without_what_varies(name: &str) -> String {
     let kept = |found: &Captures<'_>| {
         let found = &found[0];
@@ -231,10 +233,10 @@ fn without_what_varies(name: &str) -> String {
     VARIES.replace_all(name, kept).into_owned()
 }
 
-/// What a line says of one test: `name` and `ending`, the latter without a group for one that cannot be read.
+/// A pattern for lines that report one test, with the groups `name` and `ending`; an unreadable result has no `ending`.
 struct Line {
     tool: &'static str,
-    /// A line without one of these is none.
+    /// Text of which every such line contains one.
     marks: &'static [&'static str],
     pattern: Regex,
 }
@@ -242,7 +244,7 @@ struct Line {
 static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
     #[rustfmt::skip]
     let lines: [(&str, &[&str], &str); 9] = [
-        // Output that was not captured may stand before or behind.
+        // Output that was not captured may precede or follow.
         ("cargo-test", &["test "], r"^.*?test (?<name>\S+(?: - .*?)?) \.\.\. ?(?:(?<ending>ok|FAILED|ignored)(?: <[\d.]+s>|, .*)?$)?"),
         ("cargo-nextest", &["s] "], r"^\s+(?:TRY \d+ )?(?<ending>[A-Z]{3,})(?: \+ LEAK)? +\[ *>? *[\d.]+s\](?: \([ \d/─]+\))? +(?<name>\S+ .+)$"),
         ("pytest", &["::"], r"^(?<name>[^\s:]+\.py::.+?) (?<ending>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.*\))?\s*(?:\[ *\d+%\])?$"),
@@ -303,19 +305,19 @@ fn read(text: &str, lines: &[&str], tell: &mut OnTest<'_>) {
     test_lines::endings(text, lines, tell);
 }
 
-/// Reads a line that tells how a test ended.
+/// Reads a line that reports the result of a test.
 fn named(line: &str) -> Option<(&'static str, String, TestOutcome)> {
     let may_be = |rule: &&Line| rule.marks.iter().any(|mark| line.contains(mark));
     let found = LINES.iter().filter(may_be).find_map(|rule| Some((rule.tool, rule.pattern.captures(line)?)));
     let (tool, found) = found?;
-    // Of a doc test, the line is no part of the name: it moves.
+    // The line of a doc test is not part of the name, because it moves.
     static AT_LINE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r" \(line \d+\)").expect("well formed"));
     let name = without_time(&found["name"]);
     let name = if tool == "cargo-test" { AT_LINE.replace(name, "") } else { name.into() };
     Some((tool, name.into_owned(), found.name("ending").map_or(TestOutcome::Ran, |it| ending(it.as_str()))))
 }
 
-/// Reads how a test of unittest ended whose description stands on a line below its name.
+/// Reads the result of a unittest test that has a description on the line below its name.
 fn described<'l>(before: &'l str, line: &str) -> Option<(&'l str, TestOutcome)> {
     static NAME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\w+ \([\w.<>]+\)$").expect("well formed"));
     let (_, word) = line.rsplit_once(" ... ")?;
@@ -336,7 +338,7 @@ fn json(line: &str, tell: &mut OnTest<'_>) {
     }
     let (kind, how, name) = (text("type"), text("event"), text("name"));
     if let (Some("test"), Some(how @ ("ok" | "failed" | "ignored")), Some(name)) = (kind, how, name) {
-        // The number of a retry stands behind.
+        // The number of a retry follows the name.
         tell("cargo-test", name.split('#').next().unwrap_or_default(), ending(how));
     }
 }
@@ -345,7 +347,7 @@ fn json(line: &str, tell: &mut OnTest<'_>) {
 mod tests {
     use super::*;
 
-    /// Lists what failed in `before`, and says what of it is seen in each of `after`.
+    /// Lists the failed tests of `before`, and checks their results in each of `after`.
     fn check(before: &str, failed: &[&str], after: &[(&str, &str)]) {
         let read = |text: &str| {
             let report = super::super::MachineReport { format: "", bytes: text.as_bytes() };
@@ -371,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_has_to_be_run_where_tests_have_names() {
+    fn failed_test_must_run_if_tests_are_named() {
         check(
             "test a ... ok\ntest b ... FAILED\ntest src/l.rs - f (line 3) ... FAILED",
             &["b", "src/l.rs - f"],
@@ -520,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_the_place_of_a_test_has_its_name() {
+    fn replacement_of_a_test_has_the_same_name() {
         check(
             "test adds ... FAILED\ntest m::adds ... ok",
             &["adds"],
@@ -532,7 +534,7 @@ mod tests {
                 ("test m::adds ... ok\ntest calc::tests::adds_all ... ok", "gone"),
             ],
         );
-        // Each stands in for one.
+        // Each replaces only one.
         check(
             "test a::adds ... FAILED\ntest b::adds ... FAILED",
             &["a::adds", "b::adds"],
@@ -580,16 +582,16 @@ mod tests {
         let cargo = "test a::x ... ok\ntest b ... ok\ntest c ... FAILED\ntest d ... ignored";
         check(cargo, "test b ... ok\ntest c ... ok\ntest e ... ok", &["a::x"]);
         check(cargo, "test a::x ... ignored\ntest b ... ok", &["a::x"]);
-        // Moved, failing, or run with what it printed on its line.
+        // Moved, failing, or run with its output on its line.
         check(cargo, "test m::x ... ok\ntest b ... FAILED", &[]);
         check(cargo, "test a::x ... it says\nok\ntest b ... ok", &[]);
-        // Who names nothing shows nothing.
+        // An output without names proves nothing.
         check(cargo, "running 3 tests\n...\n", &[]);
         check(cargo, "error: could not compile `a`", &[]);
         check(cargo, "test c ... FAILED", &[]);
-        // Each stands in for one.
+        // Each replaces only one.
         check("test m::x ... ok\ntest n::x ... ok", "test o::x ... ok\ntest b ... ok", &["n::x"]);
-        // What is another each time is no other test, and a case is.
+        // A name with another varying part is the same test, but another case is not.
         for (before, after) in [
             ("took 900ms", "took 1.1s"),
             ("reads /tmp/abXd", "reads /tmp/qWer"),
@@ -626,7 +628,7 @@ mod tests {
             "printed[       OK ] A.a (0 ms)\n[       OK ] A.c (0 ms)",
             &["A.b"],
         );
-        // What has not changed is not run again.
+        // Unchanged tests do not run again.
         check("T > a() PASSED\nU > b() PASSED", "T > a() PASSED", &[]);
     }
 
@@ -636,7 +638,7 @@ mod tests {
             all.iter().map(|it| TestName { tool: "t".to_owned(), name: (*it).to_owned() }).collect()
         };
         let of = |gone, ran| Listed { gone: names(gone), ran: names(ran), ..Listed::default() };
-        // Of those that failed before the work began, one is `f`.
+        // `f` is one of the tests that failed before the work began.
         for (one, two, gone) in [
             (of(&["a", "f"], &[]), of(&[], &[]), &["f"][..]),
             (of(&["a", "f"], &[]), of(&["a"], &["f"]), &["a"]),
@@ -697,7 +699,7 @@ mod tests {
                 ("fine", "unseen"),
             ],
         );
-        // What a linter finds is no test, and Check and cmocka say behind the name what failed.
+        // A finding of a linter is not a test. Check and cmocka append the reason of a failure to the name.
         check("1..2\nnot ok 1 a.lua:2:9: unused variable 'w'\nok 2 b.lua", &[], &[]);
         check(
             "not ok 1 - t.c:core:test_push: Assertion '2 == 1' failed: 2 == 2\nnot ok 2 - test_fx Could not run test: Test setup failed\n1..2",
@@ -744,8 +746,8 @@ mod tests {
     }
 
     #[test]
-    fn so_it_has_where_tools_list_each_test() {
-        // What they print, with the name of one that failed, and with words that say that it did not.
+    fn failed_test_must_run_for_tools_that_list_each_test() {
+        // The output of each tool, the name of a failed test, and the text that turns its failure into a pass.
         for (text, failed, mended) in [
             (
                 "Ran 2 tests for test/L.t.sol:L\n[FAIL: 7 != 8] test_Book() (gas: 12345)\n[PASS] test_Open() (gas: 5432)\nSuite result: FAILED. 1 passed; 1 failed; 0 skipped; finished in 1ms",
@@ -837,7 +839,7 @@ mod tests {
             let failed = failed.replace("Tests/Unit/", "Tests\\Unit\\");
             check(text, &[&*failed], &[(&text.replace(from, to), "ran"), (&gone, "gone")]);
         }
-        // A file of which vitest shows no tests is no test, however many are in it.
+        // A file for which vitest shows no tests is not a test, however many it contains.
         check(" ✓ a.test.ts (2 tests) 3ms\n ✓ b.test.ts (1 test) 3ms\n\n Tests  3 passed (3)", &[], &[]);
         assert!(
             !list(&Output { stdout: " ✓ a.test.ts (2 tests) 3ms\n".as_bytes(), ..Output::default() })
@@ -846,7 +848,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_is_that_of_its_package() {
+    fn test_name_includes_its_package() {
         let tap = "TAP version 13\n";
         let of = |package: &str, said: &str| {
             format!("\n> {package}@1.0.0 test\n> tap\n\n{tap}{said} 1 - adds\nok 2 - b\n1..2\n")
@@ -879,7 +881,7 @@ mod tests {
                 (&report(""), "unseen"),
             ],
         );
-        // What a linter finds is no test.
+        // A finding of a linter is not a test.
         for found in [
             "<testcase name=\"org.ruff.F401\" classname=\"/w/a\" line=\"1\" column=\"8\"><failure message=\"`os` imported\">line 1, col 8, `os` imported</failure></testcase>",
             "<testcase name=\"a.lua:1\" classname=\"a.lua\"><failure type=\"W211\" message=\"a.lua:2:9: unused variable\"/></testcase>",

@@ -1,11 +1,11 @@
-//! Reports that no reader understands: such a report is no evidence, and not a report without failures.
+//! Reports that no reader understands. Such a report is no evidence, unlike a report without failures.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// The kind of the failure that stands for a report that could not be read.
+/// The kind of the failure for a report that could not be read.
 pub const UNREAD_REPORT: &str = "unread report";
 
 /// The root elements of the XML reports that readers know.
@@ -56,7 +56,7 @@ fn root(text: &str) -> Option<&str> {
     names.next()?.split(|c: char| !(c.is_alphanumeric() || "-_:.".contains(c))).next()
 }
 
-/// Returns what a report says of failures in a counter or an outcome: `failures="2"`, `"failed": 2`, `"outcome": "failed"`.
+/// Returns a counter or outcome that shows failures: `failures="2"`, `"failed": 2`, `"outcome": "failed"`.
 fn counted(text: &str) -> Option<&str> {
     static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
         let said = r#"\b(?:(?:num|total)?_?(?:fail\w*|error\w*|broken)(?:[Tt]ests|Count)?"?\s*[:=]\s*"?[1-9]\d*\b|(?:status|outcome|result|state)"?\s*[:=]\s*"(?:fail\w*|error\w*|broken)")"#;

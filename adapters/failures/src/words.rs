@@ -12,12 +12,12 @@ pub(super) fn indentation(line: &str) -> usize {
     line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// Says whether a character may be a part of a word.
+/// Checks whether a character may be a part of a word.
 pub(super) fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Says whether a text is a number that may have decimals, as a time in seconds is.
+/// Checks whether a text is a number that may have decimals, as a time in seconds is.
 pub(super) fn is_decimal(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
@@ -28,11 +28,11 @@ pub(super) fn leading_number(text: &str) -> Option<(&str, &str)> {
     (behind.len() < text.len()).then(|| text.split_at(text.len() - behind.len()))
 }
 
-/// Takes a number behind a colon off the end of a text.
+/// Takes a number after a colon off the end of a text.
 pub(super) fn numbered(text: &str) -> Option<(&str, &str)> {
     text.rsplit_once(':').filter(|(_, number)| is_number(number))
 }
-/// Says whether a case failed only because one below it did.
+/// Checks whether a case failed only because one below it did.
 pub(super) fn is_parent(message: &str) -> bool {
     let message = message.trim().trim_end_matches('.');
     let counted =

@@ -1,8 +1,8 @@
 //! A budget of work that keeps every reader linear, whatever it reads.
 //!
-//! A reader looks from each head to the end of its block. If no block ends, the blocks overlap, and a text of many heads would
-//! take the square of its length. Outputs of tools overlap at most a few times, so the budget allows for that; once it is spent,
-//! blocks are cut short. It counts lines, not time: the same text always gives the same failures.
+//! A reader scans from each head to the end of its block. If no block ends, the blocks overlap, and the work for many
+//! heads becomes quadratic. Blocks of real outputs overlap a few times at most, which the budget allows. Once it is
+//! spent, blocks are cut short. The budget counts lines, not time: the same text always gives the same failures.
 
 use std::cell::Cell;
 
@@ -18,7 +18,7 @@ thread_local! {
     static LEFT: Cell<usize> = const { Cell::new(FREE) };
 }
 
-/// Begins the budget of a reader that gets so many lines.
+/// Begins the budget of a reader for this many lines.
 pub(super) fn begin(lines: usize) {
     LEFT.set(lines.saturating_mul(PER_LINE).saturating_add(FREE));
 }
@@ -33,7 +33,7 @@ pub(super) fn spend(lines: usize) {
     LEFT.set(LEFT.get().saturating_sub(lines));
 }
 
-/// Takes one line from the budget; says whether it may be looked at.
+/// Takes one line from the budget; returns whether it may be scanned.
 pub(super) fn step() -> bool {
     let left = LEFT.get();
     LEFT.set(left.saturating_sub(1));

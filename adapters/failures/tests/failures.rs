@@ -1,4 +1,4 @@
-//! What is read from the output of each tool, as a table; and what fingerprints promise.
+//! Table of the failures read from the output of each tool, and tests of the guarantees of fingerprints.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ fn read_report(format: &str, bytes: &[u8]) -> Extraction {
     extract(&Output { exit_code: Some(1), reports, ..Output::default() })
 }
 
-/// One line for each failure: tool, name, kind, place.
+/// Returns one line for each failure: tool, name, kind, place.
 fn shown(extraction: &Extraction) -> String {
     let mut text = String::new();
     for it in &extraction.failures {
@@ -38,7 +38,7 @@ fn check(extraction: &Extraction, expected: &Expect) {
     expected.assert_eq(&shown(extraction));
 }
 
-/// The samples: what tools printed, one file for each.
+/// The samples: outputs of tools, one file each.
 macro_rules! samples {
     ($($file:literal)*) => {
         const SAMPLES: &[(&str, &[u8])] =
@@ -447,7 +447,7 @@ fn a_report_is_read_by_its_dialect() {
             "#]],
         ),
         (
-            // A test that only says where it failed is a test.
+            // A test whose message is only a place is a test.
             b"<testsuites><testsuite name=\"m/b\"><testcase classname=\"m/b\" name=\"TestB\"><failure message=\"Failed\">b_test.go:3: boom</failure></testcase></testsuite></testsuites>",
             expect![[r#"
                 junit | m/b.TestB | Failed | -
@@ -481,7 +481,7 @@ fn a_command_that_exits_with_0_has_only_the_failures_that_it_counts_itself() {
         let output = Output { exit_code: Some(0), stdout: text, ..Output::default() };
         let extraction = extract(&output);
         let counts = count(text, b"").is_some_and(|tests| tests.failed > 0);
-        // What Go says last of a package is its own word.
+        // The last line of Go about a package is reliable.
         let is_go = text.windows(6).any(|it| it == b"\nFAIL\t");
         let breaks_off = *file == "tap-plan-short.txt";
         let all_are_tests = extraction.failures.iter().all(|it| it.test.is_some());
@@ -538,7 +538,7 @@ fn a_summary_is_not_green_where_any_of_its_counters_is_not() {
         ("\n 2 pass\n 0 fail\n 1 error\n 3 expect() calls\nRan 2 tests across 1 file. [12ms]\n", true),
         ("  1 error was not a part of any test, see above for details\n  3 passed (1.2s)\n", true),
         ("[ERROR] Tests run: 3, Failures: 0, Errors: 0, Skipped: 0, Crashes: 1\n", true),
-        // Nothing knows the tool, and its counters say enough.
+        // No reader knows the tool, but its counters are sufficient.
         ("1 feature passed, 1 failed, 0 skipped\n3 scenarios passed, 0 failed, 0 skipped\n", true),
         ("2 scenarios (1 undefined, 1 passed)\n4 steps (4 passed)\n0m00.012s\n", true),
         // All of these are green.
@@ -626,7 +626,7 @@ fn a_line_about_a_test_that_has_not_ended_is_no_failure_of_it() {
 }
 
 #[test]
-fn what_go_says_last_of_a_package_counts_whatever_the_exit_code() {
+fn last_line_of_go_about_a_package_counts_with_any_exit_code() {
     let failed = "--- FAIL: TestAdd (0.00s)\n    a_test.go:5: got 3\nFAIL\nFAIL\tm/p\t0.003s\n";
     for (text, want) in [
         (format!("{failed}FAIL\n"), &["m/p.TestAdd"][..]),
@@ -634,7 +634,7 @@ fn what_go_says_last_of_a_package_counts_whatever_the_exit_code() {
             format!("ok  \tm\t0.1s\n{failed}FAIL\nmake: [Makefile:2: test] Error 1 (ignored)\n"),
             &["m/p.TestAdd"],
         ),
-        // It was tried again.
+        // It was retried.
         (format!("{failed}FAIL\nok  \tm/p\t0.003s\n"), &[]),
         // A test may print it.
         ("--- FAIL: TestAdd (0.00s)\nok  \tm/p\t0.003s\n".to_owned(), &[]),
@@ -648,7 +648,7 @@ fn what_go_says_last_of_a_package_counts_whatever_the_exit_code() {
 }
 
 #[test]
-fn what_failed_before_and_is_named_again_counts_whatever_the_exit_code() {
+fn repeated_failure_counts_with_any_exit_code() {
     let failed = "PASS mul\nFAIL add: expected 3, got -1\n";
     let go = "--- FAIL: TestB (0.00s)\n    b_test.go:9: got 1\nFAIL\nFAIL\tm/p\t0.01s\nFAIL\n";
     let before = [failed, go].map(|text| read(text.as_bytes()).set());
@@ -661,11 +661,11 @@ fn what_failed_before_and_is_named_again_counts_whatever_the_exit_code() {
         ("PASS mul\nPASS add\n", 0),
         // Something else may be printed by a test.
         ("FAIL sub: expected 3, got -1\n", 0),
-        // It was tried again.
+        // It was retried.
         ("FAIL add: expected 3, got -1\nonce more\nPASS add\n", 0),
         ("FAIL add: expected 3, got -1\nonce more\nadd ... ok (0.1s)\n", 0),
         ("FAIL add: expected 3, got -1\nPASS add_all\n", 1),
-        // Who counts his tests is believed.
+        // A tool that counts its tests is trusted.
         ("FAIL add: expected 3, got -1\n2 passed in 0.1s\n", 0),
     ] {
         let output = |failed_before| {
@@ -697,7 +697,7 @@ fn a_failing_command_is_never_the_empty_set() {
     }
 }
 
-/// Whoever changes what these are has to raise `failure::VERSION`: stored sets would no longer compare.
+/// A change of these values requires a higher `failure::VERSION`: stored sets would no longer compare.
 #[test]
 fn fingerprints_of_this_version_are_what_they_were() {
     let sets = SAMPLES.iter().map(|(file, text)| format!("{file} {}\n", read(text).set().key()));
@@ -705,7 +705,7 @@ fn fingerprints_of_this_version_are_what_they_were() {
 }
 
 #[test]
-fn every_format_has_a_name_of_its_own_and_is_documented() {
+fn every_format_has_a_unique_name_and_is_documented() {
     let page = include_str!("../../../docs/failures.md");
     for format in FORMATS {
         assert_eq!(formats::format(format.name).map(|it| it.title), Some(format.title));
@@ -735,7 +735,7 @@ fn a_format_can_be_forced() {
     assert_eq!(extract_as(&output, format).tool, "diagnostics");
 }
 
-/// Reads a text, and says of how many identities its failures are.
+/// Reads a text, and returns the number of identities of its failures.
 fn identities(text: &str) -> usize {
     read(text.as_bytes()).set().iter().count()
 }
@@ -792,7 +792,7 @@ fn the_same_test_of_two_packages_is_two_failures() {
     ] {
         let both = read(format!("{one}{other}").as_bytes()).set();
         assert_eq!(both.iter().count(), 2, "{one}{other}");
-        // Which of them comes first, or fails, is no part of either.
+        // The order of the packages, and the one that fails, are not part of a failure.
         assert_eq!(read(format!("{other}{one}").as_bytes()).set(), both, "{other}{one}");
         let mended =
             other.replace("not ok", "ok").replace("FAIL", "PASS").replace("<<<", "").replace("error", "note");
@@ -800,7 +800,7 @@ fn the_same_test_of_two_packages_is_two_failures() {
         let left = read(format!("{one}{mended}").as_bytes()).set();
         assert_eq!(left.iter().count(), 1, "{one}{mended}");
         assert!(left.iter().all(|it| both.contains(it)), "{one}{mended}");
-        // By itself, a package is what it is without who runs it.
+        // A single package is the same with and without the tool that runs it.
         let bare: String = one
             .lines()
             .map(|line| line.trim_start_matches("@x/a:test: "))
@@ -811,7 +811,7 @@ fn the_same_test_of_two_packages_is_two_failures() {
 }
 
 #[test]
-fn what_a_tool_tells_in_two_forms_at_once_is_named_once() {
+fn failure_in_two_forms_is_named_once() {
     let panic = "thread 'adds' panicked at tests/one.rs:1:21:\nboom\n";
     let json = json!({"type": "test", "event": "failed", "name": "shop::one$adds", "stdout": panic});
     let told = format!(
@@ -823,7 +823,7 @@ fn what_a_tool_tells_in_two_forms_at_once_is_named_once() {
 }
 
 #[test]
-fn what_fails_around_the_tests_of_a_suite_is_one_failure_of_it() {
+fn failure_around_the_tests_of_a_suite_is_one_failure_of_the_suite() {
     let suite = |before: &str, behind: &str| {
         format!(
             "[----------] 1 test from Suite\n{before}[ RUN      ] Suite.B\n[       OK ] Suite.B (0 ms)\n{behind}[----------] 1 test from Suite (0 ms total)\n\n[  PASSED  ] 1 test.\n[  FAILED  ] Suite: SetUpTestSuite or TearDownTestSuite\n\n 1 FAILED TEST SUITE\n"
@@ -833,7 +833,7 @@ fn what_fails_around_the_tests_of_a_suite_is_one_failure_of_it() {
     for text in [suite(broke, ""), suite("", broke)] {
         check(&read(text.as_bytes()), &expect!["gtest | Suite | setup | t.cpp:2\n"]);
     }
-    // The report has the cases only.
+    // The report has only the cases.
     let report = "<testsuites name=\"AllTests\"><testsuite name=\"Cart\"><testcase name=\"Adds\" classname=\"Cart\"><failure message=\"t.cc:3&#x0A;no\"/></testcase></testsuite></testsuites>";
     let both = read_streams([&suite(broke, ""), "", report]);
     assert_eq!(both.failures.len(), 2, "{both:#?}");
@@ -851,25 +851,25 @@ fn a_package_alone_is_no_part_of_a_failure() {
             "make: Entering directory '/srv/ci/shop'\nmake[1]: Entering directory '/srv/ci/shop/a'\n{tap}make[1]: Leaving directory '/srv/ci/shop/a'\nmake: Leaving directory '/srv/ci/shop'\n"
         ),
         format!("> Task :compileJava\n> Task :test FAILED\n{tap}"),
-        // Two at once: nobody knows which printed what.
+        // Two at once: the output does not show which of them printed a line.
         format!(
             "make[1]: Entering directory '/srv/ci/shop/a'\nmake[1]: Entering directory '/srv/ci/shop/b'\n{tap}make[1]: Leaving directory '/srv/ci/shop/a'\nmake[1]: Leaving directory '/srv/ci/shop/b'\n"
         ),
-        // Outside of the folder of the command: a test runs make.
+        // Outside of the command's directory: a test runs make.
         format!(
             "make[1]: Entering directory '/tmp/x1/a'\nmake[1]: Leaving directory '/tmp/x1/a'\nmake[1]: Entering directory '/tmp/x1/b'\n{tap}make[1]: Leaving directory '/tmp/x1/b'\n"
         ),
     ] {
         assert_eq!(read(text.as_bytes()).set(), plain, "{text}");
     }
-    // Who announces several means them all, though one alone has printed anything.
+    // A tool that announces several packages distinguishes them, although only one printed something.
     let scoped = format!("Scope: 2 of 3 workspace projects\n{}", behind("packages/a test: "));
     assert_ne!(read(scoped.as_bytes()).set(), plain);
 }
 
-// ---- what fingerprints promise ----
+// ---- guarantees of fingerprints ----
 
-/// The first text says the same as the second, or not, by identity and exactly.
+/// Checks whether two texts are the same failure, by identity and exactly.
 fn compare(one: &str, other: &str, identity: bool, exact: bool) {
     let panic = |message: &str| {
         let text = format!(
@@ -886,7 +886,7 @@ fn compare(one: &str, other: &str, identity: bool, exact: bool) {
 }
 
 #[test]
-fn what_varies_by_itself_is_masked() {
+fn volatile_values_are_masked() {
     for (one, other) in [
         ("took 150.125168ms", "took 3s"),
         ("at 2026-11-21T21:52:11.995329174Z", "at 2027-01-02 03:04:05"),
@@ -910,11 +910,11 @@ fn what_varies_by_itself_is_masked() {
 }
 
 #[test]
-fn what_stands_beside_a_message_is_no_part_of_a_failure() {
+fn text_next_to_a_message_is_not_part_of_the_failure() {
     let vite = include_str!("fixtures/failures/vitest-syntax.txt");
     let report = r#"{"ok":1,"startTime":1795406515945,"endTime":1795406518380.8782,"duration":0.352}"#;
     for (one, other) in [
-        // The source text around the place, and a moment that only its key tells.
+        // The source text around the place, and a timestamp that only its key identifies.
         (vite, vite.replace("assert.ok(true)", "assert.ok(is(1))")),
         (report, report.replace("17954065", "17954077").replace("0.352", "12")),
     ] {
@@ -989,7 +989,7 @@ fn numbers_in_names_codes_and_parameters_are_kept() {
     }
 }
 
-/// Two outputs that nothing recognises, and whether they are the same failure.
+/// Checks whether two unrecognized outputs are the same failure.
 fn compare_unparsed(exit_code: i32, one: &str, other: &str, is_same: bool) {
     let set = |text: &str| {
         let output = Output { exit_code: Some(exit_code), stderr: text.as_bytes(), ..Output::default() };
@@ -1031,7 +1031,7 @@ fn all_of_what_nothing_recognises_counts() {
 }
 
 #[test]
-fn what_a_wrapper_sets_before_each_line_is_no_part_of_a_failure() {
+fn prefix_of_a_wrapper_is_not_part_of_a_failure() {
     for prefix in [
         "Nov 22 21:00:01 ",
         "2026-11-22T21:00:01.123Z ",
@@ -1052,7 +1052,7 @@ fn what_a_wrapper_sets_before_each_line_is_no_part_of_a_failure() {
 }
 
 #[test]
-fn what_ran_side_by_side_is_read_apart() {
+fn outputs_of_parallel_tools_are_read_separately() {
     let one = include_str!("fixtures/failures/node-test-tap.txt");
     let other = include_str!("fixtures/failures/pytest.txt");
     let lines =
@@ -1129,7 +1129,7 @@ fn more_failures_than_are_kept_are_counted() {
 }
 
 #[test]
-fn what_is_left_out_stays_so_when_others_are_mended() {
+fn dropped_failures_stay_dropped_after_others_are_fixed() {
     let cases = |from: u32| {
         let text: String = (from..11_000).map(|at| format!("not ok {at} - case {at}\n")).collect();
         read(text.as_bytes())
@@ -1137,14 +1137,14 @@ fn what_is_left_out_stays_so_when_others_are_mended() {
     let (all, fewer) = (cases(0), cases(20));
     assert_eq!(fewer.failures_left_out, 980);
     let (all, fewer) = (all.set(), fewer.set());
-    // All that was kept and still fails is kept; only so many come up as were mended of those that were kept.
+    // Every kept failure that still fails is kept; at most as many appear as kept ones were fixed.
     let mended = all.without(&fewer).len();
     assert!(mended <= 20, "{mended}");
     assert_eq!(fewer.without(&all).len(), mended);
 }
 
 #[test]
-fn many_failures_are_told_apart_but_not_told_of_at_length() {
+fn many_failures_are_distinct_but_shortened() {
     let told = |name: &str| -> Vec<Failure> {
         let failures =
             (0..3000).map(|at| Failure::named("t", "k", What::Item(&at.to_string(), name), "one\ntwo"));
@@ -1160,7 +1160,7 @@ fn many_failures_are_told_apart_but_not_told_of_at_length() {
 }
 
 #[test]
-fn what_keeps_tests_from_being_run_is_told_from_a_test_that_fails() {
+fn failure_that_prevents_tests_differs_from_a_failed_test() {
     let unittest = |test: &str, kind: &str| {
         format!(
             "E\n======================================================================\nERROR: {test}\n----------------------------------------------------------------------\nTraceback (most recent call last):\n  File \"/w/m.py\", line 1, in f\n    x\n{kind}: what\n\n----------------------------------------------------------------------\nRan 2 tests in 0.000s\n\nFAILED (errors=1)\n"
@@ -1204,7 +1204,7 @@ fn one_long_line_gives_an_answer() {
     }
 }
 
-/// Reads two streams, and perhaps a report.
+/// Reads two streams, and optionally a report.
 fn read_streams([out, err, report]: [&str; 3]) -> Extraction {
     let reports =
         Some(MachineReport { format: "junit", bytes: report.as_bytes() }).filter(|it| !it.bytes.is_empty());
@@ -1214,7 +1214,7 @@ fn read_streams([out, err, report]: [&str; 3]) -> Extraction {
 }
 
 #[test]
-fn a_file_that_could_not_be_loaded_is_told_once_by_report_and_text() {
+fn unloadable_file_in_report_and_text_is_one_failure() {
     let file = |name: &str, message: &str, tests: &str| {
         format!(
             r#"{{"name":"/srv/ci/shop/{name}","status":"failed","message":"{message}","assertionResults":[{tests}]}}"#
@@ -1246,8 +1246,7 @@ fn a_file_that_could_not_be_loaded_is_told_once_by_report_and_text() {
     }
 }
 
-/// Checks that the test of one name is another one in another file; `printed` is what a tool prints where it fails
-/// in each of some.
+/// Checks that a test is a different one in another file; `printed` returns the output of a tool for these files.
 fn check_namesakes(tool: &str, printed: impl Fn(&[&str]) -> [String; 3]) {
     let keys = |files: &[&str]| {
         let printed = printed(files);
@@ -1260,12 +1259,12 @@ fn check_namesakes(tool: &str, printed: impl Fn(&[&str]) -> [String; 3]) {
     assert_eq!(keys(&["a", "b"]), [one, other].concat(), "{tool}");
 }
 
-/// Joins what is printed for each file.
+/// Joins the outputs of all files.
 fn each(files: &[&str], printed: impl Fn(&str) -> String) -> String {
     files.iter().map(|file| printed(file)).collect()
 }
 
-/// What a binary of cargo prints whose test fails.
+/// Returns the output of a cargo test binary with a failed test.
 fn libtest() -> String {
     "running 1 test\ntest t::works ... FAILED\n\nfailures:\n\n---- t::works stdout ----\n\nthread 't::works' (7) panicked at /x/p.rs:2:9:\nboom\n\nfailures:\n    t::works\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n\n".to_owned()
 }
@@ -1294,7 +1293,7 @@ fn the_same_name_in_another_file_is_another_test() {
     check_namesakes("cargo, and a binary that died", |files| {
         let died = "error: test failed, to rerun pass `--test c`\n\nCaused by:\n  process didn't exit successfully: `/x/c-3f` (signal: 6, SIGABRT: process abort signal)\n";
         let streams = [each(files, |_| libtest()), each(files, to_rerun) + died];
-        // It is a failure of its own, which is not what is asked here.
+        // The binary is a separate failure, which this case does not test.
         let streams =
             streams.map(|it| it.replace("     Running", "Running").replace("`/x/c-3f`", "`/x/rustc`"));
         let [out, err] = streams;
@@ -1391,7 +1390,7 @@ fn the_same_name_in_another_file_is_another_test() {
     });
 }
 
-/// Checks that a test is the same in every form that its tool has: two streams, and perhaps a report.
+/// Checks that a test is the same in every form of its tool: two streams, and optionally a report.
 fn check_forms(tool: &str, forms: &[[&str; 3]]) {
     let found: Vec<_> = forms.iter().map(|form| read_streams(*form)).collect();
     assert!(found.iter().all(|it| it.failures.len() == 1), "{tool}: {found:#?}");
@@ -1405,7 +1404,7 @@ fn a_test_is_the_same_in_every_form_that_its_tool_has() {
     let passed = "test result: ok. 3 passed; 0 failed; 0 ignored\n";
     let dart =
         "  Expected: <8>\n    Actual: <7>\n  package:matcher  expect\n  test/a_test.dart 14:7  main.<fn>\n";
-    // With -v the points stand above the summary, and do not say of which file they are.
+    // With `-v`, the points are above the summary, and do not name their file.
     let said = "\n#   Failed test 'adds'\n#   at t/a.t line 2.\n#          got: '2'\n#     expected: '3'\n";
     let summary = "\nTest Summary Report\n-------------------\nt/a.t (Wstat: 256 (exited 1) Tests: 2 Failed: 1)\n  Failed test:  1\n  Non-zero exit status: 1\nResult: FAIL\n";
     let failed = "Dubious, test returned 1 (wstat 256, 0x100)\nFailed 1/2 subtests \n";
@@ -1673,13 +1672,13 @@ fn a_bound_of_coverage_is_a_failure_whatever_was_reached() {
 }
 
 #[test]
-fn a_row_of_marks_is_no_failure() {
+fn row_of_marks_is_not_a_failure() {
     let found = |row: &str| read(format!("{row}\n\n   FAIL  Calc  \"adds\"\n    boom\n").as_bytes()).set();
     assert_eq!(found("✘ •   (1 / 3)"), found("✘ • •   (2 / 4)"));
 }
 
 #[test]
-fn a_point_that_is_excused_is_no_failure() {
+fn excused_point_is_not_a_failure() {
     for directive in ["# TODO later", "#TODO later", "#todo", "# SKIP no network", "#skip"] {
         for head in ["1..2\n", ""] {
             let found = read(format!("{head}not ok 1 - adds {directive}\nnot ok 2 - takes #3\n").as_bytes());
@@ -1696,16 +1695,16 @@ fn a_plan_that_is_not_fulfilled_fails_whatever_the_exit_code() {
         ("TAP version 13\n1..2\nok 1 - a # SKIP no network\n", true),
         ("1..2\nok 1 - a\nok 2 - b\n1..3\nok 1 - c\n# it dies\n", true),
         ("1..2\nok 1 - a\nnot ok 2 - b # TODO later\n", false),
-        // What was printed before a point ends no line.
+        // Output before a point has no line feed.
         ("1..3\nok 1 - a\nloading... ok 2 - b\nok 3\n", false),
-        // A plan behind its points counts them, and of those above some may be cut off.
+        // A plan after its points counts them, and some of the points may be cut off.
         ("ok 2 - b\nok 3 - c\n1..3\n", false),
         ("ok 1 - a\n1..1\n1..2\nok 1 - b\nok 2 - c\n", false),
-        // Side by side.
+        // In parallel.
         ("1..2\n1..1\nok 1 - a\nok 1 - c\nok 2 - b\n", false),
         ("1..0 # SKIP no compiler\n", false),
         ("ok 1 - a\n    1..3\n    ok 1 - b\nok 2 - c\n", false),
-        // No TAP at all.
+        // Not TAP.
         ("1..3\nok\n", false),
         ("1..3\nok  \tm/p\t0.1s\n", false),
     ] {
@@ -1713,16 +1712,16 @@ fn a_plan_that_is_not_fulfilled_fails_whatever_the_exit_code() {
         let kinds: Vec<String> = extract(&output).failures.into_iter().map(|it| it.kind).collect();
         assert_eq!(kinds, if fails { &["plan"][..] } else { &[] }, "{text}");
     }
-    // A hook that fails keeps the others from being run.
+    // A failed hook prevents the other tests.
     let hook = read(b"1..3\nok 1 - a\nnot ok 2 - \"before all\" hook\n  no\n");
     assert_eq!(hook.failures.len(), 1, "{hook:?}");
 }
 
-/// What a tool prints whose failed test printed a text.
+/// A function that returns the output of a tool whose failed test printed a text.
 type Printer = fn(&str) -> String;
 
 #[test]
-fn what_a_failed_test_printed_is_no_failure_of_another_tool() {
+fn output_of_a_failed_test_is_not_a_failure_of_another_tool() {
     let baits = [
         "error[E0308]: mismatched types\n --> src/x.rs:3:5\n  |\n3 |     1\n  |     ^ expected `()`\n",
         "x.c:3:5: error: 'y' undeclared\n",
@@ -1768,7 +1767,7 @@ fn what_a_failed_test_printed_is_no_failure_of_another_tool() {
         for bait in baits {
             let baited = read(printed(bait).as_bytes());
             assert_eq!(baited.set(), plain.set(), "{tool}: {bait}{:#?}", baited.failures);
-            // What another command printed is one.
+            // Output of another command is a failure.
             let beside = read(format!("{bait}\n{}", printed("said\n")).as_bytes());
             let alone = read(bait.as_bytes());
             let is_read = alone.confidence == Confidence::High;
@@ -1778,7 +1777,7 @@ fn what_a_failed_test_printed_is_no_failure_of_another_tool() {
 }
 
 #[test]
-fn what_another_command_printed_is_read_beside_what_a_tool_says() {
+fn failures_of_another_command_are_read_in_addition() {
     const PYTHON: &str = "Traceback (most recent call last):\n  File \"mig.py\", line 1, in <module>\n    raise RuntimeError('no')\nRuntimeError: no\n";
     const NODE: &str = "/srv/ci/shop/b.js:1\nthrow new TypeError('no')\n^\n\nTypeError: no\n    at Object.<anonymous> (/srv/ci/shop/b.js:1:7)\n\nNode.js v20.20.2\n";
     const MYPY: &str =
@@ -1798,7 +1797,7 @@ fn what_another_command_printed_is_read_beside_what_a_tool_says() {
     let alone = |text: &str| read(text.as_bytes()).set().iter().cloned().collect::<Vec<_>>();
     let set = |out: &str, err: &str| read_streams([out, err, ""]).set();
     let both = |one: &str, other: &str| FailureSet::new([alone(one), alone(other)].concat());
-    // Of one that is below all of it, or on the other stream and says itself that it has ended.
+    // The other command is below all output of the tests, or on the other stream and shows its own end.
     for test in tests {
         for other in [PYTHON, NODE, MYPY, FLAKE8, TSC] {
             assert_eq!(set(&format!("{test}{other}"), ""), both(test, other), "{test}{other}");
@@ -1811,7 +1810,7 @@ fn what_another_command_printed_is_read_beside_what_a_tool_says() {
             assert_eq!(set(test, &err), both(test, other), "{test}{err}");
         }
     }
-    // Where there are no tests it may stand anywhere.
+    // Without tests, it may be anywhere.
     for other in [PYTHON, NODE, MYPY, FLAKE8, GCC] {
         for (out, err) in
             [(format!("{TSC}{other}"), ""), (format!("{other}{TSC}"), ""), (TSC.to_owned(), other)]
@@ -1819,7 +1818,7 @@ fn what_another_command_printed_is_read_beside_what_a_tool_says() {
             assert_eq!(set(&out, err), both(TSC, other), "{out}{err}");
         }
     }
-    // What a test may have printed is nothing, nor is a warning beside errors.
+    // Possible output of a test is not a failure, nor is a warning next to errors.
     for (out, err) in [
         (format!("{FLAKE8}{PYTHON}said\n{mocha}"), ""),
         (mocha.to_owned(), FLAKE8),
@@ -1834,7 +1833,7 @@ fn what_another_command_printed_is_read_beside_what_a_tool_says() {
 }
 
 #[test]
-fn what_node_ends_with_is_told_whatever_it_is_called_and_not_what_was_logged_before() {
+fn final_error_of_node_is_read_instead_of_logged_errors() {
     let logged = "Error: handled\n    at file:///srv/ci/shop/main.mjs:2:15\n    at ModuleJob.run (node:internal/modules/esm/module_job:325:25)\n";
     for (ended, expected) in [
         (
@@ -1856,7 +1855,7 @@ fn what_node_ends_with_is_told_whatever_it_is_called_and_not_what_was_logged_bef
 }
 
 #[test]
-fn what_node_cannot_parse_has_the_file_that_it_shows() {
+fn syntax_error_of_node_has_the_shown_file() {
     let stack = "    at wrapSafe (node:internal/modules/cjs/loader:1464:18)\n    at Object.f (/srv/ci/shop/index.js:3:4)\n";
     let shown = |file: &str| {
         format!(
@@ -1945,7 +1944,7 @@ fn a_run_behind_another_hides_nothing_and_what_a_test_prints_is_none() {
             format!("{MOCHA}{}", MOCHA.replace("cart", "shop").replace("    1)", "  1)")),
             "mocha | cart removes | Error | -\nmocha | shop removes | Error | -\n",
         ),
-        // A test prints what stands above, below its suite.
+        // The lines above are output of a test, below its suite.
         (
             format!(
                 "\n  outer\n{indented}    1) prints\n\n  0 passing (3ms)\n  1 failing\n\n  1) outer\n       prints:\n     Error: no\n"
@@ -1976,7 +1975,7 @@ fn a_run_behind_another_hides_nothing_and_what_a_test_prints_is_none() {
             format!("dies ...\n------- output -------\nrunning 1 test from ./b.ts\n{DENO}"),
             "deno-test | a.ts => one | Error | a.ts:6\n",
         ),
-        // What the first test prints stands above the whole tree.
+        // The output of the first test is above the entire tree.
         (format!("Failed tests:\n{NODE}"), "node-test | adds | Error | a.js:2\n"),
         (
             format!("{GTEST_DIES}{}", gtest("")),
@@ -1993,7 +1992,7 @@ fn a_run_behind_another_hides_nothing_and_what_a_test_prints_is_none() {
     }
 }
 
-/// With `-rs` and `-rN` the summary names nobody.
+/// With `-rs` and `-rN`, the summary names no tests.
 #[test]
 fn a_test_of_pytest_has_the_same_name_with_and_without_a_summary() {
     let block = |title: &str, file: &str| {
@@ -2006,7 +2005,7 @@ fn a_test_of_pytest_has_the_same_name_with_and_without_a_summary() {
     let named = read(format!("{report}==== short test summary info ====\n{}", summary.concat()).as_bytes());
     assert_eq!(named.failures.len(), 2);
     assert_eq!(read(format!("{report}==== 2 failed in 0.1s ====\n").as_bytes()).failures, named.failures);
-    // The place of a function of a library, or of a fixture, is none of the test.
+    // The place of a library function or of a fixture is not the place of the test.
     let elsewhere = format!("==== FAILURES ====\n{}", block("test_s", "/usr/lib/python3/asyncio/tasks.py"));
     assert_eq!(read(elsewhere.as_bytes()).failures[0].test.as_deref(), Some("test_s"));
     let setup = format!("==== ERRORS ====\n{}", block("ERROR at setup of test_s", "d/conftest.py"));
@@ -2020,7 +2019,7 @@ fn the_list_of_gotestsum_adds_what_go_test_did_not_tell() {
     let verbose = "=== RUN   TestP\n    a_test.go:3: no\n--- FAIL: TestP (0.00s)\nFAIL\nFAIL\tex/b\t0.010s\n";
     for (printed, expected) in [
         (format!("✖  b (5ms)\n\n{}", list("b", "TestP (re-run 1)")), "go-test | b.TestP |  | a_test.go:3\n"),
-        // The module is told above, and so is the test.
+        // The module and the test are named above.
         (format!("{verbose}{}", list("b", "TestP")), "go-test | ex/b.TestP |  | a_test.go:3\n"),
         (format!("FAIL\tex/b\t0.010s\n{}", list("b", "TestP")), "go-test | ex/b.TestP |  | a_test.go:3\n"),
         // A package that is not listed died.
@@ -2028,7 +2027,7 @@ fn the_list_of_gotestsum_adds_what_go_test_did_not_tell() {
             format!("FAIL\tex/a\t0.010s\n{}", list("b", "TestP")),
             "go-test | - | package failed | ex/a\ngo-test | b.TestP |  | a_test.go:3\n",
         ),
-        // What a test prints is no failure of another tool.
+        // Output of a test is not a failure of another tool.
         (
             list("b", "TestP").replace("no\n", "no\nsrc/a.ts(3,5): error TS2322: no\n"),
             "go-test | b.TestP |  | a_test.go:3\n",
@@ -2062,7 +2061,7 @@ fn each_of_several_reports_in_a_text_is_read_by_its_own_dialect() {
     let each = reports.map(told).concat();
     assert_eq!(told(&reports.join("next: a <- b && c <br>\n")), each);
     assert_eq!(told(&reports.concat()), each);
-    // A suite that stands right behind another one and does not say who wrote it.
+    // A suite directly after another one that does not name its tool.
     let suite = |name: &str| {
         format!(
             "<testsuite name=\"{name}\"><testcase classname=\"a\" name=\"{name}\"><failure message=\"b\"/></testcase></testsuite>\n"
@@ -2074,7 +2073,7 @@ fn each_of_several_reports_in_a_text_is_read_by_its_own_dialect() {
 }
 
 #[test]
-fn what_tells_most_lines_apart_drops_none_that_counts() {
+fn quick_rejection_of_lines_drops_no_failure() {
     for (printed, expected) in [
         (
             "{{cookiecutter.slug}}/main.py:3:1: E501 line too long\n",
@@ -2086,7 +2085,7 @@ fn what_tells_most_lines_apart_drops_none_that_counts() {
             "compiled src/a.ts:3:5\nfoo\n  at src/b.ts:4:1\n  at src/c.ts:4:1\nwarn\nError: cannot open config\n",
             "errors | - | error | -\n",
         ),
-        // A test is no more than the sum of those in it only where one of them failed, and it says nothing itself.
+        // A test only summarizes its subtests if one of them failed, and it has no message itself.
         (
             "TAP version 14\n# Subtest: a.js\n    not ok 1 - later # TODO not yet\n    1..1\nnot ok 1 - a.js # time=30000ms\n  ---\n  signal: SIGTERM\n  timeout: 30000\n  ...\n1..1\n",
             "tap | a.js |  | -\n",
@@ -2119,9 +2118,9 @@ fn one_line_with_a_version_is_no_list_of_files() {
     }
 }
 
-/// What a program or a test prints that looks like the failure of another, before what it really says.
+/// Text of a program or a test that looks like a failure of another one, before the real message.
 #[test]
-fn what_only_looks_like_the_last_words_is_not_taken_for_them() {
+fn text_similar_to_last_words_is_not_a_failure() {
     for (bait, real, expected) in [
         (
             "panic: this is only a log line\n",
@@ -2173,7 +2172,7 @@ fn what_only_looks_like_the_last_words_is_not_taken_for_them() {
 }
 
 #[test]
-fn what_runners_say_twice_is_one_and_what_they_stream_is_read() {
+fn repeated_failure_is_one_and_streams_are_read() {
     let stream = r#"["start",{"total":2}]
 ["pass",{"title":"a","fullTitle":"s a","file":"/p/t.js","duration":1}]
 ["fail",{"title":"b","fullTitle":"s b","file":"/p/t.js","err":"no","stack":"Error: no\n    at Context.<anonymous> (t.js:3:1)"}]
@@ -2258,7 +2257,7 @@ fn a_script_has_a_place_and_the_command_line_of_a_shell_has_none() {
 }
 
 #[test]
-fn what_tells_one_failure_from_another_is_kept() {
+fn distinguishing_text_of_a_failure_is_kept() {
     let keys = |of: &dyn Fn(&str) -> String, two: [&str; 2]| two.map(|it| read(of(it).as_bytes()).set());
     let throws = |actual: &str| {
         format!(
@@ -2308,14 +2307,14 @@ fn what_tells_one_failure_from_another_is_kept() {
 }
 
 #[test]
-fn what_belongs_to_another_failure_is_not_taken_for_it() {
-    // The panic is of a test that runs beside the one whose log ends above it.
+fn text_of_another_failure_is_not_included() {
+    // The panic belongs to a test that runs in parallel with the one whose log ends above.
     let go = "--- FAIL: TestA (0.00s)\n    a_test.go:8: got 1, want 2\npanic: boom in worker of TestB\n\ngoroutine 21 [running]:\n\
               example.com/x.worker(...)\n\t/src/x/worker.go:12\ncreated by example.com/x.TestB in goroutine 20\n\t/src/x/b_test.go:9 +0x1d\n\
               FAIL\texample.com/x\t0.004s\nFAIL\n";
     assert_eq!(shown(&read(go.as_bytes())), "go-test | example.com/x.TestA |  | a_test.go:8\n");
 
-    // A list of cargo's own behind a run of nextest, with a test of the same name.
+    // A list of cargo itself after a run of nextest, with a test of the same name.
     let both = "        FAIL [   0.003s] (1/2) liba tests::works\n  stderr ───\n\n    thread 'tests::works' (1) panicked at src/lib.rs:5:9:\n    boom\n\n\
                 ────────────\n     Summary [   0.004s] 2 tests run: 1 passed, 1 failed, 0 skipped\n        FAIL [   0.003s] (1/2) liba tests::works\n\
                 error: test run failed\nrunning 1 test\ntest tests::works ... FAILED\n\nfailures:\n\n---- tests::works stdout ----\n\n\
@@ -2324,7 +2323,7 @@ fn what_belongs_to_another_failure_is_not_taken_for_it() {
     let files: Vec<_> = read(both.as_bytes()).failures.into_iter().filter_map(|it| it.location).collect();
     assert!(files.iter().map(|it| it.file.as_str()).eq(["src/lib.rs", "b/src/lib.rs"]), "{files:?}");
 
-    // What the carets point at is the same, what stands before it is not.
+    // The carets point at the same text, but the text before it differs.
     let macros = |line: u32, name: &str| {
         let blanks = " ".repeat(name.len());
         format!(
@@ -2337,13 +2336,13 @@ fn what_belongs_to_another_failure_is_not_taken_for_it() {
         macros(9, "eprintln")
     );
     assert_eq!(read(two.as_bytes()).failures.len(), 2);
-    // With --nocapture what the compiler says of a doc test stands behind what cargo says of the tests.
+    // With `--nocapture`, the compiler's output about a doc test follows cargo's output about the tests.
     let behind = format!("{}{two}", to_rerun("a"));
     assert_eq!(read(behind.as_bytes()).failures.len(), 2);
 }
 
 #[test]
-fn a_process_that_dies_in_a_test_is_told_by_that_test() {
+fn process_that_dies_is_identified_by_its_test() {
     let overflow = |test: &str| {
         format!(
             "thread '{test}' (123) has overflowed its stack\nfatal runtime error: stack overflow, aborting\n"
@@ -2362,7 +2361,7 @@ fn a_process_that_dies_in_a_test_is_told_by_that_test() {
             lib.to_owned() + &overflow("t::deeper") + cargo,
             expect![["cargo-test | t::deep | stack overflow | src/lib.rs\n"]],
         ),
-        // Where the test has no thread of its own, the binary is all that is known.
+        // If the test has no own thread, only the binary is known.
         (
             lib.to_owned() + &overflow("main") + cargo,
             lib.replace("lib.rs", "other.rs") + &overflow("main") + cargo,
@@ -2381,7 +2380,7 @@ fn a_process_that_dies_in_a_test_is_told_by_that_test() {
     }
 }
 
-/// The sample with a piece of it written in another way is the same set of failures, or not.
+/// Checks whether a sample is the same set of failures after a replacement.
 fn check_edited(file: &str, from: &str, to: &str, is_same: bool) {
     let sample = SAMPLES.iter().find(|(name, _)| *name == file).expect("a sample");
     let text = String::from_utf8_lossy(sample.1);
@@ -2552,7 +2551,7 @@ fn a_failure_is_the_same_with_other_values_places_and_times_and_with_nothing_els
     }
 }
 
-/// The first text has all failures of the second, and one more.
+/// Checks that the first text has all failures of the second, and one more.
 fn check_one_more(all: &str, less: &str) {
     let [all, less] = [all, less].map(|text| read(text.as_bytes()));
     assert_eq!(all.failures.len(), less.failures.len() + 1, "{all:#?}");
@@ -2644,7 +2643,7 @@ fn a_diagnostic_is_the_same_in_every_form_that_its_tool_has() {
     let sbt = include_str!("fixtures/failures/scalac3-sbt.txt");
     let bare = sbt.replace("[error] ", "").replace("[info] ", "");
     assert_eq!(read(sbt.as_bytes()).set(), read(bare.as_bytes()).set());
-    // In the log of CI PHPStan says all twice.
+    // In a CI log, PHPStan prints everything twice.
     let table = include_str!("fixtures/failures/phpstan.txt");
     let annotated =
         format!("{table}::error file=src/Stock/Ledger.php,line=31,col=0::Call to an undefined method\n");
@@ -2666,7 +2665,7 @@ fn the_last_failure_of_a_list_is_the_same_before_another_one() {
 }
 
 #[test]
-fn what_looks_like_a_failed_test_beside_a_count_without_any_was_printed() {
+fn text_like_a_failed_test_is_ignored_if_none_is_counted() {
     for text in [
         "00:00 +1: a prints\n00:00 +1 -1: fake [E]\n  Expected: <8>\n00:00 +2: All tests passed!\n",
         "[info] ASpec:\n- fake *** FAILED ***\n[info] - prints\n[info] Tests: succeeded 1, failed 0, canceled 0, ignored 0, pending 0\n",
@@ -2683,13 +2682,13 @@ fn what_looks_like_a_failed_test_beside_a_count_without_any_was_printed() {
         let output = Output { exit_code: Some(0), stdout: text.as_bytes(), ..Output::default() };
         assert_eq!(shown(&extract(&output)), "", "{text}");
     }
-    // Beside a test that failed it is none, either.
+    // Next to a failed test, it is not a failure either.
     let sbt = "[info] ASpec:\n- fake *** FAILED ***\n[info] - adds *** FAILED ***\n[info]   no (A.scala:3)\n";
     assert_eq!(shown(&read(sbt.as_bytes())), "scalatest | ASpec adds |  | A.scala:3\n");
 }
 
 #[test]
-fn a_report_that_was_cut_off_is_read_as_far_as_it_goes_and_passes_for_nobody() {
+fn cut_off_report_is_read_partially_and_does_not_pass() {
     let whole = "<testsuites><testsuite name=\"a\"><testcase name=\"x\" classname=\"c\"><failure message=\"m\">text\
                  </failure></testcase><testcase name=\"y\" classname=\"c\"/></testsuite></testsuites>";
     let names = |bytes: &[u8]| {
@@ -2742,7 +2741,7 @@ fn a_program_that_dies_below_what_another_tool_said_is_read() {
     let told: String =
         (1..20).map(|at| format!("a.ts({at},1): error TS2304: Cannot find name 'x{at}'.\n")).collect();
     let dies = "/srv/a.js:3\nthrow new RangeError(\"far\")\n^\n\nRangeError: far\n    at f (/srv/a.js:3:7)\n";
-    // What any line says is looked for among the last ones only.
+    // A message that may be on any line is searched for in the last lines only.
     let out_of_memory = "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory";
     for dies in [dies.to_owned(), format!("{out_of_memory}\n{dies}"), format!("{dies}\n{out_of_memory}")] {
         let read = read(format!("{told}\n{dies}\nNode.js v22.1.0\n").as_bytes());
@@ -2787,7 +2786,7 @@ fn subtests_are_named_as_the_text_names_them_whatever_the_report_says() {
 }
 
 #[test]
-fn what_a_test_prints_on_the_other_stream_is_no_failure_of_unittest() {
+fn output_on_the_other_stream_is_not_a_unittest_failure() {
     let block = |name: &str| {
         let (double, single) = ("=".repeat(70), "-".repeat(70));
         format!(
@@ -2867,7 +2866,7 @@ fn compilers_coverage_and_make_say_the_same_in_other_words() {
     }
 }
 
-/// How verbose pytest is, and which tracebacks it prints, decides whether the kind stands before what was compared.
+/// The options of pytest for verbosity and tracebacks decide whether the kind precedes the comparison.
 #[test]
 fn a_comparison_of_pytest_is_the_same_under_all_of_its_options() {
     let key = |told: &str| {
@@ -2890,7 +2889,7 @@ fn a_comparison_of_pytest_is_the_same_under_all_of_its_options() {
     assert_eq!((&verbose, &native), (&short, &short));
 }
 
-/// The XML of vitest has a case with the name of the file for it.
+/// The XML of vitest has a case with the name of the file.
 #[test]
 fn a_file_that_vitest_could_not_load_is_the_same_by_report_and_text() {
     let error = "Error: Cannot find module './nope' imported from '/srv/ci/shop/src/a.test.ts'";
@@ -2955,7 +2954,7 @@ fn the_same_test_of_two_suites_of_doctest_is_two_failures() {
 }
 
 #[test]
-fn of_what_looks_alike_each_failure_is_told_apart_and_none_is_lost() {
+fn similar_failures_are_distinguished_and_complete() {
     let rule = "=".repeat(76);
     let see = format!("{rule}\nSee ./test-suite.log\n{rule}\n");
     let suite = |list: &str, counted: &str| {
@@ -2987,7 +2986,7 @@ fn of_what_looks_alike_each_failure_is_told_apart_and_none_is_lost() {
         scenario("Z")
     ]);
     for (text, expected) in [
-        // Make goes on in the next folder.
+        // Make continues in the next directory.
         (
             suite("PASS: a\nFAIL: b\n", "# TOTAL: 2\n# FAIL: 1\n") + &suite("FAIL: c\nERROR: d\n", "# FAIL: 1\n# ERROR: 1\n"),
             "automake | b |  | -\nautomake | c |  | -\nautomake | d | ERROR | -\n",
@@ -2996,14 +2995,14 @@ fn of_what_looks_alike_each_failure_is_told_apart_and_none_is_lost() {
             suite("FAIL: b\n", "# FAIL: 1\n") + log + &suite("PASS: c\nFAIL: d\n", "# FAIL: 1\n"),
             "automake | b |  | -\nautomake | d |  | -\n",
         ),
-        // Somebody shows the log below, where a test was expected to fail, too.
+        // Another command shows the log below, which includes an expected failure.
         (
             suite("FAIL: b\n", "# FAIL: 1\n") + "FAIL: b\n=======\nsrc/u.py:3: ValueError\nFAIL b (exit status: 1)\n\nXFAIL: x\n========\n\nsaid\n",
             "automake | b |  | -\n",
         ),
-        // What is not counted is none of its tests.
+        // A result that the summary does not count is not one of its tests.
         (suite("ERROR: ld.so: no\nPASS: a\nFAIL: b\n", "# TOTAL: 2\n# FAIL: 1\n"), "automake | b |  | -\n"),
-        // The number of a test moves with those before it.
+        // The number of a test changes with the tests before it.
         (suite("FAIL: t/a.test 2 - reads\n", "# FAIL: 1\n"), "automake | t/a.test - reads |  | -\n"),
         (
             once.to_owned(),
@@ -3063,7 +3062,7 @@ fn files_that_a_formatter_lists_next_to_a_syntax_error_are_read() {
     check("a.go\nlib/b.go\n", broken, &["bad.go ", "a.go format", "lib/b.go format"]);
     check(&format!("a.go\n{broken}lib/b.go\n"), "", &["bad.go ", "a.go format", "lib/b.go format"]);
     check("a.go\n", &format!("{broken}make: *** [Makefile:2: fmt] Error 2\n"), &["bad.go ", "a.go format"]);
-    // A compiler that names the file which it reads, and one that says more.
+    // A compiler that names the file being read, and one with additional text.
     check("bad.go\n", broken, &["bad.go "]);
     check("Building a.go\n", broken, &["bad.go "]);
 }
@@ -3083,7 +3082,7 @@ fn a_message_that_clang_breaks_for_a_narrow_terminal_is_the_same_failure() {
     ] {
         assert_eq!(fingerprints(narrow), fingerprints(&wide), "{narrow}");
     }
-    // Source text behind six spaces is no part of the message.
+    // Source text after six spaces is not part of the message.
     let plain = format!("a.c:3:5: {message}\n      totl = 1;\n      ^~~~\n");
     assert_eq!(fingerprints(&plain), fingerprints(&wide));
 }

@@ -1,4 +1,4 @@
-//! What the gates of a check find in outputs as tools print them.
+//! Findings of the gates of a check, with outputs of real tools.
 
 use std::slice;
 
@@ -11,7 +11,7 @@ use unstuck_core::judge::vanished_tests::silent;
 use unstuck_core::workflow::{Baseline, CheckCommand, Gate};
 use unstuck_failures::{CommandFailures, Output, TestResults, list, shown};
 
-/// Returns what a command of a check showed that ended so and printed this.
+/// Returns the result of a command of a check with this exit and output.
 fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
     let output =
         Output { command: run, exit_code: exit.code(), stdout: said.as_bytes(), ..Output::default() };
@@ -40,13 +40,13 @@ fn before_the_work(base: &CommandResult) -> Prior<'_> {
     Prior { base: Some(base), mode: Baseline::Gate }
 }
 
-/// Returns what reasons or problems say.
+/// Returns the texts of reasons or problems.
 fn texts<T: ToString>(said: &[T]) -> Vec<String> {
     said.iter().map(ToString::to_string).collect()
 }
 
-/// Checks what each gate finds in what a command prints that printed `before` and failed: how its reason or
-/// its problem begins, or nothing.
+/// Checks the finding of each gate for a command that failed with the output `before`. `want` is the beginning of its
+/// reason or problem, or empty.
 fn check(before: &str, after: &str, want: &str) {
     let base = command_result("t", &Exit::Code(1), before);
     let mut now = command_result("t", &Exit::Code(0), after);
@@ -61,7 +61,7 @@ fn check(before: &str, after: &str, want: &str) {
     }
 }
 
-/// Checks what the gate *no new failures* finds in what a command prints that fails as before.
+/// Checks the finding of the gate *no new failures* for a command that fails as before.
 fn check_unread(before: &str, after: &str, want: &str) {
     let base = command_result("t", &Exit::Code(1), before);
     let now = command_result("t", &Exit::Code(1), after);
@@ -81,7 +81,7 @@ fn a_failure_that_is_counted_and_could_not_be_read_goes_through_no_gate() {
         &mocha(2, one),
         "`t` is inconclusive, which passes no gate: it counts 2 failed",
     );
-    // What nobody could read before the work began is no news.
+    // A failure that could not be read in the baseline is not new.
     check_unread(&mocha(2, one), &mocha(2, one), "");
 }
 
@@ -96,7 +96,7 @@ fn a_baseline_that_was_cut_calls_nothing_new_and_lets_nothing_through_that_it_do
         (("a b", 3), ("a c", 3), UNKNOWN),
         (("a b", 3), ("a b", 4), "`t` shows more failures, 6, than the 5 before the work began"),
         (("a b", 3), ("a b c d e f", 0), "`t` shows more failures, 6, than the 5 before the work began"),
-        // Where the baseline is whole, all else is new.
+        // If the baseline is complete, every other failure is new.
         (("a b", 0), ("a c", 0), "`t` shows new failures: c"),
         (("a b", 0), ("a c", 3), "`t` shows new failures: c"),
     ] {
@@ -140,14 +140,14 @@ fn an_exit_code_of_0_does_not_make_a_failure_of_the_summary_pass() {
         };
         let belied = "`t` exits with 0, but counts 1 failed test itself: t.py::test_b; mend";
         assert!(found(&base).starts_with(belied));
-        // What always printed so shows nothing new; but that it passes is not known.
+        // A failure that the baseline has, too, is not new, but the command does not pass.
         assert!(found(&quiet).starts_with(if gate == Gate::Pass { belied } else { "" }));
         assert_eq!(found(&quiet).is_empty(), gate == Gate::NoNewFailures);
     }
 }
 
 #[test]
-fn what_is_counted_behind_a_pipe_and_not_named_lets_nothing_through() {
+fn unnamed_failure_counted_behind_a_pipe_does_not_pass() {
     let tail = |failed: u32| {
         let said = format!("{failed} failed, {} passed in 0.01s", 3 - failed);
         command_result("t", &Exit::Code(0), &said)
@@ -174,7 +174,7 @@ fn what_is_counted_behind_a_pipe_and_not_named_lets_nothing_through() {
 }
 
 #[test]
-fn a_failing_test_that_may_be_skipped_is_not_mended() {
+fn failing_test_that_may_be_skipped_is_not_fixed() {
     let before =
         "= short test summary info =\nFAILED t.py::test_b - assert 1 == 2\n1 failed, 2 passed in 0.01s";
     let skips =
@@ -205,7 +205,7 @@ fn a_failure_that_takes_the_place_of_another_is_new_whatever_the_exit_code() {
 }
 
 #[test]
-fn a_failing_test_is_not_mended_by_being_removed() {
+fn removed_failing_test_is_not_fixed() {
     const ONE_GONE: &str = "tests_removed: `t` does not run a test that failed before the work began: b; put";
     const ONE_SWAPPED: &str =
         "tests_removed: `t` does not run a test that passed before the work began: a; put";
@@ -218,11 +218,11 @@ fn a_failing_test_is_not_mended_by_being_removed() {
     let cargo = "test a ... ok\ntest b ... FAILED\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored;";
     let passed = "test result: ok. 2 passed; 0 failed; 0 ignored;";
     check(cargo, &format!("test a ... ok\ntest b ... ok\n{passed}"), "");
-    // Renamed or mended, nobody can tell.
+    // The output does not show whether the test was renamed or fixed.
     check(cargo, passed, "tests_unseen: `t` does not name its tests any more, as it did");
     check(cargo, &format!("test a ... ok\ntest zzz ... ok\n{passed}"), ONE_GONE);
     check(cargo, &format!("test a ... ok\ntest b ... ignored\ntest c ... ok\n{passed}"), ONE_GONE);
-    // One that passed is not swapped for another either.
+    // A passed test must not be replaced by another either.
     check(cargo, &format!("test b ... ok\ntest c ... ok\n{passed}"), ONE_SWAPPED);
     check(cargo, &format!("test c ... ok\ntest d ... ok\n{passed}"), BOTH_SWAPPED);
     check(cargo, &format!("test m::a ... ok\ntest b ... ok\n{passed}"), "");
@@ -234,7 +234,7 @@ fn a_failing_test_is_not_mended_by_being_removed() {
     let go = "--- FAIL: TestB (0.00s)\n    a_test.go:3: got 3\nFAIL\nFAIL\tm/p\t0.003s\nFAIL";
     check(go, "ok  \tm/p\t0.002s", "tests_unseen: `t` says neither");
     check("a.c:3:1: error: no semicolon", "", "");
-    // What kept all tests from being run may have gone with some of them.
+    // The error that stopped all tests may have been removed together with some of them.
     check("a.c:3:1: error: no semicolon", passed, "tests_unseen: `t` came to no test before");
     check(
         go,
@@ -243,7 +243,7 @@ fn a_failing_test_is_not_mended_by_being_removed() {
     );
 }
 
-/// Returns what `t` showed in two runs of its test `a`.
+/// Returns the result of `t` after two runs of its test `a`.
 fn twice(passed: [bool; 2]) -> CommandResult {
     let run = |passed: bool| {
         let said = if passed { "ok 1 - a" } else { "not ok 1 - a" };
@@ -255,7 +255,7 @@ fn twice(passed: [bool; 2]) -> CommandResult {
 }
 
 #[test]
-fn what_failed_each_time_is_not_mended_by_passing_at_times() {
+fn steady_failure_that_becomes_flaky_is_not_fixed() {
     const REASON: &str =
         "`t` passes at one time and fails at another (run 2 times) in what failed each time before";
     const NOTE: &str =
@@ -268,7 +268,7 @@ fn what_failed_each_time_is_not_mended_by_passing_at_times() {
         (&red, Gate::NoNewFailures, Baseline::Gate, ["", NOTE]),
         (&green, Gate::Pass, Baseline::Gate, ["", NOTE]),
         (&green, Gate::NoNewFailures, Baseline::Gate, ["", NOTE]),
-        // It was perhaps always so.
+        // It may always have been flaky.
         (&flaky, Gate::Pass, Baseline::Gate, ["", ""]),
         (&once, Gate::Pass, Baseline::Gate, ["", ""]),
     ] {
@@ -280,12 +280,12 @@ fn what_failed_each_time_is_not_mended_by_passing_at_times() {
             assert_eq!(said.is_empty(), want.is_empty(), "{gate:?} {mode:?}: {said}");
             assert!(said.is_empty() || said.contains("began: a"), "{said}");
         }
-        // The controller knows it as it was.
+        // The controller knows the failure from before.
         let known = red.failures.iter().map(|it| it.fingerprint.to_string());
         let is_known = findings.fingerprints == known.collect::<Vec<_>>();
         assert_eq!(is_known, !reason.is_empty(), "{:?}", findings.fingerprints);
     }
-    // What has no name is perhaps something else.
+    // A failure without a name may be a different one.
     let [mut base, mut now] = [1, 0].map(|code| command_result("t", &Exit::Code(code), ""));
     (base.observations, now.observations) = (2, 2);
     now.flaky.clone_from(&base.failures);
@@ -298,7 +298,7 @@ fn what_failed_each_time_is_not_mended_by_passing_at_times() {
 }
 
 #[test]
-fn what_was_cut_short_is_no_baseline_and_what_fails_without_a_word_is_one_for_who_has_to_pass() {
+fn interrupted_command_is_not_a_baseline_and_unnamed_failure_only_for_gate_pass() {
     let said = "not ok 1 - a\ntest result: FAILED. 1 passed; 130 failed; 0 ignored;";
     for (exit, said, [pass, shown, compared]) in [
         (Exit::TimedOut, "", ["it had not ended after 0.0 s and was ended; give", "", "it had not ended"]),
@@ -309,7 +309,7 @@ fn what_was_cut_short_is_no_baseline_and_what_fails_without_a_word_is_one_for_wh
             ["it was ended by signal 9; mend it, or begin", "", "it was ended by signal 9; mend it"],
         ),
         (Exit::Code(137), "", ["it was ended by signal 9; mend", "", "it was ended by signal 9; mend"]),
-        // It exits with the number of what failed.
+        // It exits with the number of failures.
         (Exit::Code(130), said, ["", "", ""]),
         (Exit::Code(131), said, ["it was ended by signal 3", "", "it was ended by signal 3"]),
         (
@@ -368,7 +368,7 @@ fn a_command_that_failed_without_a_result_is_no_baseline_and_passes_no_gate() {
 }
 
 #[test]
-fn a_test_that_nobody_names_and_no_file_has_was_removed() {
+fn unnamed_test_that_is_in_no_file_was_removed() {
     let said = |failed: &str| format!("{failed}\n1 failed, 1 passed in 0.1s");
     let base = command_result(
         "t",
@@ -382,7 +382,7 @@ fn a_test_that_nobody_names_and_no_file_has_was_removed() {
         (Gate::Pass, Baseline::Gate, &now, unnamed.len()),
         (Gate::NoNewFailures, Baseline::Report, &now, 1),
         (Gate::Pass, Baseline::Report, &now, 0),
-        // What does not go through is not looked at.
+        // Tests are not looked up if the gate does not pass.
         (Gate::Pass, Baseline::Gate, &base, 0),
         (Gate::NoNewFailures, Baseline::Gate, &base, 0),
     ] {
@@ -440,7 +440,7 @@ fn a_test_may_be_moved_to_a_file_of_another_name() {
 }
 
 #[test]
-fn who_runs_no_test_shows_little() {
+fn command_without_tests_is_reported() {
     let command = CheckCommand { run: "t".to_owned(), gate: Gate::Pass, reports: Vec::new() };
     for (said, want) in [
         ("test result: ok. 0 passed; 0 failed; 0 ignored;", "no_tests: `t` ran no test: that"),
@@ -478,7 +478,7 @@ fn a_file_of_tests_that_cannot_be_loaded_is_known() {
 }
 
 #[test]
-fn go_in_a_pipe_is_not_believed() {
+fn exit_code_of_go_in_a_pipe_is_not_trusted() {
     let failed = "--- FAIL: TestB (0.00s)\n    a_test.go:3: got 3\nFAIL\nFAIL\tm/p\t0.003s\nFAIL";
     let [base, now] = [failed, failed].map(|said| command_result("t", &Exit::Code(0), said));
     let mut findings = Findings::default();
@@ -488,13 +488,13 @@ fn go_in_a_pipe_is_not_believed() {
 }
 
 #[test]
-fn who_counts_no_more_has_not_removed_a_test_for_sure() {
+fn missing_count_does_not_prove_a_removed_test() {
     const UNCOUNTED: &str =
         "tests_unseen: `t` does not say any more how many tests it ran (2 before); let it say so (no `-q`";
     let maven = "[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0";
     check(maven, "", UNCOUNTED);
     check(maven, "\nBUILD SUCCESSFUL in 2s\n", UNCOUNTED);
-    // Where it names what failed before, numbers are not needed.
+    // If it names the tests that failed before, numbers are not needed.
     let cargo = "test a ... ok\ntest b ... FAILED\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored;";
     check(cargo, "test a ... ok\ntest b ... ok\n", "");
     check(cargo, "test a ... ok\ntest c ... ok\n", "tests_removed: `t` does not run a test that failed");
@@ -519,13 +519,13 @@ fn a_baseline_that_is_only_to_be_shown_asks_for_no_test() {
 }
 
 #[test]
-fn who_named_the_tests_has_to_go_on_with_that() {
+fn tool_that_stops_naming_tests_is_reported() {
     let pytest = "t.py::test_a PASSED [ 50%]\nt.py::test_b FAILED [100%]\n1 failed, 1 passed in 0.1s";
     let one = "t.py::test_b FAILED [100%]\n1 failed in 0.1s";
     let quiet = "..  [100%]\n2 passed in 0.1s";
     let vitest = " ✓ a.test.js > top 0ms\n × a.test.js > adds 7ms\n\n      Tests  1 failed | 1 passed (2)";
     let go = "--- FAIL: TestB (0.00s)\nFAIL\tm/p\t0.003s\nFAIL";
-    // One test prints what looks like the names of others.
+    // One test prints text that looks like the names of others.
     let printed = "ok 1 - nested\n1..1\nFAILED t.py::test_b - assert 0\n1 failed, 7 passed in 0.1s";
     for (before, now, silent_now) in [
         (pytest, quiet, &["pytest"][..]),

@@ -19,7 +19,7 @@ const RATIO_MAX: f64 = 9.0;
 /// The best of these attempts counts.
 const ATTEMPTS: usize = 20;
 
-/// Returns the processor time of this thread where the system tells it: the machine may be busy.
+/// Returns the processor time of this thread if the system provides it: the machine may be busy.
 fn clock() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     let elapsed = START.elapsed();

@@ -31,12 +31,12 @@ pub fn detect(root: &Path) -> Vec<TestCommand> {
     RULES.iter().filter_map(|rule| rule(&project)).collect()
 }
 
-/// What is read of a manifest.
+/// Maximum bytes that are read of a manifest.
 const BYTES_MAX: u64 = 1024 * 1024;
 
 type Rule = fn(&Project<'_>) -> Option<TestCommand>;
 
-/// Package managers and compilers first: a Makefile beside them most often calls one of them, and more.
+/// Package managers and compilers come first: a Makefile next to them usually calls one of them, and more.
 const RULES: &[Rule] = &[
     |it| it.with("Cargo.toml", &format!("cargo test{}", all_members(it))),
     |it| it.with("go.mod", "go test ./..."),
@@ -82,14 +82,14 @@ const RULES: &[Rule] = &[
     |it| it.saying(&["Taskfile.yml", "Taskfile.yaml"], "\n  test:", "task test"),
     |it| it.with_target(JUSTFILES, "just", "test"),
     |it| it.with_target(MAKEFILES, "make", "test"),
-    // What GNU calls it.
+    // The GNU name of the target.
     |it| it.with_target(MAKEFILES, "make", "check"),
 ];
 
 const JUSTFILES: &[&str] = &["justfile", "Justfile", ".justfile"];
 pub(crate) const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 
-/// Returns what cargo has to be told so that it takes all members of a workspace: beside a package it takes that alone.
+/// Returns the cargo option that selects all members of a workspace: with a root package, cargo tests only that one.
 fn all_members(project: &Project<'_>) -> &'static str {
     match project.text("Cargo.toml") {
         Some(text) if text.contains("[workspace") && text.contains("[package]") => " --workspace",
@@ -100,7 +100,7 @@ fn all_members(project: &Project<'_>) -> &'static str {
 fn node(project: &Project<'_>) -> Option<TestCommand> {
     let manifest = project.json("package.json")?;
     let script = manifest["scripts"]["test"].as_str()?;
-    // What `npm init` writes where nobody has an answer.
+    // `npm init` writes this placeholder if the user enters no command.
     if script.contains("no test specified") {
         return None;
     }
@@ -171,7 +171,7 @@ fn python(project: &Project<'_>) -> Option<TestCommand> {
     project.with(file, &format!("{}pytest -q", python_runner(project)))
 }
 
-/// Returns what stands before a command of Python: who locks the packages has them in an environment of its own.
+/// Returns the prefix of a Python command: a project with a lock file has its packages in a separate environment.
 pub(crate) fn python_runner(project: &Project<'_>) -> &'static str {
     let runners = [("poetry.lock", "poetry run "), ("uv.lock", "uv run ")];
     runners.into_iter().find(|(lock, _)| project.has(lock)).map_or("", |(_, runner)| runner)
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_it_is_not_taken() {
+    fn files_without_a_test_command_are_not_detected() {
         check(&[("package.json", r#"{"name": "a"}"#)], &[]);
         let placeholder = r#"{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}"#;
         check(&[("package.json", placeholder)], &[]);

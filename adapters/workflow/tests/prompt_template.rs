@@ -182,7 +182,7 @@ fn problems_have_a_place_and_a_remedy() {
 }
 
 #[test]
-fn what_handlebars_knows_besides_is_refused() {
+fn other_handlebars_syntax_is_refused() {
     let others = [
         "{{{error}}}",
         "{{> error}}",

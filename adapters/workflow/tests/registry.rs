@@ -28,10 +28,10 @@ mod recorded;
 
 const REGISTRY: &str = ".agent/fixer/steps_registry.json";
 
-/// Names of files, and what is in them.
+/// Names of files with their content.
 type Files<'a> = &'a [(&'a str, &'a str)];
 
-/// Writes files into a folder of their own.
+/// Writes files into a new temporary directory.
 fn folder(files: Files<'_>) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, text) in files {
@@ -367,7 +367,7 @@ fn templates_are_checked_with_their_places() {
 }
 
 #[test]
-fn a_missing_prompt_is_an_error_beside_others_and_a_warning_without() {
+fn missing_prompt_is_an_error_next_to_others_and_a_warning_without() {
     let other = with(example(), &[("/completionPatterns/red/edition", json!("other"))]);
     check(
         &other,
@@ -401,7 +401,7 @@ fn a_missing_prompt_is_an_error_beside_others_and_a_warning_without() {
 }
 
 #[test]
-fn a_validator_that_nobody_asks_is_an_error_unless_it_is_tried_alone() {
+fn unused_validator_is_an_error_unless_it_is_tried_alone() {
     let registry = with(
         example(),
         &[("/completionSteps/complete.issue/completionConditions", json!([{"validator": "tests-pass"}]))],
@@ -508,7 +508,7 @@ fn where_no_answer_can_declare_completion_it_is_said() {
     let schema = |properties: Value| json!({"type": "object", "properties": properties});
     let check = |own: Value, end: Option<Value>, is_said: bool| {
         let step = json!({"c2": "initial", "c3": "issue", "outputSchema": own});
-        // What comes later would be asked for nothing.
+        // A continuation without a schema would accept any answer.
         let mut changes = vec![("/steps/initial.issue", step), ("/steps/continuation.issue", Value::Null)];
         changes.extend(end.clone().map(|end| ("/completionSteps/complete.issue/outputSchema", end)));
         let loaded = flow(&agent(&with(example(), &changes), PROMPTS), OF_ISSUE).expect("it is good");
@@ -609,7 +609,7 @@ fn a_program_may_supply_what_its_pattern_names() {
 }
 
 #[test]
-fn what_is_wrong_with_a_schema_as_a_whole_is_told_where_it_is_named() {
+fn schema_level_error_is_reported_where_the_schema_is_named() {
     let schemas = (
         "schemas/s.json",
         r##"{"$defs": {"nothing": {"allOf": [{"type": "string"}, {"type": "object"}]}}}"##,
@@ -632,7 +632,7 @@ fn what_is_wrong_with_a_schema_as_a_whole_is_told_where_it_is_named() {
 }
 
 #[test]
-fn what_is_not_run_yet_is_said_once() {
+fn unsupported_features_are_reported_once() {
     let registry = with(
         example(),
         &[
@@ -674,7 +674,7 @@ fn what_is_not_run_yet_is_said_once() {
 }
 
 #[test]
-fn what_is_no_registry_is_refused() {
+fn invalid_registry_is_rejected() {
     let cases = [
         ("", "R:1:1: not valid JSON: expected a value\n"),
         ("{\"agentId\": \"a\", \"agentId\": \"b\"}", "R:1:18: agentId: this key is there twice\n"),
@@ -917,7 +917,7 @@ fn answers_have_the_form_that_is_said() {
 }
 
 #[test]
-fn the_bound_of_a_step_is_that_of_its_end_else_that_of_its_prompt() {
+fn step_limit_is_set_by_its_end_or_else_its_prompt() {
     let of = |check: Value, end: Value| {
         let step = json!({"c2": "initial", "c3": "issue", "check": {"onFail": check}});
         let registry = with(
@@ -936,7 +936,7 @@ fn the_bound_of_a_step_is_that_of_its_end_else_that_of_its_prompt() {
 }
 
 #[test]
-fn a_broken_schema_is_told_with_its_place() {
+fn broken_schema_is_reported_with_its_place() {
     let step =
         json!({"c2": "initial", "c3": "issue", "outputSchemaRef": {"file": "a.json", "schema": "wrk"}});
     let schema = ("schemas/a.json", "{\"$defs\": {\"work\": {\"type\": \"object\"}}}");
@@ -981,7 +981,7 @@ fn a_closer_judges_with_the_worker_of_the_step_and_reads_only() {
 }
 
 #[test]
-fn a_closer_that_nobody_knows_how_to_start_is_refused() {
+fn closer_that_cannot_be_started_is_refused() {
     let prompt = ("prompts/steps/complete/issue/f_default.md", "Is it done?");
     let prompts: Vec<(&str, &str)> = PROMPTS.iter().copied().chain([prompt]).collect();
     for (kind, refused) in [("CODEX_CLI", false), ("COMMAND", true), ("CLIENT", true)] {

@@ -220,7 +220,7 @@ fn how_many_items_have_to_fit_is_said() {
 }
 
 #[test]
-fn what_stands_beside_a_reference_stays_in_force() {
+fn siblings_of_a_reference_stay_in_force() {
     let id = json!({"id": {"type": "string", "minLength": 2, "description": "base"}});
     check(
         id,
@@ -319,7 +319,7 @@ fn a_strict_service_gets_closed_objects_whose_properties_are_all_required() {
                 "required": ["l"], "additionalProperties": false
             })),
         ),
-        // What such a service refuses is not handed over.
+        // Schemas that such a service would refuse are not passed on.
         (json!({"type": "object", "additionalProperties": any()}), None),
         (
             json!({"type": "object", "properties": {"a": {"type": "object", "additionalProperties": any()}}}),
@@ -397,7 +397,7 @@ fn draft_07_is_written_as_2020_12() {
 }
 
 #[test]
-fn what_comes_out_says_that_it_is_2020_12() {
+fn result_declares_draft_2020_12() {
     let draft_07 = "http://json-schema.org/draft-07/schema#";
     let list = json!({"$schema": draft_07, "items": [{"type": "string"}], "additionalItems": false});
     let s = json!({"$schema": draft_07, "type": "object", "properties": {"x": list}});
@@ -411,12 +411,12 @@ fn what_comes_out_says_that_it_is_2020_12() {
 }
 
 #[test]
-fn what_has_to_be_there_and_cannot_is_met_by_nothing() {
+fn required_impossible_property_makes_a_schema_unsatisfiable() {
     let impossible = json!({"allOf": [{"type": "string"}, {"type": "integer"}]});
     let nothing = "a.json#/s: nothing meets this schema: its parts contradict each other";
     let object =
         |required: Value| json!({"type": "object", "required": required, "properties": {"x": impossible}});
-    // The innermost part is named that makes the whole so.
+    // The complaint names the innermost part that makes the schema unsatisfiable.
     let inner = |way: &str| nothing.replace("#/s", &format!("#/s{way}"));
     refused(json!({"s": object(json!(["x"]))}), &inner("/properties/x"));
     let within = json!({"required": ["y"], "properties": {"y": object(json!(["x"]))}});
@@ -470,7 +470,7 @@ fn two_schemas_of_one_answer_are_closed_together() {
             closed(json!({"a": {"const": a}, "n": both(), "l": {"items": both()}, "b": any}))
         }),
     );
-    // What is required is named, and so is what only an alternative names.
+    // Required properties count as named, and so do properties that only an alternative names.
     check(
         object(json!({"a": any})),
         json!({"required": ["b"], "properties": {"a": any}, "anyOf": [{"properties": {"c": any}}, {"required": ["d"]}]}),
@@ -491,7 +491,7 @@ fn two_schemas_of_one_answer_are_closed_together() {
             closed(json!({"a": any, "b": any, "c": any})),
         ],
     );
-    // What an author has closed, or left open by a word, stays so.
+    // An object that its author explicitly closed or left open stays as it is.
     let shut = json!({"type": "object", "properties": {"a": any}, "additionalProperties": false});
     check(shut.clone(), object(json!({"b": any})), [shut.clone(), closed(json!({"a": any, "b": any}))]);
     assert_eq!(schema::excluded(&json!({"required": ["a", "b"]}), &shut), Some("b".to_owned()));
@@ -525,7 +525,7 @@ fn references_are_found_in_every_form() {
 }
 
 #[test]
-fn what_is_wrong_has_a_place_and_a_remedy() {
+fn complaints_have_a_place_and_a_remedy() {
     refused(
         json!({"s": {"$ref": "http://x/y.json"}}),
         "a.json:3:13: #/s/$ref: \"http://x/y.json\" is not read: there is no network for schemas; keep a copy in the \
@@ -616,7 +616,7 @@ fn a_file_is_read_once_per_load() {
 }
 
 #[test]
-fn a_schema_may_stand_in_the_registry_itself() {
+fn schema_may_be_inline_in_the_registry() {
     let folder = one_file(json!({"$defs": {"n": {"type": "integer"}}}));
     let inline = json!({"type": "object", "properties": {"n": {"$ref": "a.json#/$defs/n"}}});
     let resolved = schema::resolve_inline(folder.path(), &inline, "agent/steps_registry.json").unwrap();
@@ -659,7 +659,7 @@ fn make_fifo(path: &std::path::Path) {
 }
 
 #[test]
-fn what_grows_without_bound_is_refused_soon() {
+fn unlimited_growth_is_refused_quickly() {
     let mut definitions = serde_json::Map::new();
     definitions.insert("d0".to_owned(), json!({"type": "string"}));
     for level in 1..60 {
@@ -782,7 +782,7 @@ proptest! {
         let whole = json!({"$defs": {"base": base}, "allOf": [schema]});
         let original = check::Checker::new(&whole).unwrap();
         let Ok(resolved) = resolve(whole.clone(), "#") else {
-            // What is refused as contradictory accepts nothing that could be an answer.
+            // A schema that is refused as contradictory accepts no value that could be an answer.
             let mut answers = values.iter().filter(|value| value.is_object());
             prop_assert!(answers.all(|value| !original.accepts(value)), "{whole}");
             return Ok(());

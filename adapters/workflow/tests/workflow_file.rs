@@ -335,7 +335,7 @@ mod files {
     }
 
     #[test]
-    fn a_registry_that_is_not_there_is_told_where_it_is_named() {
+    fn missing_registry_is_reported_where_it_is_named() {
         let folder = tempfile::tempdir().expect("a folder");
         let text = step("completion_conditions: [tests-pass]")
             .replace("steps:", "steps_registry: nope.json\nsteps:");
@@ -547,7 +547,7 @@ mod top_level {
     }
 
     #[test]
-    fn defaults_are_those_of_the_table() {
+    fn defaults_match_the_table() {
         let workflow = accepted(&step(""));
         assert_eq!(workflow.concurrency, None);
         assert_eq!(workflow.context_dir, "context");
@@ -695,7 +695,7 @@ mod steps_and_workers {
     }
 
     #[test]
-    fn defaults_of_a_step_are_those_of_the_table() {
+    fn step_defaults_match_the_table() {
         let step = accepted(&step("")).steps.remove(0);
         assert_eq!(step.timeout, Workflow::DEFAULT_STEP_TIMEOUT);
         assert_eq!((step.max_retries, step.max_iterations), (0, 1));
@@ -715,7 +715,7 @@ mod steps_and_workers {
     }
 
     #[test]
-    fn a_bound_of_the_command_line_replaces_that_of_the_file() {
+    fn command_line_limit_replaces_the_limit_of_the_file() {
         let options = Options { max_iterations: Some(9), ..Options::default() };
         let yaml =
             checked("worker: CUSTOM\ninstructions: x\ncapabilities: [READ]") + &format!("  b: {{{GOOD}}}\n");
@@ -827,7 +827,7 @@ mod checks {
     }
 
     #[test]
-    fn a_claim_has_a_decision_file_of_its_own() {
+    fn claim_has_a_separate_decision_file() {
         let check = first_check(&checked("claim: true"));
         assert_eq!((check.by, check.max_parse_failures), (CheckBy::Claim, 3));
         assert_eq!(check.decision_file.as_deref(), Some(".unstuck/{{completion_check_id}}.json"));
@@ -888,7 +888,7 @@ mod convergence {
     }
 
     #[test]
-    fn defaults_are_those_of_the_table() {
+    fn defaults_match_the_table() {
         let rules = accepted(&converging("")).steps.remove(0).convergence.expect("convergence");
         assert_eq!((rules.stall_threshold, rules.max_stage.0, rules.fail_on_max_stage), (2, 3, true));
         assert!(rules.allowed_paths.is_empty() && rules.max_changed_files.is_none());
@@ -1040,7 +1040,7 @@ mod catalogs {
     }
 
     #[test]
-    fn what_is_wrong_with_a_catalog_is_said_and_not_that_its_agents_are_missing() {
+    fn broken_catalog_is_reported_instead_of_missing_agents() {
         let step = steps("a: {agent: r, instructions: x}");
         with(
             "version: \"1\"\nagents: [\n",
@@ -1172,7 +1172,7 @@ mod catalogs {
     }
 
     #[test]
-    fn later_catalogs_win_and_named_ones_replace_the_one_beside_the_file() {
+    fn later_catalogs_win_and_named_ones_replace_the_default_one() {
         let profile = |model: &str| {
             format!(
                 "version: \"1\"\nagents: {{r: {{worker: CODEX_CLI, model: {model}, capabilities: [READ]}}}}\n"
@@ -1243,7 +1243,7 @@ mod subworkflows {
     }
 
     #[test]
-    fn a_step_beside_a_child_run_may_not_share_a_decision_file_with_a_step_of_it() {
+    fn step_concurrent_with_a_child_run_may_not_share_its_decision_file() {
         let check = "max_iterations: 2\ncompletion_check: {claim: true, decision_file: v.json}";
         let beside = |name: &str| format!("{name}: {{workflow: c.yaml}}");
         let of_parent = format!("a: {{{GOOD}, {}}}", check.replace('\n', ", "));
@@ -1274,7 +1274,7 @@ mod subworkflows {
     }
 
     #[test]
-    fn problems_of_a_child_come_with_those_of_its_parent() {
+    fn problems_of_a_child_are_reported_with_the_parent() {
         let child = step("bogus: 1");
         with(
             &[("c.yaml", &child)],
@@ -1320,7 +1320,7 @@ mod subworkflows {
     }
 
     #[test]
-    fn an_artifact_that_is_not_exported_is_no_input() {
+    fn artifact_that_is_not_exported_cannot_be_an_input() {
         let child = child();
         with(
             &[("c.yaml", &child)],
@@ -1734,7 +1734,7 @@ mod command_lines {
     }
 
     #[test]
-    fn what_a_file_cannot_say_is_not_saved() {
+    fn options_without_a_file_key_are_not_saved() {
         let refused = |options: QuickOptions| {
             save(&quick(&by("goal", "true"), &["true".to_owned()], &options)).expect_err("it is refused")
         };
@@ -1831,7 +1831,7 @@ mod plans {
     }
 
     #[test]
-    fn who_works_alone_is_named_where_others_could_run_beside_it() {
+    fn exclusive_step_is_marked_if_others_could_run_at_the_same_time() {
         const CHECKED: &str = "max_iterations: 2, completion_check: {commands: [make test]}";
         let yaml = format!(
             "a: {{{GOOD}, require_change: true, {CHECKED}}}\nb: {{{GOOD}}}\nc: {{{GOOD}, require_change: true, depends_on: [a], {CHECKED}}}\n"

@@ -1,7 +1,7 @@
 //! The cost of a snapshot of a large workspace. `cargo bench -p unstuck-workspace --bench snapshot`.
 //!
-//! Every figure stands beside what git needs for the same with an index of its own, in the same run:
-//! `git add --all` and `git write-tree`. The folder for scratch is `TMPDIR`.
+//! Each figure is printed next to the time that git needs in the same run with its own index: `git add --all` and
+//! `git write-tree`. `TMPDIR` sets the scratch folder.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use unstuck_workspace::snapshot::{Git, Options, Snapshots};
 const FOLDERS: usize = 1000;
 const FILES: usize = 50;
 const CHANGED: usize = 20;
-/// What is asked for.
+/// Target times of the first and of later snapshots.
 const FIRST_MAX: Duration = Duration::from_secs(3);
 const LATER_MAX: Duration = Duration::from_millis(300);
 

@@ -1,11 +1,13 @@
-//! Copies artifacts: outputs of a step into the context folder, inputs out of it into the
-//! workspace, exports of a child run into the context folder of its parent.
+//! Copies artifacts: outputs of a step into the context folder, inputs out of it into the workspace, exports of a child
+//! run into the context folder of its parent.
 //!
-//! A file gets its name when it is complete. Links are copied as links; no link is followed on the
-//! way to a destination, nor out of the workspace on the way to a source. A file is opened once, without waiting, and
-//! what is no file by then is left out. Something that stands where something of another kind must go is an error, as is
-//! everything that the system refuses. What is missing is a warning, and so is what holds more than an artifact may.
-//! Folders stay writable for their owner, so that the next copy works. Who wants to stop a copy is heard within a piece of it.
+//! A file gets its name when it is complete. Links are copied as links. No link is followed on the way to a
+//! destination, nor out of the workspace on the way to a source. A file is opened once, without blocking, and left out
+//! if it is no longer a file.
+//!
+//! An entry of the wrong kind at a destination is an error, and so is anything that the system refuses. A missing
+//! artifact is a warning, and so is one above the limits of an artifact. Folders stay writable for their owner, so that
+//! the next copy works. A request to stop takes effect within one piece of a copy.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -32,22 +34,22 @@ pub enum ArtifactError {
     /// One of them cannot be. Ends the step.
     #[error("cannot copy {artifact}: {}: {reason}", path.display())]
     Refused {
-        /// Which one: `output "site"`.
+        /// The artifact: `output "site"`.
         artifact: String,
-        /// Where the problem is.
+        /// The path of the problem.
         path: PathBuf,
-        /// What it is.
+        /// The problem.
         reason: io::Error,
     },
-    /// Somebody wanted to stop.
+    /// A stop was requested.
     #[error("stopped while {artifact} was copied")]
     Stopped {
-        /// Which one.
+        /// The artifact.
         artifact: String,
     },
 }
 
-/// Says whether a copy is to stop.
+/// Returns whether a copy has to stop.
 pub type IsStopped<'a> = &'a dyn Fn() -> bool;
 
 /// Copies what a step produced from the workspace to `<context>/<step>/<name>/`, in place of an earlier copy.
@@ -87,11 +89,11 @@ pub fn collect_outputs(
     Ok(warnings)
 }
 
-/// Copies artifacts of earlier steps from `<context>/<from>/<artifact>/` to `<workspace>/<as>/`, over what is there.
+/// Copies artifacts of earlier steps from `<context>/<from>/<artifact>/` to `<workspace>/<as>/`, over existing files.
 ///
 /// # Errors
 ///
-/// The first artifact that cannot be copied; those before it are.
+/// An artifact cannot be copied. The artifacts before it were copied.
 pub fn copy_inputs(
     workspace: &Path,
     context: &PrivateDir,
@@ -164,20 +166,20 @@ pub fn copy_exports(
     Ok(warnings)
 }
 
-/// What becomes of an earlier copy.
+/// Treatment of an earlier copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlap {
-    /// It is removed.
+    /// The earlier copy is removed.
     Replace,
-    /// It stays, where nothing new has the same name.
+    /// The earlier copy stays, except for entries that a new one replaces.
     Merge,
 }
 
-/// Why a copy does not go on.
+/// Why a copy ended early.
 enum Problem {
-    /// Something is wrong at a place.
+    /// An error at a path.
     At(PathBuf, io::Error),
-    /// An artifact holds no more than that.
+    /// The artifact exceeds a limit.
     TooMuch(String),
     Stopped,
 }
@@ -190,7 +192,7 @@ fn wrong<T>(path: &Path, what: &str) -> Result<T, Problem> {
     Err(Problem::At(path.to_owned(), io::Error::other(what.to_owned())))
 }
 
-/// What a declared path leads to.
+/// The entry that a declared path leads to.
 struct Found {
     /// The folder that it is in.
     folder: SafeDir,
@@ -201,7 +203,6 @@ struct Found {
     path: PathBuf,
 }
 
-/// One artifact on its way.
 struct Copy<'a> {
     artifact: &'a str,
     is_stopped: IsStopped<'a>,
@@ -229,7 +230,7 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// Adds what is to be told.
+    /// Finishes the copy and adds its warnings to `all`.
     fn end(mut self, copied: Result<(), Problem>, all: &mut Vec<String>) -> Result<(), ArtifactError> {
         match copied {
             Ok(()) => {}
@@ -359,7 +360,7 @@ impl<'a> Copy<'a> {
         (mut copy, to): (File, &Path),
     ) -> Result<(), Problem> {
         if safe_dir::share_content(&file, &copy).is_err() {
-            // What is added to it meanwhile is not waited for.
+            // Data that is added meanwhile is left out.
             let (mut done, size) = (0, seen.stamp.size);
             while let Some((begin, end)) = at(from, safe_dir::next_content(&file, done, size))? {
                 let end = end.min(size);
@@ -404,7 +405,7 @@ impl<'a> Copy<'a> {
         Ok(copied)
     }
 
-    /// Builds a folder out of sight and puts it in place of what is there.
+    /// Builds a folder under a temporary name, then replaces the existing entry with it.
     fn replace(
         &mut self,
         own: &SafeDir,
@@ -426,7 +427,7 @@ impl<'a> Copy<'a> {
     }
 }
 
-/// Returns where a declared path leads; `None` if nothing is there.
+/// Returns where a declared path leads; `None` if it does not exist.
 fn source_of(workspace: &Path, path: &Path) -> Result<Option<Found>, Problem> {
     let leads_out =
         path.components().any(|component| !matches!(component, Component::Normal(_) | Component::CurDir));
@@ -510,7 +511,7 @@ fn swap(own: &SafeDir, new: &[u8], place: &[u8]) -> io::Result<()> {
     own.rename(&old, new)
 }
 
-/// Opens the folder, and creates it if nothing is there. A link to a folder is none.
+/// Opens the folder, and creates it if it does not exist. A link to a folder is an error.
 fn make_folder(folder: &SafeDir, name: &[u8], path: &Path) -> Result<SafeDir, Problem> {
     match folder.look(name).map(|seen| seen.mode & TYPE) {
         Ok(LINK) => return wrong(path, "a link is where a folder must go"),

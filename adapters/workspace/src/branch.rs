@@ -94,12 +94,12 @@ pub fn is_bare(workspace: &Path) -> bool {
     said.is_ok_and(|said| said.stdout.trim_ascii() == b"true")
 }
 
-/// Returns repository, branch and commit of a workspace; `None` if it is in no repository, or there is no git.
+/// Returns repository, branch and commit of a workspace; `None` outside of a repository, or if git is not installed.
 ///
 /// # Errors
 ///
-/// There is a repository, but git does not read it; the text is what git says, for instance that it
-/// belongs to somebody else.
+/// Git cannot read the repository. The error is git's message, for instance that the repository belongs to another
+/// user.
 pub fn facts(workspace: &Path) -> io::Result<Option<GitFacts>> {
     let found = match git(workspace, ["rev-parse", "--show-toplevel", "HEAD", "--symbolic-full-name", "HEAD"])
     {

@@ -1,8 +1,8 @@
-//! The context folder: views of a run as JSON files beside its artifacts, in the workspace.
+//! The context folder: views of a run as JSON files next to its artifacts, in the workspace.
 //!
-//! Names and meaning are those of the Roboppi format (section 9 of its page in the book), for scripts
-//! that read them. All are derived from the state, which comes from the log outside the workspace;
-//! nothing in Unstuck reads them back. Absent values are left out, times are milliseconds since 1970.
+//! Names and meaning follow the Roboppi format (section 9 of its page in the book), for scripts that read these files.
+//! All views are derived from the state, which comes from the log outside the workspace. Unstuck never reads them back.
+//! Absent values are left out; times are milliseconds since 1970.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,21 +24,21 @@ use crate::environment::BranchFacts;
 pub(crate) const WORKFLOW: &str = "_workflow.json";
 /// The view of each step.
 pub(crate) const META: &str = "_meta.json";
-/// The same, and what its settings came to.
+/// The view of each step with its resolved settings.
 pub(crate) const RESOLVED: &str = "_resolved.json";
-/// The folder of what is known of how a loop gets on, in that of its step.
+/// The folder for the progress of a loop, in the folder of its step.
 pub const CONVERGENCE: &str = "_convergence";
 
-/// What the views say besides the state.
+/// Facts for the views that are not in the state.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// What is known of the branch; `None` outside git.
+    /// The branch; `None` outside of git.
     pub branch: Option<BranchFacts>,
-    /// Branches that are not worked on.
+    /// Protected branches.
     pub protected_branches: Protected,
-    /// Work on them is allowed.
+    /// Whether work on protected branches is allowed.
     pub allow_protected_branch: bool,
-    /// The run is held to its branch.
+    /// Whether the run is locked to its branch.
     pub branch_lock: bool,
 }
 
@@ -134,11 +134,11 @@ impl Views {
     }
 }
 
-/// What git needs to be told to ignore a folder.
+/// The content of a `.gitignore` that ignores its whole folder.
 pub(crate) const IGNORE_ALL: &[u8] = b"*\n";
 
-/// Makes the folder, with a `.gitignore` that hides all of it; one that is there stays as it is. A worker that commits
-/// everything that it finds would commit views that change with every event, and the repository would never be clean again.
+/// Creates the folder with a `.gitignore` that hides all of it; an existing folder stays as it is. Otherwise, a worker
+/// that commits all files would commit the views. They change with every event, so the repository would never be clean.
 fn make_ignored(folder: &PrivateDir) -> io::Result<()> {
     match folder.open() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => folder.put(".gitignore", IGNORE_ALL),
@@ -273,12 +273,12 @@ fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
     ])
 }
 
-/// Returns how many tries the last iteration has had; a step that nobody has worked on has had none.
+/// Returns the number of attempts in the last iteration; 0 for a step without any work.
 fn attempts(state: &RunState, at: &StepState) -> u32 {
     if attempts_total(state, at) == 0 { 0 } else { at.tries.work.saturating_add(1) }
 }
 
-/// Returns how often a worker was started, the next one included where it is about to be.
+/// Returns how often a worker was started, including a start that is due.
 fn attempts_total(state: &RunState, at: &StepState) -> u32 {
     let is_due = at.phase == StepPhase::WorkDue && state.outcome().is_none();
     at.calls.started.saturating_add(is_due.into())
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_ended_with_its_run_is_cancelled_or_skipped_until_the_run_goes_on() {
+    fn unfinished_steps_are_cancelled_or_skipped_until_the_run_resumes() {
         for command in
             [Observation::RunInterrupted(RunInterrupted { signal: 2 }), Observation::DeadlinePassed]
         {
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_nobody_has_worked_on_has_had_no_attempt() {
+    fn step_without_any_work_has_no_attempts() {
         let told = |world: &World| -> Vec<[Value; 2]> {
             let steps = world.state.steps().map(|(step, at)| meta(&world.state, step, at));
             steps.map(|meta| ["attempts", "attemptsTotal"].map(|key| meta[key].clone())).collect()
@@ -593,7 +593,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_told_where_they_are_known() {
+    fn known_tokens_are_in_the_view_of_a_step() {
         let world = chain();
         let (step, at) = world.state.steps().next().expect("a step");
         for (tokens, expected) in [(0, Value::Null), (510, json!(510))] {

@@ -8,15 +8,15 @@ use unstuck_files::safe_dir::{self, SafeDir};
 
 use crate::branch;
 
-/// Most bytes of a file that holds nothing but a name.
+/// Maximum size of a file that holds a name, in bytes.
 const FILE_MAX: u64 = 4096;
 
 /// Returns the name of the commit that a scope is compared with: `diff_base_ref`, or the first line of
-/// `diff_base_ref_file`. `None` if neither is there.
+/// `diff_base_ref_file`. `None` if neither is set.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or its first line is empty. The sentence says what to do.
+/// The file cannot be read, or its first line is empty. The message says what to do.
 pub fn name(workspace: &Path, policy: &Convergence) -> Result<Option<String>, String> {
     let Some(file) = policy.diff_base_ref_file.as_deref().filter(|_| policy.diff_base_ref.is_none()) else {
         return Ok(policy.diff_base_ref.clone());
@@ -65,7 +65,7 @@ pub fn foresee(workspace: &Path, name: &str) -> Result<(), String> {
     })
 }
 
-/// Returns what is called so once there is one more commit: `HEAD~2` is `HEAD~1` now.
+/// Returns the present name of a commit that has this name after one more commit: `HEAD~2` is `HEAD~1` now.
 fn before_a_commit(name: &str) -> Option<String> {
     let rest = name.strip_prefix("HEAD")?;
     let counted = rest.get(1..)?;
@@ -74,7 +74,7 @@ fn before_a_commit(name: &str) -> Option<String> {
     let count: u32 = if count.is_empty() { 1 } else { count.parse().ok()? };
     match (rest.as_bytes()[0], count) {
         (b'~', 2..) => Some(format!("HEAD~{}{more}", count - 1)),
-        // What follows in braces is not counted.
+        // A suffix in braces is not a count.
         (b'~' | b'^', 1) if !more.starts_with('{') => Some(format!("HEAD{more}")),
         _ => None,
     }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_counted_from_head_is_one_nearer_before_a_commit() {
+    fn name_relative_to_head_is_one_step_closer_before_a_commit() {
         for (name, want) in [
             ("HEAD~1", Some("HEAD")),
             ("HEAD~", Some("HEAD")),

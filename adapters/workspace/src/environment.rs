@@ -1,15 +1,14 @@
-//! What workers and checks find in their environment, besides what Unstuck itself was given.
+//! Environment variables for workers and checks, in addition to Unstuck's own environment.
 //!
-//! Names are those of workflow files of the Roboppi format (section 10 of its page in the book): a
-//! suffix in plain capitals exists under each of [`VARIABLE_PREFIXES`], so that scripts written for the
-//! original run unchanged.
+//! The names follow workflow files of the Roboppi format (section 10 of its page in the book). A suffix in plain
+//! capitals exists under each of [`VARIABLE_PREFIXES`], so that scripts written for the original run unchanged.
 
 use std::ffi::OsString;
 
 use unstuck_core::id::{Attempt, CheckId, Iteration, RunId, Stage, StepId};
 use unstuck_core::workflow::VARIABLE_PREFIXES;
 
-/// What is known when a process is about to be started. All paths are absolute.
+/// Facts that are known before a process starts. All paths are absolute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnvContext {
     /// The run.
@@ -18,25 +17,25 @@ pub struct EnvContext {
     pub step: StepId,
     /// The iteration.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
-    /// Where artifacts are.
+    /// The folder of artifacts.
     pub context_dir: String,
-    /// The stage it works in; in a child run never below the parent step's.
+    /// The stage; in a child run at least the stage of the parent step.
     pub stage: Stage,
-    /// The text that the stage adds to the prompt; workers, from iteration 2.
+    /// The file with the text that the stage adds to the prompt; for workers, from iteration 2.
     pub overlay_file: Option<String>,
-    /// What the last check found; workers, from iteration 2.
+    /// The file with the results of the last check; for workers, from iteration 2.
     pub feedback_file: Option<String>,
-    /// The whole prompt; workers that do not read it on standard input.
+    /// The file with the whole prompt; for workers that do not read it on standard input.
     pub prompt_file: Option<String>,
-    /// The id that a verdict must carry; checks.
+    /// The id that a verdict must carry; for checks.
     pub check_id: Option<CheckId>,
-    /// Where the verdict is to be written; checks that have one.
+    /// The file for the verdict; for checks that have one.
     pub decision_file: Option<String>,
-    /// Much is to be said.
+    /// Whether to print verbose output.
     pub verbose: bool,
-    /// The workflow itself moves to a work branch.
+    /// Whether the workflow itself moves to a work branch.
     pub create_branch: bool,
     /// Work on a protected branch is allowed.
     pub allow_protected_branch: bool,
@@ -44,11 +43,11 @@ pub struct EnvContext {
     pub protected_branches: Vec<String>,
     /// Facts about the branch; in a git workspace.
     pub branch: Option<BranchFacts>,
-    /// The step that this run is a part of; in child runs.
+    /// The parent step of this run; in child runs.
     pub parent: Option<ParentFacts>,
 }
 
-/// What is known of the branch that the work happens on.
+/// Facts about the branch of the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchFacts {
     /// The branch that the work is compared with.

@@ -75,7 +75,7 @@ pub fn git_on_files_unfiltered(folder: &Path, arguments: &[&str]) -> io::Result<
     unfiltered(|| of_user(folder), folder, arguments)
 }
 
-/// As [`git_on_files_unfiltered`], in a folder that is a repository of its own, or in none.
+/// As [`git_on_files_unfiltered`], but finds a repository only in the folder itself, not above it.
 pub fn git_within_unfiltered(folder: &Path, arguments: &[&str]) -> io::Result<Output> {
     let command = || {
         let mut command = of_user(folder);
@@ -126,11 +126,11 @@ pub fn version() -> Option<String> {
 
 /// A setting that holds in a folder.
 pub struct Setting {
-    /// In full: `filter.NAME.smudge`.
+    /// The full name: `filter.NAME.smudge`.
     pub(crate) name: OsString,
-    /// What the configuration of the repository says, if it says something.
+    /// The value in the configuration of the repository, if it is set there.
     pub(crate) here: Option<Vec<u8>>,
-    /// What the user has configured for all repositories; empty where that is nothing.
+    /// The user's value for all repositories; empty if it is not set.
     pub(crate) users: Vec<u8>,
 }
 
@@ -243,18 +243,18 @@ pub fn git_with_index(
     succeeded(ended(&mut command, folder, input, PATIENCE_ON_FILES)?)
 }
 
-/// Runs git in a folder as nobody but the repository has configured it, and returns what it prints; what it complains of is
-/// the error.
+/// Runs git in a folder with only the configuration of the repository. Returns its output, or its error output as the
+/// error.
 pub fn plain(folder: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {
     plain_with(folder, arguments, Vec::new())
 }
 
-/// As [`plain`], with something to read.
+/// As [`plain`], with input.
 pub fn plain_with(folder: &Path, arguments: &[&str], input: Vec<u8>) -> io::Result<Vec<u8>> {
     succeeded(ended(of_nobody(folder).args(arguments), folder, input, PATIENCE)?)
 }
 
-/// As [`plain`]; `None` where git answers no, which it does with exit status 1 and no complaint.
+/// As [`plain`]; `None` if git answers no: exit status 1 without error output.
 pub fn answer(folder: &Path, arguments: &[&str]) -> io::Result<Option<Vec<u8>>> {
     let output = ended(of_nobody(folder).args(arguments), folder, Vec::new(), PATIENCE)?;
     match output.status.code() {
@@ -263,7 +263,7 @@ pub fn answer(folder: &Path, arguments: &[&str]) -> io::Result<Option<Vec<u8>>> 
     }
 }
 
-/// A repository that git is asked in, and no other: of one that is broken git would go on to that of a folder above.
+/// A repository that git must use. If a repository is broken, git would otherwise search the folders above it.
 #[derive(Clone, Debug)]
 pub struct PinnedRepo {
     /// The folder that holds HEAD.
@@ -273,7 +273,7 @@ pub struct PinnedRepo {
 }
 
 impl PinnedRepo {
-    /// As [`plain_with`]. What git notes of it bears our name, since a worker may have configured any.
+    /// As [`plain_with`]. Reflog entries carry Unstuck's name, since a worker may have configured any name.
     pub fn ask(&self, arguments: &[&str], input: Vec<u8>) -> io::Result<Vec<u8>> {
         let mut command = of_nobody(&self.own);
         command.env("GIT_DIR", &self.own).env("GIT_COMMON_DIR", &self.common);
@@ -371,7 +371,7 @@ fn close(command: &mut Command) {
         .env("GIT_TERMINAL_PROMPT", "0");
 }
 
-/// Lets git come to its end, or ends it.
+/// Waits for git to end, and kills it after `patience`.
 fn ended(command: &mut Command, folder: &Path, input: Vec<u8>, patience: Duration) -> io::Result<Output> {
     let question = (folder.to_owned(), question(command));
     refuse_again(&question)?;
@@ -384,12 +384,12 @@ fn ended(command: &mut Command, folder: &Path, input: Vec<u8>, patience: Duratio
     else {
         return Err(io::Error::other("git cannot be spoken to"));
     };
-    // Whoever does not read it says why.
+    // If git does not read its input, its own error says why.
     let written = thread::Builder::new().spawn(move || stdin.write_all(&input));
     let both = written.and_then(|_| Ok((read(stdout)?, read(stderr)?)));
     let both = both.and_then(|(stdout, stderr)| Ok((wait.receive(&stdout)?, wait.receive(&stderr)?)));
     if both.is_err() {
-        // It may have ended by itself just now.
+        // It may have just ended on its own.
         let _ended = child.kill();
     }
     let status = child.wait()?;
@@ -400,7 +400,7 @@ fn ended(command: &mut Command, folder: &Path, input: Vec<u8>, patience: Duratio
     Ok(Output { status, stdout, stderr })
 }
 
-/// Reads to the end on a thread of its own: whoever holds the other end open is not waited for.
+/// Reads to the end on a separate thread, so that a process that keeps the other end open blocks no caller.
 fn read(mut from: impl Read + Send + 'static) -> io::Result<Receiver<io::Result<Vec<u8>>>> {
     let (send, received) = mpsc::channel();
     thread::Builder::new().spawn(move || {
@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_and_what_is_printed_may_be_large_and_unread() {
+    fn large_input_and_output_work_even_if_unread() {
         let folder = tempfile::tempdir().unwrap();
         git(folder.path(), ["init", "-q", "."]).unwrap();
         let large = vec![b'x'; 1 << 20];

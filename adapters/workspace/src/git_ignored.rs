@@ -1,4 +1,4 @@
-//! What git ignores in a checkout: no commit has it, and git removes it with the checkout without a word.
+//! Files that git ignores in a checkout: no commit has them, and git deletes them with the checkout without a warning.
 
 use std::io;
 use std::path::{Path, PathBuf};

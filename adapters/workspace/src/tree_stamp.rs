@@ -1,7 +1,7 @@
-//! What all files of a folder are, by size and times: those that git ignores, too, and those elsewhere that links lead to.
+//! A stamp of all files of a folder, by size and times, including ignored files and files elsewhere that links lead to.
 //!
-//! A snapshot leaves out what is ignored, but a command may read it. Nothing is opened here, so it costs much less than
-//! what is saved by not running a command again.
+//! A snapshot leaves out ignored files, but a command can read them. The stamp opens no files, so it costs much less
+//! than running a command again.
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;
@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 use unstuck_core::id::Digest;
 
-/// Of a folder with more files than this nobody says that it is the same.
+/// Maximum number of files. A larger folder has no stamp, so it never counts as unchanged.
 const FILES_MAX: usize = 50_000;
 
-/// Returns a name for the files below a folder that changes when one of them is written, added, removed or renamed, or one
-/// elsewhere that a link leads to. Folders in `without` are not looked at. `None` where there are too many files, or one
-/// cannot be looked at.
+/// Returns a digest of the files below a folder. It changes when one of them, or a file elsewhere that a link leads to,
+/// is written, added, removed or renamed. Skips the folders in `without`. Returns `None` if there are too many files,
+/// or if one cannot be examined.
 pub fn stamp(root: &Path, without: &[PathBuf]) -> Option<Digest> {
     let mut hasher = Sha256::new();
     let mut folders = vec![root.to_owned()];
@@ -88,7 +88,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_links_lead_to_elsewhere_belongs_to_it() {
+    fn linked_files_elsewhere_change_the_stamp() {
         use std::os::unix::fs::symlink;
         let (folder, other) =
             (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));

@@ -1,5 +1,7 @@
-//! What is Unstuck's in a workspace: the views and artifacts of runs in the context folder. It is nobody's work, so it is
-//! no change, and nothing of it is put back. All else in that folder may be the user's, and is treated like the rest.
+//! Unstuck's own paths in a workspace: the views and artifacts of runs in the context folder.
+//!
+//! They are not part of the work, so they never count as a change and are never restored. Other files in that folder
+//! may belong to the user and are treated like the rest of the workspace.
 
 use std::fs::DirEntry;
 use std::io;
@@ -11,20 +13,20 @@ use unstuck_files::safe_dir;
 
 use crate::context_dir::{CONVERGENCE, IGNORE_ALL, META, RESOLVED, WORKFLOW};
 
-/// What a context folder has beside the folders of its steps.
+/// Entries of a context folder other than the folders of its steps.
 const OF_RUN: [&str; 2] = [WORKFLOW, "_subworkflows"];
 
-/// What the folder of a step has beside artifacts.
+/// Entries of the folder of a step other than artifacts.
 const OF_STEP: [&str; 3] = [META, RESOLVED, CONVERGENCE];
 
-/// What makes git ignore the folder, where it was made for a run.
+/// The file that makes git ignore a context folder that was created for a run.
 const IGNORED: (&str, &[u8]) = (".gitignore", IGNORE_ALL);
 
-/// Returns what is Unstuck's, each from the root of the workspace: the whole context folder, where nothing else is in it,
-/// else file by file, for these steps of the run and for those that others have left. `makes_views` says that the run
-/// makes the folder where it is not there.
+/// Returns Unstuck's own paths from the root of the workspace: the whole context folder if it holds nothing else,
+/// otherwise each file. The steps are these of the run, and steps that other runs have left. `makes_views` says that
+/// the run creates the folder if it is missing.
 pub fn own_paths(workspace: &Path, context_dir: &str, steps: &[Step], makes_views: bool) -> Vec<PathBuf> {
-    // The folder of a child run is in that of its parent.
+    // The folder of a child run is within the folder of its parent.
     let named = context_dir.split("/_subworkflows/").next().unwrap_or_default();
     let folder = workspace.join(named);
     let Ok(within) = folder.strip_prefix(workspace) else { return Vec::new() };
@@ -43,7 +45,8 @@ pub fn own_paths(workspace: &Path, context_dir: &str, steps: &[Step], makes_view
     of_run.chain(of_steps).chain(of_others).chain(ignored).chain(unfinished).collect()
 }
 
-/// Returns the first that a run of these steps would take for an artifact of its own, and replace, although no run has made it.
+/// Returns the first path that a run of these steps would take for its own artifact and replace, although no run
+/// created it.
 pub fn in_the_way(workspace: &Path, context_dir: &str, steps: &[Step]) -> Option<PathBuf> {
     let is_there = |path: &Path| workspace.join(path).symlink_metadata().is_ok();
     let folders = steps.iter().map(|step| (step, Path::new(context_dir).join(step.id.as_str())));
@@ -53,18 +56,17 @@ pub fn in_the_way(workspace: &Path, context_dir: &str, steps: &[Step]) -> Option
     artifacts.find(|path| is_there(path))
 }
 
-/// What is in a context folder.
 #[derive(Default)]
 struct Found {
-    /// It is not there, or nothing is in it.
+    /// Whether the folder is missing or empty.
     is_empty: bool,
-    /// It was made for a run, and whatever is in it was put there by runs.
+    /// Whether the folder was created for a run and contains only files of runs.
     is_of_runs: bool,
-    /// It was made for a run.
+    /// Whether the folder was created for a run.
     is_ignored: bool,
     /// The names of the folders of steps.
     steps: Vec<PathBuf>,
-    /// The files that a supervisor which was killed had not finished, here and in the folders of steps.
+    /// Unfinished files of a killed supervisor, here and in the folders of steps.
     unfinished: Vec<PathBuf>,
 }
 
@@ -170,7 +172,7 @@ mod tests {
         let of_old = ["context/old/_meta.json", "context/old/_resolved.json", "context/old/_convergence"];
         check(&made, false, &["context"]);
         check(&[&made[..], &of_a_run].concat(), true, &["context"]);
-        // A folder of the user's, of which a step has made one of its own.
+        // A user's folder that a step has also used as its own.
         check(
             &[&of_a_run[..], &[("context/old/notes.md", "x")]].concat(),
             true,
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_supervisor_that_was_killed_had_not_finished_is_own() {
+    fn unfinished_files_of_a_killed_supervisor_are_own_paths() {
         const UNFINISHED: (&str, &str) = ("context/.unstuck-0123456789abcdef.tmp", "{");
         const OF_STEP: (&str, &str) = ("context/s/.unstuck-0123456789abcdef.tmp", "{");
         const OF_USER: (&str, &str) = ("context/a.go", "x");

@@ -1,8 +1,8 @@
-//! A checkout of its own for a run, so that several can work on one repository at a time.
+//! A separate checkout for a run, so that several runs can work on one repository at the same time.
 //!
-//! It is a linked worktree of git on a branch of its own. No hook of the repository runs when it is made. Of the filters
-//! those run that the user has configured for all repositories, such as that of `git lfs`, since the files would not be
-//! right without them; those that are configured in the repository do not: a worker may have put them there.
+//! It is a linked worktree of git on a separate branch. No hook of the repository runs when it is created. Filters that
+//! the user has configured for all repositories do run, such as `git lfs`, since the files would be wrong without them.
+//! Filters that are configured in the repository do not run, since a worker may have put them there.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -35,17 +35,17 @@ pub struct Worktree {
     pub unfilled: Vec<(PathBuf, String)>,
 }
 
-/// Why a checkout was not made.
+/// Why a checkout was not created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no repository.
+    /// The folder is not in a repository.
     #[error("{} is {}, and only with git can a repository be checked out a second time", .0.display(), branch::unknown(.0))]
     NoRepository(PathBuf),
-    /// There is nothing to check out.
+    /// The repository has no commit.
     #[error("the repository has no commit yet, so there is nothing to check out")]
     NoCommit,
-    /// Git refuses.
+    /// Git reports an error.
     #[error("git says: {0}")]
     Git(String),
     /// Git cannot be run.
@@ -182,15 +182,15 @@ pub fn borrow_commit(workspace: &Path, root: &Path, commit: &str) -> Result<Path
     std::fs::create_dir_all(root)?;
     let (from, to) = (text(&toplevel)?, text(root)?);
     said(clone_local(root, &["--shared"], from, to)?).map_err(Error::Git)?;
-    // What is run there must not find the way back, for instance to push.
+    // A command there must not reach the original, for instance with a push.
     run(root, ["remote", "remove", "origin"])?;
     run(root, ["checkout", "--quiet", "--detach", commit])?;
     Ok(within(root, workspace, &toplevel))
 }
 
-/// Returns which folders hold something in the checkout of `workspace` and nothing in the one at `root`, by their paths
-/// from there: submodules, folders that a link leads to, and repositories that are ignored. Other ignored files are mostly
-/// what tools make again.
+/// Returns the folders that have content in the checkout of `workspace` and none in the one at `root`, as paths from
+/// there: submodules, folders that a link leads to, and ignored repositories. Other ignored files are usually created
+/// again by tools.
 ///
 /// # Errors
 ///
@@ -224,20 +224,20 @@ fn repositories_in(first: &Path, folder: &Path) -> Vec<PathBuf> {
     std::iter::once(folder.to_owned()).chain(below).filter(|it| is_one(it)).collect()
 }
 
-/// Says whether a folder, or what a link leads to, has an entry beside what makes it a repository.
+/// Returns whether a folder, or the target of a link, has an entry other than `.git`.
 fn holds_something(folder: &Path) -> bool {
     let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.any(|entry| entry.file_name() != ".git")
 }
 
-/// Which files of a checkout.
+/// A part of the files of a checkout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All of them.
+    /// All files.
     Whole,
-    /// Those in the workspace, which may be a folder of the checkout.
+    /// Files in the workspace, which may be a folder of the checkout.
     Workspace,
-    /// The others.
+    /// Files outside of the workspace.
     Outside,
 }
 
@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_no_commit_is_seen_and_nothing_runs_that_a_repository_within_has_configured() {
+    fn uncommitted_changes_are_seen_without_running_configured_programs() {
         let made = tempfile::tempdir().unwrap();
         sh(made.path(), MADE);
         for (change, seen) in [

@@ -17,7 +17,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Makes a workspace with a context folder beside a folder that is none of our business.
+    /// Creates a workspace with a context folder, next to a folder that must stay untouched.
     fn new(script: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let bench = Self { folder };
@@ -164,7 +164,7 @@ fn an_output_replaces_its_earlier_copy() {
 }
 
 #[test]
-fn what_is_missing_is_a_warning_and_the_earlier_copy_stays() {
+fn missing_output_is_a_warning_and_keeps_the_earlier_copy() {
     let bench = Bench::new("ln -s nothing dangling; echo -n x >f");
     assert_eq!(bench.collect("f"), Ok(Vec::new()));
     for path in ["gone", "gone/deeper", "dangling"] {
@@ -264,7 +264,7 @@ fn outputs_that_cannot_be_copied_say_where_and_why() {
 }
 
 #[test]
-fn inputs_go_over_what_is_there() {
+fn inputs_are_copied_over_existing_files() {
     for (name, script, expected) in [
         ("nothing is there", ":", "e/ e/g=new f=new l->f"),
         (
@@ -328,7 +328,7 @@ fn exports_replace_or_join_earlier_ones() {
 }
 
 #[test]
-fn what_a_crash_left_unfinished_is_removed() {
+fn remains_of_a_crash_are_removed() {
     let bench = Bench::new(
         "touch f; mkdir -p context/s/.unstuck-1-2.tmp/x; touch context/s/_meta.json; chmod 500 context/s/.unstuck-1-2.tmp",
     );

@@ -12,7 +12,7 @@ use unstuck_workspace::branch::{
 use unstuck_workspace::worktree::{self, Part};
 
 #[test]
-fn protected_branches_are_those_of_the_original() {
+fn protected_branches_match_the_original() {
     let table: Value = serde_json::from_str(include_str!("fixtures/protected-branch.json")).unwrap();
     let cases = table["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 8);
@@ -176,7 +176,7 @@ fn no_filter_runs_when_the_rest_of_a_checkout_is_looked_at() {
 }
 
 #[test]
-fn what_a_second_checkout_lacks_is_what_is_led_to_from_elsewhere() {
+fn second_checkout_lacks_linked_and_nested_repositories() {
     let folder = tempfile::tempdir().unwrap();
     let sh = |script: &str| {
         let ran = Command::new("bash").args(["-ec", script]).current_dir(folder.path()).output().unwrap();

@@ -40,12 +40,12 @@ pub fn ms(span: Duration) -> String {
     format!("{:.2} ms", span.as_secs_f64() * 1e3)
 }
 
-/// What all children that were waited for have used.
+/// Resource usage of all child processes that have been waited for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     /// Time on a processor.
     pub cpu: Duration,
-    /// The most memory that one of them had.
+    /// Maximum memory of one child, in MB.
     pub peak_mb: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What is read from the output of a validator, for the prompt that answers its failure.
+//! Extractors: values read from a validator's output for the prompt that answers its failure.
 
 use serde::{Deserialize, Serialize};
 
@@ -60,12 +60,12 @@ const NAMES: &[(&str, Extractor)] = &[
 ];
 
 impl Extractor {
-    /// Returns the extractor that registries call so.
+    /// Returns the extractor with this registry name.
     pub fn named(name: &str) -> Option<Self> {
         NAMES.iter().find(|(it, _)| *it == name).map(|(_, extractor)| *extractor)
     }
 
-    /// Returns all names that registries know, in the order of the documentation.
+    /// Returns all registry names, in the order of the documentation.
     pub fn names() -> impl Iterator<Item = &'static str> {
         NAMES.iter().map(|(name, _)| *name)
     }

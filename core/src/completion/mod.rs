@@ -1,8 +1,8 @@
-//! What a step asks of its work beyond a verdict: conditions that a program verifies, the shape of the answer, a
-//! closer, and the prompts that a failure is answered with.
+//! Completion rules of a step in addition to a verdict: conditions that a program verifies, the form of the answer, a
+//! closer, and the prompts that answer a failure.
 //!
-//! Plain data of the workflow: read, resolved and checked in `unstuck-workflow`, recorded with the start of a run,
-//! so that a replay knows the very prompts and schemas that the live run had.
+//! Plain data of the workflow. `unstuck-workflow` reads, resolves and checks it. The start of a run records it, so that
+//! a replay has the same prompts and schemas as the live run.
 
 mod extractor;
 mod success_when;
@@ -18,43 +18,43 @@ use crate::workflow::worker::Worker;
 pub use extractor::Extractor;
 pub use success_when::{SuccessWhen, SuccessWhenError, regex};
 
-/// The command of the built-in validator `git-clean`. Whatever the repository is configured to: what is not committed is shown.
+/// Command of the built-in validator `git-clean`. It shows uncommitted changes whatever the repository's configuration.
 pub const GIT_STATUS: &str = "git -c core.fsmonitor=false status --porcelain --untracked-files=normal";
 
-/// What a step asks of its work beyond a verdict.
+/// Completion rules of a step in addition to a verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Completion {
-    /// All of them must hold, after the last change of the workspace; asked in this order.
+    /// Conditions that must all hold after the last change of the workspace, in the order of their checks.
     pub conditions: Vec<Condition>,
-    /// The first that does not hold ends the asking.
+    /// Whether the first condition that does not hold ends the check.
     pub stop_at_first: bool,
-    /// What a condition that does not hold means.
+    /// Action if a condition does not hold.
     pub on_failure: OnFailed,
-    /// At so many occurrences of one failure the step has failed; 0 is no bound.
+    /// Occurrences of one failure at which the step fails; 0 means no limit.
     pub max_attempts: u32,
-    /// What the answer of the worker has to look like.
+    /// Required form of the worker's answer.
     pub answer: Option<AnswerFormat>,
-    /// The same for the answers after the first, where the file says something else for them.
+    /// Required form of the answers after the first, if the file sets another one.
     pub later_answer: LaterAnswer,
-    /// What an answer that declares completion has to look like, too.
+    /// Additional form of an answer that declares completion.
     pub final_answer: Option<AnswerFormat>,
-    /// A judge that has the last word.
+    /// Judge with the final decision.
     pub closer: Option<Closer>,
-    /// The prompts of the step, from a registry; `None` where the instructions are all.
+    /// Prompts of the step, from a registry; `None` if the instructions are the only prompt.
     pub prompts: Option<StepPrompts>,
-    /// Answers a failure whose pattern has no prompt of its own.
+    /// Prompt for a failure whose pattern has none.
     pub fallback: Option<Template>,
-    /// The patterns that a failure without one may be given by its words, in the order of the file.
+    /// Candidate patterns for a failure without one, matched by its text, in the order of the file.
     pub guesses: Vec<Pattern>,
     /// Values of `{uv-name}` in every prompt.
     pub uv: BTreeMap<String, String>,
-    /// Validators whose program was not there when the run was begun; it is looked for again before the first work.
+    /// Validators whose program was missing when the run started; it is searched for again before the first work.
     pub doubted: Vec<String>,
 }
 
 impl Completion {
-    /// Returns the form of the answer of an iteration.
+    /// Returns the required form of the answer of an iteration.
     pub fn answer_of(&self, iteration: Iteration) -> Option<&AnswerFormat> {
         match &self.later_answer {
             _ if iteration <= Iteration(1) => self.answer.as_ref(),
@@ -64,29 +64,29 @@ impl Completion {
         }
     }
 
-    /// Says whether the first condition that does not hold ends the asking. One that is skipped ends nothing: those behind it
+    /// Returns whether the first condition that does not hold ends the check. A skipped condition does not: later ones
     /// may be of another kind.
     pub fn stops_at_first(&self) -> bool {
         self.stop_at_first && self.on_failure != OnFailed::Skip
     }
 
-    /// Says whether any condition is asked in this phase.
+    /// Returns whether this phase has conditions.
     pub fn asks(&self, phase: Phase) -> bool {
         self.asked(phase).next().is_some()
     }
 
-    /// Returns the conditions that are asked in this phase, in order.
+    /// Returns the conditions of this phase, in order.
     pub fn asked(&self, phase: Phase) -> impl Iterator<Item = &Condition> {
         self.conditions.iter().filter(move |it| it.validator.phase == phase)
     }
 
-    /// Says whether anything is asked before the first work.
+    /// Returns whether a condition is checked before the first work.
     pub fn asks_first(&self) -> bool {
         self.asks(Phase::Preflight) || !self.doubted.is_empty()
     }
 
-    /// Returns the most time that these conditions may take together: each may be tried twice, and what hangs takes
-    /// a while to end.
+    /// Returns the maximum time for all conditions of this phase: each may run twice, and a hanging one takes a while
+    /// to end.
     pub fn limit(&self, phase: Phase) -> Millis {
         const TO_END: Millis = Millis::from_secs(20);
         let twice = |it: &Condition| it.validator.timeout.plus(it.validator.timeout).plus(TO_END);
@@ -95,25 +95,25 @@ impl Completion {
     }
 }
 
-/// What a condition that does not hold means.
+/// Action if a condition does not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailed {
-    /// The worker is told, and tries again.
+    /// Report it to the worker and retry.
     #[default]
     Retry,
-    /// The step has failed.
+    /// Fail the step.
     Abort,
-    /// It is recorded, and the step goes on as if it held.
+    /// Record it and continue as if the condition held.
     Skip,
 }
 
-/// A validator, and what it is asked about.
+/// A validator with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
-    /// What is run.
+    /// Validator to run.
     pub validator: Validator,
-    /// Given to it as environment variables; lists are joined by blanks.
+    /// Environment variables of the validator; lists are joined by spaces.
     #[serde(default)]
     pub params: BTreeMap<String, String>,
 }
@@ -123,38 +123,38 @@ pub struct Condition {
 pub struct Validator {
     /// Its name in the registry.
     pub name: String,
-    /// What is run.
+    /// Command to run, or files to verify.
     pub run: Run,
-    /// When it has passed; `None` for files, which are there or not.
+    /// Condition to pass; `None` for files, which exist or not.
     #[serde(default)]
     pub success_when: Option<SuccessWhen>,
-    /// Exit codes that say that a command ran properly.
+    /// Exit codes of a command that ran properly.
     pub exit_codes: Vec<i32>,
     /// Before the first work, or after each.
     #[serde(default)]
     pub phase: Phase,
-    /// Most time of one run.
+    /// Maximum time of one run.
     pub timeout: Millis,
-    /// A failure can be mended by the worker; if not, it ends the step.
+    /// Whether the worker can fix a failure; if not, it ends the step.
     pub recoverable: bool,
-    /// What its failure is called, and answered with.
+    /// Name of its failure, with the prompts that answer it.
     pub pattern: Pattern,
-    /// What is read from its output, for the prompt.
+    /// Values read from its output for the prompt.
     #[serde(default)]
     pub extract: BTreeMap<String, Extractor>,
 }
 
-/// What a validator runs.
+/// Command or files of a validator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Run {
     /// A command line, run by `sh -c` in the root of the workspace.
     Command(String),
-    /// The same for a program that says the outcome itself, as JSON.
+    /// The same for a program that reports the result itself, as JSON.
     Custom(String),
-    /// Nothing: these files, and folders with a final `/`, have to be there.
+    /// No command: these files, and directories with a final `/`, must exist.
     Files(Vec<String>),
-    /// Nothing: in this checklist of the workspace every item has to be done.
+    /// No command: every item of this checklist in the workspace must be done.
     Checklist(Checklist),
 }
 
@@ -179,21 +179,21 @@ pub enum Phase {
     AfterWork,
 }
 
-/// What a failure is called, and which prompt answers it.
+/// Name of a failure, with the prompts that answer it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pattern {
     /// Its name in the registry.
     pub name: String,
-    /// For people, and for the prompt where there is no template.
+    /// Description for reports, and for the prompt if the pattern has no template.
     pub description: String,
-    /// What its templates may use, besides what every prompt has.
+    /// Parameters for its templates, in addition to the common ones.
     #[serde(default)]
     pub params: Vec<String>,
-    /// The templates for the first, second, ... occurrence of one failure; the last one stays. Empty: the
-    /// fallback of the step, or the built-in text.
+    /// Templates for the first, second, ... occurrence of one failure; the last one repeats. If empty, the fallback of
+    /// the step or the built-in text applies.
     #[serde(default)]
     pub templates: Vec<Template>,
-    /// Words, and regular expressions between slashes, that speak for it in a failure without a pattern.
+    /// Words, and regular expressions between slashes, that suggest this pattern for a failure without one.
     #[serde(default)]
     pub words: Vec<String>,
 }
@@ -201,7 +201,7 @@ pub struct Pattern {
 /// A prompt with placeholders, as a file of the prompt tree holds it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Template {
-    /// The file, from the folder of the prompts.
+    /// Path of the file, relative to the prompts directory.
     pub file: String,
     /// Its text without front matter.
     pub text: String,
@@ -213,27 +213,27 @@ pub struct Template {
 /// The prompts of a step, from a registry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepPrompts {
-    /// For the first iteration.
+    /// Prompt of the first iteration.
     pub initial: Template,
-    /// For those after it that go on; `None` for `initial` again.
+    /// Prompt of later iterations that do not repeat; `None` uses `initial` again.
     #[serde(default)]
     pub onward: Option<Template>,
-    /// For those that repeat: the first, second, ... repeat; the last one stays unless `bounded`.
+    /// Prompts of the first, second, ... repeat; the last one stays in use unless `bounded`.
     pub continuation: Vec<Template>,
-    /// A repeat beyond the last continuation ends the step as failed.
+    /// Whether a repeat beyond the last continuation fails the step.
     pub bounded: bool,
-    /// Names of `{uv-name}` that have to have a value.
+    /// Names of `{uv-name}` that require a value.
     #[serde(default)]
     pub variables: Vec<String>,
 }
 
 impl StepPrompts {
-    /// Says whether a worker that has asked for so many repeats in a row may have no other.
+    /// Returns whether a worker with this number of requested repeats in a row may not have another one.
     pub fn is_exhausted(&self, repeats: u32) -> bool {
         self.bounded && usize::try_from(repeats).is_ok_and(|repeats| repeats > self.continuation.len())
     }
 
-    /// Returns the prompt of an iteration, after so many repeats in a row.
+    /// Returns the prompt of an iteration after this number of repeats in a row.
     pub fn of(&self, iteration: Iteration, repeats: u32) -> &Template {
         if iteration <= Iteration(1) {
             return &self.initial;
@@ -246,15 +246,15 @@ impl StepPrompts {
     }
 }
 
-/// What an answer has to look like.
+/// Required form of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerFormat {
     /// The form.
     pub form: Form,
-    /// Answers an answer of another form; `None` for the built-in text.
+    /// Prompt that answers a wrong form; `None` for the built-in text.
     #[serde(default)]
     pub template: Option<Template>,
-    /// Whether an answer to a schema has to declare that the work is complete; else the form is all.
+    /// Whether an answer to a schema must declare that the work is complete; otherwise the form is enough.
     #[serde(default = "yes")]
     pub declares: bool,
 }
@@ -263,16 +263,16 @@ fn yes() -> bool {
     true
 }
 
-/// What the answers after the first have to look like.
+/// Required form of the answers after the first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaterAnswer {
-    /// As the first one.
+    /// The form of the first answer.
     #[default]
     Same,
-    /// Like nothing: the prompt that is sent for them asks for no form.
+    /// Any form: the prompt of these answers requires none.
     Any,
-    /// Like this.
+    /// This form.
     Other(AnswerFormat),
 }
 
@@ -282,35 +282,35 @@ pub enum LaterAnswer {
 pub enum Form {
     /// JSON that meets a schema, or any JSON without one.
     Json {
-        /// Resolved: it refers to no other file.
+        /// Resolved schema, without references to other files.
         #[serde(default, with = "json_text")]
         schema: Option<Value>,
-        /// Where it comes from: `issue.schema.json#/$defs/work`.
+        /// Source of the schema: `issue.schema.json#/$defs/work`.
         source: String,
-        /// SHA-256 of each file that it was made of, as hexadecimal digits.
+        /// SHA-256 of each file that the schema was made of, as hexadecimal digits.
         digests: BTreeMap<String, String>,
     },
     /// Text in which this regular expression matches.
     TextPattern(String),
 }
 
-/// A judge that is asked when completion was declared and the conditions hold.
+/// A judge that runs after completion was declared and the conditions hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closer {
-    /// Who judges; without write tools unless the file says so.
+    /// Worker that judges; without write tools unless the file grants them.
     pub worker: Worker,
-    /// What it is asked.
+    /// Prompt of the judge.
     pub prompt: Template,
     /// Ids that its checklist must have.
     #[serde(default)]
     pub required: Vec<String>,
 }
 
-/// Returns a pointer without the sign that it begins with.
+/// Returns a pointer without its leading `/`.
 ///
 /// # Errors
 ///
-/// It does not begin so.
+/// The pointer has no leading `/`.
 pub fn check_pointer(pointer: &str) -> Result<&str, &'static str> {
     pointer.strip_prefix('/').ok_or("does not begin with `/`")
 }

@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SuccessWhen {
-    /// It ran properly and printed nothing but white space and colours.
+    /// It ran properly and printed nothing but whitespace and colors.
     Empty,
     /// It exited with one of these codes.
     ExitCode(Vec<i32>),
-    /// It ran properly, and this stands in its standard output as a whole.
+    /// It ran properly, and its standard output contains this literal text.
     Contains(String),
     /// It ran properly, and this regular expression matches in its standard output.
     Matches(String),
 }
 
-/// Why a text is no condition.
+/// An invalid condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SuccessWhenError {
-    /// It has none of the four forms.
+    /// The text has none of the four forms.
     #[error("`{text}` is no condition; the nearest form is `{nearest}`")]
     Unknown {
         /// The text.
@@ -28,36 +28,36 @@ pub enum SuccessWhenError {
         /// The nearest form, as it would be written.
         nearest: String,
     },
-    /// Nothing stands behind the colon.
+    /// The argument after the colon is missing.
     #[error("`{form}:` has nothing behind the colon; write for example `{example}`")]
     NoArgument {
         /// The form.
         form: &'static str,
-        /// How it is written.
+        /// Example of the form.
         example: &'static str,
     },
-    /// What should be an exit code is none.
+    /// An exit code is invalid.
     #[error(
         "`{code}` is no exit code; write numbers from 0 to 255 with commas between them, as in `exitCode:0,1`"
     )]
     ExitCode {
-        /// What stands there.
+        /// The invalid text.
         code: String,
     },
-    /// The regular expression uses what linear time does not allow.
+    /// The regular expression uses a construct that linear time does not allow.
     #[error("`{pattern}` uses {construct}, which regular expressions here do not have; write it without")]
     Construct {
         /// The regular expression.
         pattern: String,
-        /// What it uses.
+        /// Unsupported construct.
         construct: &'static str,
     },
-    /// The regular expression is not well formed.
+    /// The regular expression is malformed.
     #[error("`{pattern}` is no regular expression: {why}; correct it")]
     Pattern {
         /// The regular expression.
         pattern: String,
-        /// What is wrong with it.
+        /// Reason from the parser.
         why: String,
     },
 }
@@ -71,11 +71,11 @@ const FORMS: &[(&str, &str)] = &[
 ];
 
 impl SuccessWhen {
-    /// Reads a condition: `empty`, `exitCode:0,1`, `contains:TEXT` or `matches:REGEX`.
+    /// Parses a condition: `empty`, `exitCode:0,1`, `contains:TEXT` or `matches:REGEX`.
     ///
     /// # Errors
     ///
-    /// Everything else is one, and names the nearest form.
+    /// Fails for any other text; the error names the nearest form.
     pub fn parse(text: &str) -> Result<Self, SuccessWhenError> {
         if text == "empty" {
             return Ok(Self::Empty);
@@ -108,7 +108,7 @@ fn exit_codes(list: &str) -> Result<Vec<i32>, SuccessWhenError> {
 ///
 /// # Errors
 ///
-/// It is not well formed, or has look-around or a back-reference, which are named.
+/// The pattern is malformed, or uses look-around or a back-reference, which the error names.
 pub fn regex(pattern: &str) -> Result<Regex, SuccessWhenError> {
     Regex::new(pattern).map_err(|error| {
         let told = error.to_string();
@@ -124,7 +124,7 @@ pub fn regex(pattern: &str) -> Result<Regex, SuccessWhenError> {
     })
 }
 
-/// Says which form is nearest: the one that has most pairs of letters in common.
+/// Returns the error with the nearest form: the one with the most letter pairs in common.
 fn unknown(text: &str, form: &str, argument: &str) -> SuccessWhenError {
     let pairs = |word: &str| {
         let letters: Vec<u8> = word.to_ascii_lowercase().bytes().filter(u8::is_ascii_alphabetic).collect();

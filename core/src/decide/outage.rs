@@ -1,4 +1,4 @@
-//! What is done about services that are limited or out of order: the next of a chain, or a pause.
+//! Reaction to a service that is rate limited or unavailable: the next worker of a chain, or a pause.
 
 use super::Batch;
 use crate::backoff::ChainPlace;
@@ -12,8 +12,8 @@ use crate::state::StepState;
 use crate::workflow::{OnFailure, OutagePolicy, Step, Worker};
 
 impl Batch {
-    /// Hands what is done to the next in its chain that is not limited, where a service is limited or out of order:
-    /// `None`. Where there is none it is the turn of whoever is free first, and that is when.
+    /// Switches to the next worker of the chain that is not limited, and returns `None`. If all are limited, it
+    /// switches to the one that is free first, and returns when.
     pub(super) fn falls_back(
         &mut self,
         step: &Step,
@@ -29,7 +29,7 @@ impl Batch {
         let Some(first) = first else { return Some(free_at) };
         let places = u32::try_from(first.chain().count()).unwrap_or(u32::MAX);
         let limited_until = |place| self.at(&step.id).calls.rests.until(ChainPlace { place, ..current });
-        // However early a service is free again, all of them together are not asked without a pause.
+        // Even if one service is free early, the whole chain is not called again without a pause.
         let next_round = now.after(self.backoff(step, failure.class, tries));
         let free_at =
             |place| if place == current.place { free_at } else { next_round.max(limited_until(place)) };
@@ -44,7 +44,7 @@ impl Batch {
         free_at
     }
 
-    /// Says what is waited for: what failed last, or another of the chain that named an earlier moment.
+    /// Describes the cause of the wait: the last failure, or another worker of the chain that is free earlier.
     pub(super) fn why_waits(
         &self,
         step: &Step,
@@ -61,8 +61,8 @@ impl Batch {
         format!("all of the chain are limited, and {who} {} is free first", current.place + 1)
     }
 
-    /// Returns when a service that is limited or out of order is asked again: a service may name a later moment, never
-    /// an earlier one, or it would be asked without an end.
+    /// Returns when a limited or unavailable service is called again. A service may name a later time but not an
+    /// earlier one, or the calls would never end.
     pub(super) fn free_at(
         &self,
         step: &Step,
@@ -74,7 +74,7 @@ impl Batch {
         outcome.limited_until(failure, self.at).map_or(pause, |until| pause.max(until))
     }
 
-    /// Returns how long to wait for a service that is free again then; `None` where waiting is over or not wanted.
+    /// Returns the wait for a service that is free at this time; `None` if waiting is over or not wanted.
     pub(super) fn outage_wait(
         &self,
         step: &Step,
@@ -90,7 +90,7 @@ impl Batch {
         (self.state.outage_wait.plus(wait) <= workflow.outage_budget).then_some(wait)
     }
 
-    /// Returns a failure as it ends a step: with the reason why a service is not waited for, if it is one that could be.
+    /// Returns a failure as it ends a step, with the reason why a service that could recover is not waited for.
     pub(super) fn not_waited_for(
         &self,
         step: &Step,
@@ -120,8 +120,8 @@ impl Batch {
         ended
     }
 
-    /// Returns the pause before an attempt: it doubles, is bounded, and is spread by up to a fifth, by
-    /// the names of run, step and attempt instead of by chance.
+    /// Returns the pause before an attempt. It doubles up to a limit, and is spread by up to a fifth, derived from the
+    /// names of run, step and attempt instead of chance.
     pub(super) fn backoff(&self, step: &Step, class: ErrorClass, tries: u32) -> Millis {
         let (first, most) = match class {
             ErrorClass::RetryableNetwork | ErrorClass::RetryableService => (2_000, 120_000),
@@ -137,8 +137,8 @@ impl Batch {
     }
 }
 
-/// Returns whether a run waits after a failure: always after a rate limit and an overloaded service; after another outage if
-/// the client reports it, or if the step tries again anyway.
+/// Returns whether a run waits after a failure: always after a rate limit and an overloaded service, after another
+/// outage only if the client reports it or the step retries anyway.
 ///
 /// An outage is waited for or ends the step. Without waiting there is no retry either.
 pub(super) fn is_waited_for(step: &Step, failure: &outage::Failure, outcome: &Outcome) -> bool {
@@ -148,7 +148,7 @@ pub(super) fn is_waited_for(step: &Step, failure: &outage::Failure, outcome: &Ou
         || outage::is_outage(failure.class) && says_so
 }
 
-/// Returns what a person has to do before anything can be tried again; `None` if that would not help.
+/// Returns what a person must do before a retry; `None` if that would not help.
 pub(super) fn needs_person(worker: Option<&Worker>, failure: &outage::Failure) -> Option<String> {
     let client = worker.and_then(|worker| worker.client.as_deref());
     let name = client.map_or("the worker", |client| client.title.as_str());

@@ -1,4 +1,4 @@
-//! Which commands fit a state.
+//! Commands that a state admits.
 
 use crate::budget::Overspent;
 use crate::event::{
@@ -9,7 +9,7 @@ use crate::id::{Attempt, Iteration, Millis, StepId};
 use crate::state::{Phase, RunState, StepPhase, StepState};
 use crate::workflow::{OnFailure, Step};
 
-/// Why a command is refused. Nothing is recorded then.
+/// Reason why a command is refused. Nothing is recorded then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
@@ -41,11 +41,11 @@ pub enum Rejection {
 }
 
 impl RunState {
-    /// Says whether a command fits the state.
+    /// Checks that a command fits the state.
     ///
     /// # Errors
     ///
-    /// A [`Rejection`] when it does not.
+    /// A [`Rejection`] if it does not.
     pub fn admits(&self, command: &Observation) -> Result<(), Rejection> {
         match (&self.phase, command) {
             (Phase::Empty, Observation::RunStarted(_)) => return Ok(()),
@@ -118,7 +118,7 @@ impl RunState {
         }
     }
 
-    /// Says whether a resume gives a step something to do.
+    /// Returns whether a resume gives a step something to do.
     fn can_go_on(&self, step: &Step, at: &StepState) -> bool {
         match &at.phase {
             StepPhase::Pending => !step.depends_on.iter().any(|on| self.is_closed(on)),
@@ -128,14 +128,14 @@ impl RunState {
         }
     }
 
-    /// Says whether a step has ended in a way that its dependents cannot start after.
+    /// Returns whether a step has ended so that its dependents cannot start.
     pub(super) fn is_closed(&self, id: &StepId) -> bool {
         let Some((step, at)) = self.step(id) else { return false };
         let continues = step.on_failure == OnFailure::Continue;
         at.phase.end().is_some_and(|end| !end.lets_dependents_run(continues))
     }
 
-    /// Says whether a step can only go on with an iteration that it does not have.
+    /// Returns whether a step can only continue with an iteration beyond its maximum.
     pub(super) fn needs_iterations(&self, step: &Step, at: &StepState) -> bool {
         let goes_on_in_next = matches!(
             at.phase,

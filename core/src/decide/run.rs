@@ -1,5 +1,4 @@
-//! How a run goes on by itself: which steps start, which are skipped, and when it ends; and how it goes on after a
-//! crash or an end.
+//! Progress of a run: which steps start, which are skipped, when it ends, and how it continues after a crash or an end.
 
 use super::Batch;
 use crate::completion::Completion;
@@ -11,7 +10,7 @@ use crate::state::{Phase, RunState, StepPhase};
 use crate::workflow::{CheckBy, Step, Workflow};
 
 impl Batch {
-    /// Skips, starts and ends what follows from the state and the time.
+    /// Skips, starts and ends steps as the state and the time require.
     pub(super) fn settle(&mut self, cause: Seq) {
         let Some(plan) = self.state.plan.clone() else { return };
         let workflow = &plan.started.workflow;
@@ -32,7 +31,7 @@ impl Batch {
         }
         match self.state.phase {
             Phase::Stopping(why, since) if self.state.in_flight().next().is_none() => {
-                // Where only a diagnosis was left to be made, that was no work.
+                // A pending diagnosis is not work: if only that was left, the run is over.
                 let ends = || self.state.steps.iter().map(|step| step.phase.end());
                 let is_over = ends().all(|end| end.is_some())
                     && ends().any(|end| matches!(end, Some(StepEnd::Stuck(_))));
@@ -86,7 +85,7 @@ impl Batch {
                     .iter()
                     .all(|on| self.at(on).phase.end().is_some() && !self.state.is_closed(on))
                 && RunState::fits_beside(step, self.state.active());
-            // A base that cannot be had is to be known before anybody is paid.
+            // A missing base must be found before the first paid call.
             let preflight = step.completion.as_ref().is_some_and(Completion::asks_first)
                 || step.convergence.as_ref().is_some_and(crate::workflow::Convergence::names_base)
                     && step.check.is_some();
@@ -100,7 +99,7 @@ impl Batch {
         }
     }
 
-    /// Begins nothing new. What is being let run to its end can still be stopped for another reason.
+    /// Starts nothing new. Activity that may finish can still be stopped for another reason.
     pub(super) fn stop(&mut self, why: RunOutcome, cause: Seq) {
         let is_known = matches!(self.state.phase, Phase::Stopping(since, _) if since == why);
         if self.state.phase.lets_run_on() && !is_known {
@@ -110,7 +109,7 @@ impl Batch {
 
     fn end_run(&mut self, workflow: &Workflow, why: Option<RunOutcome>, cause: Seq) {
         let ended = |id: &StepId| self.at(id).phase.end().cloned().zip(self.at(id).ended);
-        // The step that failed first decides; what came after it may be its consequence.
+        // The step that failed first decides; later failures may be its consequence.
         let failed = workflow.steps.iter().filter_map(|step| {
             let (end, seq) = ended(&step.id)?;
             Some((seq, step.id.clone(), end.outcome()?))
@@ -134,7 +133,7 @@ impl Batch {
         self.push(Conclusion::RunEnded(RunEnded { outcome, step, incomplete_steps, evidence }));
     }
 
-    /// What was in flight when the supervisor died is begun again. It costs no retry.
+    /// Restarts the activity that was in flight when the supervisor died. It costs no retry.
     pub(super) fn try_again(&mut self, lost: &Lost) {
         let at = self.at(&lost.step);
         let (due, attempt) = (at.phase.clone(), at.attempt);
@@ -145,7 +144,7 @@ impl Batch {
         }
     }
 
-    /// Lets steps that had not ended well go on where they ended; blocked ones, if the answer is for them.
+    /// Reopens steps that did not end well, where they ended; blocked ones only if the answer is for them.
     pub(super) fn reopen_ended_steps(&mut self, answer: Option<&AnswerGiven>) {
         let Some(plan) = self.state.plan.clone() else { return };
         for step in &plan.started.workflow.steps {
@@ -155,10 +154,10 @@ impl Batch {
                 continue;
             }
             let (iteration, attempt) = (at.iteration, at.attempt);
-            // A child run is taken up again as the one that it is; the next iteration has another one.
+            // A child run is resumed as the same run; the next iteration has another one.
             let has_open_child =
                 at.calls.child.as_ref().is_some_and(|child| child.end != RunOutcome::Complete);
-            // Who was asked last is asked again; a worker that is its own check has to work again.
+            // The last inquiry is repeated; a worker that is its own check has to work again.
             let claim = at.verdicts.inquiry == Inquiry::Check
                 && step.check.as_ref().is_none_or(|it| matches!(it.by, CheckBy::Claim | CheckBy::Conditions));
             match end {

@@ -11,15 +11,15 @@ use crate::plural::count;
 use crate::state::Unread;
 use crate::workflow::{Check, OnExhausted, Step};
 
-/// How often an external job is asked for, where the verdict does not say.
+/// Poll interval for an external job, if the verdict names none.
 const JOB_POLL_DEFAULT: Millis = Millis::from_secs(60);
 const JOB_POLL_MIN: Millis = Millis::from_secs(1);
 
 impl Batch {
-    /// Puts a claim beside the evidence and says how the step goes on.
+    /// Weighs a claim against the evidence, and decides how the step continues.
     pub(super) fn verdict(&mut self, step: &Step, check: &Check, claim: Claim, evidence: Vec<Seq>) {
         let needs = claim.needs.clone();
-        // Where both are said, the later one costs less. What lies behind says nothing.
+        // If both are given, the later one costs less. A past time is ignored.
         let until = claim.until.filter(|until| *until > self.at).map(|until| until.since(self.at));
         let wait = claim.retry_after.max(until);
         let event = judge(step, self.at(&step.id), claim, evidence.clone());
@@ -51,7 +51,7 @@ impl Batch {
         }
     }
 
-    /// Raises the stage if the loop gets nowhere; returns whether that ended its work.
+    /// Raises the stage if the loop makes no progress; returns whether that ended its work.
     pub(super) fn stalled(&mut self, step: &Step, iteration: Iteration, evidence: &[Seq]) -> bool {
         let Some(policy) = &step.convergence else { return false };
         let convergence = &self.at(&step.id).convergence;
@@ -95,10 +95,10 @@ impl Batch {
     }
 }
 
-/// So many of the answers that could not be read are told at the end, the last ones.
+/// Maximum unreadable answers, the last ones, that the end of a step lists.
 const TOLD_MAX: usize = 5;
 
-/// Says what was read instead of verdicts, each time.
+/// Lists what was read instead of verdicts.
 fn undecidable(checks: u32, unread: &[Unread]) -> String {
     let told = &unread[unread.len().saturating_sub(TOLD_MAX)..];
     let mut said = format!("{} in a row gave no readable verdict", count(checks, "check"));

@@ -1,5 +1,5 @@
-//! How a claim of completion is verified: by the form of the answer, the validators of the conditions, and a
-//! closer, in this order. Who costs less is asked first, and nobody is asked once somebody has disagreed.
+//! Verification of a completion claim: by the form of the answer, the validators of the conditions, and a closer, in
+//! this order. The cheapest verifier runs first, and none runs after a disagreement.
 
 use super::check::EndedCheck;
 use super::{Batch, kind_of};
@@ -21,34 +21,34 @@ use crate::state::StepState;
 use crate::truncate;
 use crate::workflow::{Check, CheckBy, Step};
 
-/// So often a check is asked again because the validators after it have changed the workspace.
+/// Maximum repeats of a check because the validators after it changed the workspace.
 const UNSETTLED_MAX: u32 = 3;
 
-/// How many failures the end of a step names.
+/// Maximum failures that the end of a step names.
 const NAMED_MAX: usize = 3;
 
-/// How much is quoted of an answer that nobody can read, in bytes.
+/// Maximum length of the quote from an unreadable answer, in bytes.
 const QUOTED_MAX: usize = 160;
 
-// Who is asked.
+// Requests.
 impl Batch {
-    /// Asks the next one who has to agree before a claim is the verdict; returns whether there is one.
+    /// Requests the next verifier of a claim before it becomes the verdict; returns whether there is one.
     pub(super) fn verifies(&mut self, step: &Step, verdict: &VerdictReached) -> bool {
         let Some(completion) = &step.completion else { return false };
         let at = self.at(&step.id);
         let conditions = || completion.asks(Phase::AfterWork).then_some(Inquiry::Conditions);
-        // Who has agreed in this iteration is not asked again.
+        // A closer that agreed in this iteration does not run again.
         let agreed = at.verdicts.verified.closer.is_some();
         let closer = || (completion.closer.is_some() && !agreed).then_some(Inquiry::Closer);
         let next = match at.verdicts.inquiry {
             Inquiry::Check | Inquiry::Preflight => conditions().or_else(closer),
             Inquiry::Conditions => closer(),
-            // A judge that has changed something is to be verified like anybody else.
+            // Changes by a judge must be verified like any others.
             Inquiry::Closer if at.verdicts.verified.is_outdated => conditions(),
             Inquiry::Closer => None,
         };
         let Some(what) = next else { return false };
-        // Who claimed it first stays the one who did; what was found since is added.
+        // The first claim keeps its source; later findings are added.
         let first = at.verdicts.claim.as_deref();
         let claim = Box::new(Claimed {
             check_id: first.map_or(&verdict.check_id, |it| &it.check_id).clone(),
@@ -62,9 +62,9 @@ impl Batch {
     }
 }
 
-// What was answered.
+// Results.
 impl Batch {
-    /// The worker has left, and nothing but its answer and the conditions count.
+    /// Handles the end of a worker whose only verification is its answer and the conditions.
     pub(super) fn answered(&mut self, step: &Step, check: &Check, event: &WorkerFinished, cause: Seq) {
         let asked = step.completion.as_ref().and_then(|it| it.answer_of(event.iteration));
         let claim = match asked {
@@ -78,7 +78,7 @@ impl Batch {
         self.verdict(step, check, claim, vec![cause]);
     }
 
-    /// The validators that run before the first work have found something.
+    /// Handles the results of the validators before the first work.
     pub(super) fn preflight_ended(&mut self, ended: EndedCheck<'_>) {
         let EndedCheck { step, event, evidence, .. } = ended;
         if let Some(failure) = could_not_run(event) {
@@ -92,7 +92,7 @@ impl Batch {
         }
     }
 
-    /// The validators have found something about the work of this iteration.
+    /// Handles the results of the validators for the work of this iteration.
     pub(super) fn conditions_ended(&mut self, ended: EndedCheck<'_>) {
         let EndedCheck { step, check, then: at, event, evidence } = ended;
         let Some(completion) = &step.completion else { return };
@@ -103,7 +103,7 @@ impl Batch {
             failed(&event.validators).partition(|result| completion.skips(result));
         let said = at.verdicts.claim.as_deref();
         let evidence = at.resting_on(evidence);
-        // Only what was asked can hold.
+        // A condition that was not checked cannot hold.
         let unasked = completion.asked(Phase::AfterWork).nth(event.validators.len());
         if let Some(condition) = unasked.filter(|_| open.is_empty()) {
             let message = format!("the condition {} was not asked", condition.validator.name);
@@ -133,8 +133,8 @@ impl Batch {
         self.verdict(step, check, claim, evidence);
     }
 
-    /// Says whether what was found holds for the workspace that is there now. Where validators have changed it, the check
-    /// before them is asked again; where they do so each time, nobody can know.
+    /// Returns whether the results hold for the current workspace. If validators changed it, the preceding check runs
+    /// again; if they change it each time, the results stay unknown.
     fn is_settled(&mut self, step: &Step, check: &Check, iteration: &Iteration, evidence: &[Seq]) -> bool {
         let rounds = self.at(&step.id).verdicts.verified.unsettled;
         if rounds == 0 || matches!(check.by, CheckBy::Conditions | CheckBy::Claim) {
@@ -150,11 +150,11 @@ impl Batch {
         false
     }
 
-    /// The closer has left.
+    /// Handles the end of the closer.
     pub(super) fn closer_ended(&mut self, ended: EndedCheck<'_>) {
         let EndedCheck { step, check, then: at, event, .. } = ended;
         let Some(closer) = step.completion.as_ref().and_then(|it| it.closer.as_ref()) else { return };
-        // Who did not come to a good end may have said something else later.
+        // A closer that did not end well could have reported something else later.
         if let Some(failure) = event.outcome.failure(kind_of(step, at)) {
             let failure = may_be_asked_again(failure, event);
             let phrase = Some(format!("the closer: {}", failure.phrase.as_deref().unwrap_or("it failed")));
@@ -162,7 +162,7 @@ impl Batch {
         }
         let report = match closer::Report::of(event.answer.as_deref()) {
             Ok(report) => report,
-            // That is nothing which the worker could mend.
+            // The worker cannot fix an unreadable report.
             Err(wrong) => {
                 let failure = unreadable(&wrong, &event.outcome.answer);
                 return self.check_could_not_run(&failure, ended);
@@ -184,14 +184,14 @@ impl Batch {
         self.verdict(step, check, claim, evidence);
     }
 
-    /// Ends a step whose failure is not to be mended by the worker, or no longer; returns whether it did.
+    /// Ends a step if the worker may not fix its failure, or not any longer; returns whether it did.
     pub(super) fn given_up(&mut self, step: &Step, evidence: &[Seq]) -> bool {
         let Some(completion) = &step.completion else { return false };
         let at = self.at(&step.id);
         let lost = (at.verdicts.inquiry == Inquiry::Conditions)
             .then(|| failed(&at.verdicts.verified.validators).find(|result| completion.gives_up_at(result)))
             .flatten();
-        // An answer of the wrong form, and what a closer finds open, are failures like any other.
+        // An answer of the wrong form and the open items of a closer are failures like any other.
         let aborts = completion.on_failure == OnFailed::Abort && !at.feedback.fingerprints.is_empty();
         let end = if let Some(result) = lost {
             StepEnd::ConditionFailed(reason(result).to_string())
@@ -211,7 +211,7 @@ impl Batch {
         true
     }
 
-    /// Begins with the baseline where there is to be one, with the work where not.
+    /// Starts with the baseline if the step has one, otherwise with the work.
     pub(super) fn begin_work(&mut self, step: &Step) {
         if step.check.as_ref().is_some_and(Check::has_baseline) {
             self.ask(&step.id, Iteration::BASELINE, Attempt(1), Inquiry::Check, None);
@@ -222,13 +222,13 @@ impl Batch {
 }
 
 impl StepState {
-    /// Says which failures came back so often that it is enough; `None` where none did, or there is no bound.
+    /// Names the failures that reached the maximum number of occurrences; `None` if none did or no limit is set.
     fn came_back(&self, max_attempts: u32) -> Option<String> {
         let enough =
             self.verdicts.occurrences.iter().filter(|(_, count)| max_attempts > 0 && **count >= max_attempts);
         let (claims, failures): (Vec<_>, Vec<_>) =
             enough.partition(|(fingerprint, _)| is_contrary(fingerprint));
-        // Such a claim comes back with a failure, which says more.
+        // Such a claim comes with a failure, which is more specific.
         let named = if failures.is_empty() { claims } else { failures };
         let times = named.iter().map(|(_, count)| **count).max()?;
         let what = first(named.iter().map(|(it, _)| self.named(it)), NAMED_MAX, 0);
@@ -246,7 +246,7 @@ impl StepState {
         named.map_or_else(|| fingerprint.to_owned(), |name| format!("{name} ({fingerprint})"))
     }
 
-    /// Returns the observations that a verdict rests on: those of the claim, and these.
+    /// Returns the observations that a verdict is based on: the evidence of the claim, then `more`.
     fn resting_on(&self, more: Vec<Seq>) -> Vec<Seq> {
         let before = self.verdicts.claim.as_deref().map(|claim| claim.evidence.clone()).unwrap_or_default();
         let more: Vec<Seq> = more.into_iter().filter(|seq| !before.contains(seq)).collect();
@@ -255,12 +255,12 @@ impl StepState {
 }
 
 impl Completion {
-    /// Says whether nothing is asked after the work.
+    /// Returns whether nothing is verified after the work.
     pub(super) fn asks_nobody(&self) -> bool {
         !self.asks(Phase::AfterWork) && self.closer.is_none() && self.answer.is_none()
     }
 
-    /// What nobody can mend is never skipped.
+    /// Returns whether a failure is skipped. A failure that the worker cannot fix never is.
     fn skips(&self, result: &ValidatorResult) -> bool {
         self.on_failure == OnFailed::Skip && self.can_be_mended(result)
     }
@@ -275,7 +275,7 @@ impl Completion {
     }
 }
 
-/// A closer whose answer cannot be read, with the end of what it said.
+/// Returns the failure of a closer with an unreadable answer, quoting the end of the answer.
 fn unreadable(wrong: &[String], said: &str) -> outage::Failure {
     let last = said.lines().rfind(|line| !line.trim().is_empty()).map(str::trim).unwrap_or_default();
     let last = match truncate::head(last, QUOTED_MAX) {
@@ -286,7 +286,7 @@ fn unreadable(wrong: &[String], said: &str) -> outage::Failure {
     outage::Failure { phrase, ..outage::Failure::of(ErrorClass::RetryableTransient) }
 }
 
-/// A closer that ran and failed, nobody knows why, may do better the next time, and costs less than to work in vain.
+/// Allows a retry of a closer that ran and failed for an unknown reason. A retry costs less than more work in vain.
 fn may_be_asked_again(failure: outage::Failure, event: &CheckFinished) -> outage::Failure {
     let ran = matches!(event.outcome.exit, Exit::Code(code) if !matches!(code, 126 | 127));
     match failure.class {

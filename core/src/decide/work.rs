@@ -16,7 +16,7 @@ use crate::prompt;
 use crate::state::{Phase, RunState, StepState};
 use crate::workflow::{Check, CheckBy, OnFailure, Step};
 
-/// The work of a step that has ended.
+/// A step's work that has ended.
 #[derive(Clone, Copy)]
 struct EndedWork<'a> {
     step: &'a Step,
@@ -28,11 +28,11 @@ struct EndedWork<'a> {
 }
 
 impl Batch {
-    /// A worker has ended: its step is complete, is checked, or has failed.
+    /// Handles the end of a worker: its step is complete, is checked, or has failed.
     pub(super) fn work_ended(&mut self, before: &RunState, event: &WorkerFinished, cause: Seq) {
         let Some((step, at)) = before.step(&event.step) else { return };
         if event.outcome.exit.is_stopped() {
-            // What is stuck is stuck, also where no time was left to find out why.
+            // A stuck step stays stuck even if no time was left for the diagnosis.
             let ran_out =
                 matches!(before.phase, Phase::Stopping(RunOutcome::TimeLimit | RunOutcome::SpendLimit, _));
             if at.purpose == Purpose::Diagnosis && ran_out {
@@ -41,7 +41,7 @@ impl Batch {
             return;
         }
         if matches!(&event.outcome.exit, Exit::Child(child) if child.end == RunOutcome::SpendLimit) {
-            // What it may spend is a part of what this run may spend, so both go on when a person gives more.
+            // The child's budget is part of this run's budget, so both continue when a person adds more.
             return self.stop(RunOutcome::SpendLimit, cause);
         }
         if matches!(&event.outcome.exit, Exit::Child(child) if child.end == RunOutcome::Blocked) {
@@ -69,7 +69,7 @@ impl Batch {
                 None => self.end_step(&step.id, StepEnd::Complete, vec![cause]),
             };
         };
-        // A failure is no word that all is done, where no condition is asked.
+        // Without a condition to verify it, a failure does not claim completion.
         let is_asked = !step.completion.as_ref().is_some_and(Completion::asks_nobody);
         if check.by == CheckBy::Conditions && (failure.is_none() || broke_off && is_asked) {
             return self.answered(step, check, event, cause);
@@ -78,7 +78,7 @@ impl Batch {
             return self.claim_ended(before, check, &ended, failure);
         }
         match failure {
-            // What it did until then is looked at, and that it stalled or broke off is among what is found.
+            // The check judges the partial work. That the worker stalled or was cut off is part of the evidence.
             Some(_) if (event.outcome.is_stalled() || broke_off) && check.by != CheckBy::Conditions => {
                 self.request_check(&step.id, event.iteration, Attempt(1));
             }
@@ -87,7 +87,7 @@ impl Batch {
         }
     }
 
-    /// A worker that is its own check has ended.
+    /// Handles the end of a worker that is its own check.
     fn claim_ended(
         &mut self,
         before: &RunState,
@@ -108,7 +108,7 @@ impl Batch {
         {
             return self.asks(step, &question, vec![cause]);
         }
-        // Who gives a verdict and ends well has worked, whatever else it speaks of.
+        // A worker that gives a verdict and ends well has worked, even if its text mentions an error.
         let is_hearsay = resolution.decision != Decision::None && event.outcome.only_says_so();
         match failure.filter(|_| !is_hearsay) {
             Some(_) if resolution.decision == Decision::None && event.outcome.is_stalled() => {
@@ -129,12 +129,12 @@ impl Batch {
         }
     }
 
-    /// Somebody wants an answer that only a person can give.
+    /// Blocks the step on a question that only a person can answer.
     pub(super) fn asks(&mut self, step: &Step, question: &str, evidence: Vec<Seq>) {
         self.blocked(&step.id, format!("an answer to its question: {question}"), evidence);
     }
 
-    /// Whoever was to say why the loop gets nowhere has left. The step is stuck, whatever was found.
+    /// Handles the end of a diagnosis of a loop without progress. The step is stuck, whatever the result.
     fn diagnosed(&mut self, step: &Step, at: &StepState, event: &WorkerFinished, cause: Seq) {
         if let Some(failure) = event.outcome.failure(kind_of(step, at))
             && let free_at = self.free_at(step, &failure, &event.outcome, at.tries.outage)
@@ -146,14 +146,14 @@ impl Batch {
         self.end_stuck(step, at, cause);
     }
 
-    /// Ends a step that a diagnosis was asked for.
+    /// Ends a step as stuck after its diagnosis.
     fn end_stuck(&mut self, step: &Step, at: &StepState, cause: Seq) {
-        // Only a stage that was raised asks for one.
+        // Only a raised stage requests a diagnosis.
         let Some((stall, _)) = at.convergence.raised_for() else { return };
         self.end_step(&step.id, StepEnd::Stuck(stall), at.raised.into_iter().chain([cause]).collect());
     }
 
-    /// A worker that failed is replaced, repeated, waited for, or ends its step.
+    /// Replaces, repeats or delays a failed worker, or ends its step.
     fn worker_failed(&mut self, ended: &EndedWork<'_>, failure: outage::Failure) {
         let EndedWork { step, then, event, cause } = *ended;
         if let Some(needs) = needs_person(then.whom(step), &failure) {
@@ -185,8 +185,8 @@ impl Batch {
     }
 }
 
-/// Returns how a step ends whose child run has come to a bound that a person can raise for both; `None` where the run is
-/// to go on without it.
+/// Returns the end of a step whose child run reached an iteration limit that a person can raise for both; `None` for
+/// other ends, or if the run continues without the step.
 fn child_limit(step: &Step, exit: &Exit) -> Option<StepEnd> {
     let is_out = matches!(exit, Exit::Child(child) if child.end == RunOutcome::IterationLimit);
     (is_out && step.on_failure != OnFailure::Continue).then_some(StepEnd::IterationsExhausted)

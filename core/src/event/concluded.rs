@@ -1,4 +1,4 @@
-//! What the core decided.
+//! Conclusions: decisions of the core.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,32 +6,32 @@ use super::end::{ErrorClass, Failure, RunOutcome, StallCause, StepEnd};
 use crate::evidence::{Decision, DecisionSource};
 use crate::id::{Attempt, CheckId, Digest, Iteration, Seq, Stage, StepId, Timestamp};
 
-/// What the core decided. Recorded although it can be derived: it makes the log readable, and a
-/// replay compares it with what it derives.
+/// A decision of the core. It is recorded although it can be derived: it makes the log readable, and a replay compares
+/// it with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Conclusion {
-    /// A worker is to be run. Begins an iteration when the attempt is the first.
+    /// A worker must run. Starts an iteration if the attempt is the first.
     WorkRequested(WorkRequested),
-    /// The work of an iteration is done and is to be checked.
+    /// The work of an iteration is done and must be checked.
     CheckRequested(CheckRequested),
-    /// Nothing is done for the step before a moment.
+    /// The step waits until a point in time.
     WaitRequested(WaitRequested),
     /// An iteration was judged.
     VerdictReached(VerdictReached),
     /// The strategy of a step changes.
     StageRaised(StageRaised),
-    /// A step came to its end.
+    /// A step ended.
     StepEnded(StepEnded),
     /// Another worker takes over.
     FallbackTaken(FallbackTaken),
-    /// No new work is begun; the run ends when what is in flight has been stopped.
+    /// No new work starts; the run ends when everything in flight has stopped.
     RunStopping(RunStopping),
-    /// The run came to its end.
+    /// The run ended.
     RunEnded(RunEnded),
 }
 
-/// A worker is to be run.
+/// A worker must run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkRequested {
     /// The step.
@@ -42,22 +42,22 @@ pub struct WorkRequested {
     pub attempt: Attempt,
     /// The stage it works in.
     pub stage: Stage,
-    /// What it is to do.
+    /// Purpose of the work.
     pub purpose: Purpose,
 }
 
-/// What a worker is run for.
+/// Purpose of a worker's run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// The work of the step.
     #[default]
     Work,
-    /// To say why the loop gets nowhere; nothing that it changes stays.
+    /// A diagnosis why the loop makes no progress; its changes are discarded.
     Diagnosis,
 }
 
-/// The work of an iteration is to be checked.
+/// The work of an iteration must be checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckRequested {
     /// The step.
@@ -66,13 +66,13 @@ pub struct CheckRequested {
     pub iteration: Iteration,
     /// The attempt.
     pub attempt: Attempt,
-    /// Who is asked.
+    /// Verification to run.
     pub what: Inquiry,
-    /// What is to be verified, where somebody has claimed completion.
+    /// Claim to verify, if completion was claimed.
     pub claim: Option<Box<Claimed>>,
 }
 
-/// Who is asked about the work of an iteration.
+/// Verification of an iteration's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inquiry {
@@ -87,37 +87,37 @@ pub enum Inquiry {
     Closer,
 }
 
-/// A claim of completion that is not a verdict yet: it has to be verified.
+/// A claim of completion that must be verified before it becomes a verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claimed {
     /// The check that answered.
     pub check_id: Option<CheckId>,
-    /// Where the claim was read.
+    /// Source of the claim.
     pub source: DecisionSource,
-    /// Why, as it was said, and what was skipped since.
+    /// Reasons as reported, and what was skipped since.
     pub reasons: Vec<String>,
-    /// What was odd about the answer.
+    /// Problems with the answer.
     pub problems: Vec<String>,
-    /// The observations it rests on so far.
+    /// Observations that it is based on so far.
     pub evidence: Vec<Seq>,
 }
 
-/// Nothing is done for the step before a moment.
+/// The step waits until a point in time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitRequested {
     /// The step.
     pub step: StepId,
-    /// The moment.
+    /// End of the wait.
     pub until: Timestamp,
-    /// What is done then.
+    /// Activity after the wait.
     pub then: Next,
-    /// Why.
+    /// Reason for the wait.
     pub why: WaitReason,
-    /// The line or sentence it rests on, for people.
+    /// The line or sentence that the wait is based on, for display.
     pub detail: String,
 }
 
-/// What a step does next.
+/// Next activity of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Next {
@@ -127,13 +127,13 @@ pub enum Next {
     Check,
 }
 
-/// Why a step waits.
+/// Reason why a step waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitReason {
     /// The worker failed and is tried again; costs a retry.
     Retry(ErrorClass),
-    /// The worker's service is limited or out of order; costs nothing but time.
+    /// The worker's service is rate limited or unavailable; costs only time.
     Weather(ErrorClass),
     /// The check could not run and is tried again; costs a retry of the check.
     CheckRetry(ErrorClass),
@@ -150,24 +150,24 @@ pub struct VerdictReached {
     pub iteration: Iteration,
     /// The check that answered.
     pub check_id: Option<CheckId>,
-    /// Whether the verdict carried the id of that check; `None` where it carried none.
+    /// Whether the verdict carried the id of that check; `None` if it carried no id.
     #[serde(default)]
     pub check_id_match: Option<bool>,
-    /// What the step is to be taken for.
+    /// Decision for the step.
     pub decision: Decision,
-    /// What the claim itself said, where evidence made it something else.
+    /// Decision of the claim, if evidence changed it.
     pub claimed: Option<Decision>,
-    /// Where the claim was read.
+    /// Source of the claim.
     pub source: DecisionSource,
-    /// Why, for people and for the next prompt.
+    /// Reasons, for display and for the next prompt.
     pub reasons: Vec<String>,
-    /// What failed, for the controller.
+    /// Fingerprints of the failures, for the controller.
     pub fingerprints: Vec<String>,
-    /// What was odd about the answer, for people and for the next prompt.
+    /// Problems with the answer, for display and for the next prompt.
     pub problems: Vec<String>,
-    /// Nothing readable was said: so many times in a row now, 0 for a readable verdict.
+    /// Number of unreadable answers in a row, this one included; 0 for a readable verdict.
     pub parse_failures: u32,
-    /// The observations it rests on.
+    /// Observations that it is based on.
     pub evidence: Vec<Seq>,
 }
 
@@ -180,58 +180,58 @@ pub struct StageRaised {
     pub iteration: Iteration,
     /// The stage before.
     pub from: Stage,
-    /// The stage from now on; equal to `from` where there is none above.
+    /// The stage from now on; equal to `from` if it is the highest.
     pub to: Stage,
-    /// What repeats.
+    /// The repetition that raised it.
     pub cause: StallCause,
     /// Key of the failure set.
     pub key: Option<Digest>,
-    /// How many times it was seen.
+    /// Number of occurrences.
     pub count: u32,
 }
 
-/// A step came to its end.
+/// A step ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepEnded {
     /// The step.
     pub step: StepId,
     /// Its end.
     pub end: StepEnd,
-    /// The events it rests on.
+    /// Events that it is based on.
     pub evidence: Vec<Seq>,
 }
 
-/// Another worker takes over, since the service of the one before is limited or out of order.
+/// Another worker takes over because the service of the previous one is rate limited or unavailable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FallbackTaken {
     /// The step.
     pub step: StepId,
-    /// Who is replaced: the worker, or the checker.
+    /// Replaced role: the worker or the checker.
     pub what: Next,
-    /// The place in the chain of whoever takes over; 0 is the first.
+    /// Place of the replacement in the chain, starting at 0.
     pub to: u32,
-    /// What was wrong with the one before.
+    /// Failure of the previous one.
     pub why: Failure,
 }
 
-/// No new work is begun.
+/// No new work starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStopping {
-    /// Why.
+    /// Reason.
     pub why: RunOutcome,
-    /// The event it rests on.
+    /// Event that it is based on.
     pub evidence: Vec<Seq>,
 }
 
-/// The run came to its end.
+/// The run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnded {
-    /// How.
+    /// Outcome.
     pub outcome: RunOutcome,
     /// The step that decided it.
     pub step: Option<StepId>,
-    /// Steps that ended incomplete although the run went on.
+    /// Steps that ended incomplete while the run continued.
     pub incomplete_steps: Vec<StepId>,
-    /// The events it rests on.
+    /// Events that it is based on.
     pub evidence: Vec<Seq>,
 }

@@ -11,21 +11,21 @@ use crate::id::StepId;
 pub enum StepEnd {
     /// Everything that it configures holds.
     Complete,
-    /// The last allowed iteration is over, and the file says to go on.
+    /// The last allowed iteration is over, and the file says to continue.
     Incomplete,
     /// A step that it depends on did not end well.
     Skipped(StepId),
-    /// A person must act: this is needed.
+    /// A person must act; holds what is needed.
     Blocked(String),
     /// The last allowed iteration is over.
     IterationsExhausted,
-    /// The loop gets nowhere: this repeats.
+    /// The loop makes no progress; holds what repeats.
     Stuck(StallCause),
     /// Too many checks in a row gave no readable verdict: how many, and what was read instead.
     Undecidable(String),
     /// The worker failed.
     WorkerFailed(Failure),
-    /// The check ended with a code that is no verdict.
+    /// The check ended with an exit code that has no verdict.
     CheckFailed(Failure),
     /// The check could not run.
     CheckCouldNotRun(Failure),
@@ -35,18 +35,18 @@ pub enum StepEnd {
     WaitExpired,
     /// Something around the worker failed: an artifact, the branch.
     Fatal(String),
-    /// A condition does not hold, and the worker is not to mend it.
+    /// A condition does not hold, and the worker may not fix it.
     ConditionFailed(String),
     /// One failure came back as often as the step allows.
     AttemptsExhausted(String),
 }
 
-/// What is known of a failed process.
+/// Details of a failed process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Its class, which says whether another attempt may help.
+    /// Class, which determines whether another attempt may help.
     pub class: ErrorClass,
-    /// One sentence with exit code and the line it rests on.
+    /// One sentence with the exit code and the line that it is based on.
     pub message: String,
 }
 
@@ -56,7 +56,7 @@ pub struct Failure {
 pub enum RunOutcome {
     /// Every step is complete, or incomplete where the file allows it.
     Complete,
-    /// It cannot be said that the work is complete, and nothing more can be tried.
+    /// The work is not known to be complete, and no other attempt is possible.
     NotComplete,
     /// The last allowed iteration is over.
     IterationLimit,
@@ -64,7 +64,7 @@ pub enum RunOutcome {
     TimeLimit,
     /// The money or the tokens of the run are spent.
     SpendLimit,
-    /// The loop gets nowhere.
+    /// The loop makes no progress.
     Stuck,
     /// A person must act.
     Blocked,
@@ -75,7 +75,7 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
-    /// Returns the word for people.
+    /// Returns the readable name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Complete => "COMPLETE",

@@ -1,8 +1,8 @@
-//! What happened: the events of a run.
+//! Events of a run.
 //!
-//! An event is an [`Observation`] (the world, or a person, answered) or a [`Conclusion`] (the core
-//! decided). Every batch of the log is one observation followed by what was concluded from it, so
-//! an observation is also the command that a replay gives to `decide` again.
+//! An event is an [`Observation`] (a result from outside, or from a person) or a [`Conclusion`] (a decision of the
+//! core). Every batch of the log is one observation followed by its conclusions, so an observation is also the command
+//! that a replay gives to `decide` again.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,15 +30,15 @@ pub use crate::evidence::{Bytes, DecisionFile, DecisionSource};
 /// One immutable fact of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// Its place in the stream of the run.
+    /// Position in the stream of the run.
     pub seq: Seq,
-    /// When it was recorded.
+    /// Time of recording.
     pub at: Timestamp,
-    /// What happened.
+    /// The fact.
     pub fact: Fact,
 }
 
-/// What an event states.
+/// Content of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(
@@ -46,9 +46,9 @@ pub struct Event {
     reason = "half of all facts are observations; a box for each costs more"
 )]
 pub enum Fact {
-    /// The world, or a person, answered.
+    /// A result from outside, or from a person.
     Observed(Observation),
-    /// The core decided.
+    /// A decision of the core.
     Concluded(Conclusion),
 }
 

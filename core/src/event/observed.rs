@@ -15,41 +15,41 @@ use crate::workflow::{Budget, Worker, Workflow};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Observation {
-    /// A run began. The first event of every stream, and only the first.
+    /// A run started. The first event of every stream, and only the first.
     RunStarted(Box<RunStarted>),
-    /// A supervisor took the run up again, after a crash, an interruption or an end.
+    /// A supervisor resumed the run after a crash, an interruption or an end.
     RunResumed(RunResumed),
     /// A person or the system asked the run to stop.
     RunInterrupted(RunInterrupted),
     /// A person answered what a blocked run needed.
     AnswerGiven(AnswerGiven),
-    /// The moment that [`next_deadline`](crate::RunState::next_deadline) named is past.
+    /// The deadline of [`next_deadline`](crate::RunState::next_deadline) has passed.
     DeadlinePassed,
-    /// A worker is about to be started. Makes the attempt in flight.
+    /// A worker is about to start. Marks the attempt as in flight.
     WorkerStarted(WorkerStarted),
     /// A worker or checker reports progress. Sampled: the final result is in its end.
     WorkerProgressed(WorkerProgressed),
-    /// A worker ended, by itself or because it was ended.
+    /// A worker ended, on its own or because it was stopped.
     WorkerFinished(WorkerFinished),
-    /// A worker was in flight when its supervisor died; what was left of it has been ended.
+    /// A worker was in flight when its supervisor died; its remaining processes were stopped.
     WorkerLost(Lost),
-    /// A check is about to be started. Makes the check in flight.
+    /// A check is about to start. Marks the check as in flight.
     CheckStarted(CheckStarted),
-    /// A check ended, by itself or because it was ended.
+    /// A check ended, on its own or because it was stopped.
     CheckFinished(CheckFinished),
-    /// A check was in flight when its supervisor died; what was left of it has been ended.
+    /// A check was in flight when its supervisor died; its remaining processes were stopped.
     CheckLost(Lost),
     /// Opening the log found damage and repaired it.
     LogRepaired(LogRepaired),
     /// A snapshot of the workspace was taken outside of the work.
     SnapshotTaken(SnapshotTaken),
-    /// A person does not want to wait any longer: what is waited for is tried now, of a chain from the first on.
+    /// A person ended a wait: the delayed call is tried now, in a chain from the first worker on.
     Kicked,
     /// The machine was suspended while a supervisor ran. That time does not count.
     Suspended(Suspended),
 }
 
-/// A run began.
+/// A run started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStarted {
     /// The name of the run.
@@ -68,7 +68,7 @@ pub struct RunStarted {
     pub program: String,
     /// Warnings about the workflow file.
     pub warnings: Vec<String>,
-    /// Variables whose values are secrets, besides those whose names say so. The values are nowhere.
+    /// Variables whose values are secrets, in addition to those with a telling name. The values are not recorded.
     pub secrets: Vec<String>,
 }
 
@@ -90,18 +90,18 @@ impl Parent {
     }
 }
 
-/// A supervisor took the run up again.
+/// A supervisor resumed the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunResumed {
-    /// Iterations that every loop may run beyond its bound.
+    /// Additional iterations for every loop.
     pub add_iterations: u32,
-    /// Time that the run may take beyond its bound.
+    /// Additional time for the run.
     pub add_time: Millis,
     /// The time limit of the run starts again: it was reached, and the parent's step is tried again.
     pub renews_time: bool,
-    /// Money that the run may spend beyond its bound, in millionths of a US dollar.
+    /// Additional money for the run, in millionths of a US dollar.
     pub add_micro_usd: u64,
-    /// Tokens that the run may use beyond its bound.
+    /// Additional tokens for the run.
     pub add_tokens: u64,
     /// From now on the budget counts only what clients report.
     pub accept_unknown_cost: bool,
@@ -131,7 +131,7 @@ pub struct RunInterrupted {
 pub struct AnswerGiven {
     /// The answer; goes into the next prompt.
     pub text: String,
-    /// The blocked steps that it is for; none stands for every step that is not finished.
+    /// The blocked steps that it is for; if empty, every unfinished step.
     pub steps: Vec<StepId>,
 }
 
@@ -141,7 +141,7 @@ impl AnswerGiven {
     }
 }
 
-/// A worker is about to be started.
+/// A worker is about to start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerStarted {
     /// The step it works for.
@@ -152,15 +152,15 @@ pub struct WorkerStarted {
     pub attempt: Attempt,
     /// The prompt.
     pub prompt: Blob,
-    /// Bound of this attempt.
+    /// Time limit of this attempt.
     pub limit: Millis,
-    /// The id that its own verdict must carry; only where the worker itself is the check.
+    /// Id that the worker's verdict must carry; only if the worker is its own check.
     pub check_id: Option<CheckId>,
     /// An older decision file that was moved out of the way, kept as a blob.
     pub moved_aside: Option<Blob>,
     /// The files of a prompt tree that the prompt was made from.
     pub templates: Vec<String>,
-    /// The workspace before; `None` where none could be taken.
+    /// Snapshot of the workspace before the work; `None` if it could not be taken.
     pub snapshot: Option<Box<Snapshot>>,
     /// How its client is called; `None` for a command and for a child run.
     pub call: Option<Box<Call>>,
@@ -182,11 +182,11 @@ pub struct RegistryText {
 pub struct Call {
     /// The client, by the name of its description.
     pub client: String,
-    /// The conversation, where its name is known before.
+    /// Conversation, if its name is known before the call.
     pub session: Option<String>,
-    /// The conversation continues.
+    /// Whether the conversation continues.
     pub continues: bool,
-    /// The command line, without the prompt; for people.
+    /// Command line without the prompt, for display.
     pub argv: Vec<String>,
 }
 
@@ -199,7 +199,7 @@ pub struct WorkerProgressed {
     pub iteration: Iteration,
     /// The attempt.
     pub attempt: Attempt,
-    /// Where the call stands.
+    /// Progress of the call.
     pub progress: Box<Progress>,
 }
 
@@ -212,21 +212,21 @@ pub struct WorkerFinished {
     pub iteration: Iteration,
     /// The attempt.
     pub attempt: Attempt,
-    /// How it ended and what it left.
+    /// End of the process and its output.
     pub outcome: Outcome,
     /// The decision file; only if the worker is its own check.
     pub decision_file: DecisionFile,
     /// Whether the workspace changed in this attempt; `None` if unknown.
     pub changed: Option<bool>,
-    /// The workspace after; `None` where none could be taken.
+    /// Snapshot of the workspace after the work; `None` if it could not be taken.
     pub snapshot: Option<Box<Snapshot>>,
     /// The difference from the base of the step; `None` if unchanged or unknown.
     pub drift: Option<Box<Drift>>,
     /// The changes by file; `None` if there are none or they are unknown.
     pub diffstat: Option<Box<Diffstat>>,
-    /// The answer as it was read, if the step asks for a format.
+    /// Parsed answer, if the step requires a format.
     pub answer: Option<Box<AnswerSeen>>,
-    /// The answer asks for a repeat of the step, as it was read when it was recorded.
+    /// Whether the answer requests a repeat of the step, as parsed when it was recorded.
     #[serde(default)]
     pub wants_repeat: bool,
 }
@@ -240,11 +240,11 @@ pub struct Lost {
     pub iteration: Iteration,
     /// The attempt.
     pub attempt: Attempt,
-    /// How many processes were found and ended.
+    /// Number of processes that were found and stopped.
     pub processes_ended: u32,
 }
 
-/// A check is about to be started.
+/// A check is about to start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckStarted {
     /// The step.
@@ -257,7 +257,7 @@ pub struct CheckStarted {
     pub check_id: CheckId,
     /// The prompt.
     pub prompt: Blob,
-    /// Bound of this check.
+    /// Time limit of this check.
     pub limit: Millis,
     /// An older decision file that was moved out of the way, kept as a blob.
     pub moved_aside: Option<Blob>,
@@ -278,28 +278,27 @@ pub struct CheckFinished {
     pub attempt: Attempt,
     /// The id that a verdict must carry.
     pub check_id: CheckId,
-    /// How it ended and what it left.
+    /// End of the process and its output.
     pub outcome: Outcome,
     /// The decision file.
     pub decision_file: DecisionFile,
     /// The result of each command, or of the script.
     pub commands: Vec<CommandResult>,
-    /// What differs from the base of the step after it, where the step has rules about that: a check may run
-    /// what a worker wrote.
+    /// Difference from the base of the step after the check, if the step has rules about it: a check may run code that
+    /// a worker wrote.
     pub drift: Option<Box<Drift>>,
     /// The result of each validator.
     pub validators: Vec<ValidatorResult>,
-    /// The workspace that they looked at, or that a closer left which may edit.
+    /// Workspace that the validators checked, or that a closer with write access left.
     pub snapshot: Option<Box<Snapshot>>,
     /// A digest of all files, ignored ones too; `None` if it could not be taken.
     pub stamp: Option<Digest>,
-    /// The answer of the closer as it was read.
+    /// Parsed answer of the closer.
     pub answer: Option<Box<AnswerSeen>>,
-    /// In so many rounds, the last that were allowed, validators have changed the workspace each time; `None` where they
-    /// came to rest, so that what they found holds for what is there.
+    /// Number of rounds, the maximum, in which validators changed the workspace every time; `None` if they stopped
+    /// changing it, so that their results hold for the current state.
     pub unsettled_after: Option<u32>,
-    /// Files of the repository that are not what they were before it, where nobody else was at work: it has changed them
-    /// itself.
+    /// Repository files that the check itself changed: they differ from before it, and no other process was at work.
     pub changed: Vec<String>,
 }
 
@@ -313,7 +312,7 @@ pub struct LogRepaired {
 /// The machine was suspended and runs again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspended {
-    /// How long nothing ran, up to this event.
+    /// Length of the suspension, up to this event.
     pub length: Millis,
 }
 
@@ -322,11 +321,11 @@ pub struct Suspended {
 pub struct SnapshotTaken {
     /// The workspace.
     pub snapshot: Box<Snapshot>,
-    /// At what moment.
+    /// Occasion of the snapshot.
     pub moment: SnapshotMoment,
 }
 
-/// When a snapshot was taken, if neither before nor after the work.
+/// Occasion of a snapshot that was taken neither before nor after the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SnapshotMoment {
@@ -334,11 +333,11 @@ pub enum SnapshotMoment {
     Ended,
     /// A person resumed the run and accepted what had changed.
     Resumed,
-    /// A person is about to put the files back.
+    /// A person is about to restore the files.
     BeforeUndo,
     /// The files were restored to the snapshot in this event.
     Undone(Seq),
-    /// The supervisor had died, and what it had started was ended: what differs from it when the run goes on was changed by
-    /// somebody else.
+    /// The supervisor had died, and its processes were stopped. A difference from this snapshot on resume was made by
+    /// someone else.
     Abandoned,
 }

@@ -1,4 +1,4 @@
-//! How a process ended and what it left.
+//! End and output of a process.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,42 +7,42 @@ use crate::call_report::{CallEnd, Reading};
 use crate::cost::Spent;
 use crate::id::{Blob, Millis, RunId, Timestamp};
 
-/// How a process ended and what it left.
+/// End and output of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// How it ended.
     pub exit: Exit,
     /// Wall time.
     pub duration: Millis,
-    /// Its answer: the end of its standard output, invalid UTF-8 replaced; at most [`Outcome::ANSWER_MAX`] bytes.
+    /// Answer: the end of its standard output, with invalid UTF-8 replaced; at most [`Outcome::ANSWER_MAX`] bytes.
     pub answer: String,
-    /// The end of its standard error, for people and for the class of a failure; at most [`Outcome::TAIL_MAX`] bytes.
+    /// End of its standard error, for display and for the class of a failure; at most [`Outcome::TAIL_MAX`] bytes.
     pub stderr_tail: String,
     /// All of its standard output.
     pub stdout: Option<Blob>,
     /// All of its standard error.
     pub stderr: Option<Blob>,
-    /// Processes it left behind, which were ended.
+    /// Number of processes that it left behind, which were stopped.
     pub processes_ended: u32,
-    /// How many secret values were taken out of what it printed and wrote.
+    /// Number of secret values removed from its output and files.
     pub redactions: u32,
-    /// What a person should know: missing outputs, cut texts.
+    /// Notes for display: missing outputs, cut texts.
     pub notes: Vec<String>,
     /// A failure around the process that ends the step: an artifact that cannot be copied, a wrong branch.
     pub fatal: Option<String>,
-    /// What its client told; `None` for a command.
+    /// Report of its client; `None` for a command.
     pub reading: Option<Box<Reading>>,
-    /// The moment at which a limit ends, as its output names it when that is recorded.
+    /// Time when a limit resets, as its output named it at the time of recording.
     pub resets_at: Option<Timestamp>,
 }
 
 impl Outcome {
-    /// Most bytes of an answer that an event holds.
+    /// Maximum length of an answer in an event, in bytes.
     pub const ANSWER_MAX: usize = 256 * 1024;
-    /// Most bytes of standard error that an event holds.
+    /// Maximum length of standard error in an event, in bytes.
     pub const TAIL_MAX: usize = 4 * 1024;
 
-    /// Returns the outcome of a process that left nothing, not even time.
+    /// Returns the outcome of a process without output and duration.
     pub fn of(exit: Exit) -> Self {
         Self {
             exit,
@@ -60,7 +60,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the moment before which the service is limited that this met, as it was recorded at `at`.
+    /// Returns when the service limit that this process reached ends; the outcome was recorded at `at`.
     pub(crate) fn named_limit(&self, at: Timestamp) -> Option<Timestamp> {
         let failed = self.reading.as_deref().filter(|reading| reading.end == CallEnd::Failed);
         self.resets_at.max(failed.and_then(|reading| Some(at.after(reading.retry_after?))))
@@ -71,63 +71,63 @@ impl Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
-    /// With this code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// A signal ended it.
     Signal(i32),
-    /// Ended by us: its time was up.
+    /// Unstuck stopped it: its time limit was reached.
     TimedOut,
-    /// Ended by us: the run is stopping.
+    /// Unstuck stopped it: the run is stopping.
     Stopped,
     /// It could not be started, for this reason.
     CouldNotStart(String),
-    /// It was a child run, which ended so. The answer is what it needs of a person, where it is blocked.
+    /// It was a child run with this end. If the run is blocked, the answer is what it needs from a person.
     Child(ChildEnd),
-    /// Ended by us: for its idle time it did nothing: no output, no processor time, no change of a file.
+    /// Unstuck stopped it: no output, no processor time and no change of a file during its idle time.
     Idle,
-    /// Ended by us: it had asked this and waited for an answer that nobody can give.
+    /// Unstuck stopped it: it waited for an answer to this question, which a run cannot give.
     Asks(String),
-    /// Ended by us: it had written its verdict, or told its end, and then did nothing more.
+    /// Unstuck stopped it: it had written its verdict or reported its end, and then did nothing.
     Settled,
-    /// Ended by us: its client tried again and again what cannot succeed.
+    /// Unstuck stopped it: its client kept retrying a call that cannot succeed.
     Hopeless,
-    /// Ended by us: it printed more than it may.
+    /// Unstuck stopped it: it printed more than allowed.
     Flooded,
-    /// Ended by us: its probe had said this of it, `stalled` (so often in a row as it has to) or `terminal`.
+    /// Unstuck stopped it: its probe reported this, `stalled` (the required number of times in a row) or `terminal`.
     Probed(String),
 }
 
 impl Exit {
-    /// Says whether nothing was run: there is no such program, or it is none, as a shell reports it.
+    /// Returns whether nothing ran: the program is missing or not executable, as a shell reports it.
     pub fn could_not_run(&self) -> bool {
         matches!(self, Self::CouldNotStart(_) | Self::Code(126 | 127))
     }
 
-    /// Returns the code that it exited with, where it ended by itself.
+    /// Returns its exit code, if it ended on its own.
     pub fn code(&self) -> Option<i32> {
         if let Self::Code(code) = self { Some(*code) } else { None }
     }
 
-    /// Says whether we ended it since it did nothing any more, or since its probe said so.
+    /// Returns whether Unstuck stopped it because it was idle or its probe said so.
     pub fn is_idle(&self) -> bool {
         matches!(self, Self::Idle | Self::Probed(_))
     }
 
-    /// Says whether we ended it since the run is stopping.
+    /// Returns whether Unstuck stopped it because the run is stopping.
     pub fn is_stopped(&self) -> bool {
         let interrupted = |child: &ChildEnd| matches!(child.end, RunOutcome::Interrupted(_));
         matches!(self, Self::Stopped) || matches!(self, Self::Child(child) if interrupted(child))
     }
 }
 
-/// How a child run ended, and which one it was.
+/// End of a child run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildEnd {
     /// The child run.
     pub run: RunId,
     /// Its end.
     pub end: RunOutcome,
-    /// What it has spent in its life.
+    /// Lifetime spending of the child run.
     #[serde(default)]
     pub spent: Spent,
 }

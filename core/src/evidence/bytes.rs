@@ -1,8 +1,8 @@
-//! Bytes of others, as they stand in an event.
+//! Bytes from outside, as an event stores them.
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes that are a text in JSON where they are UTF-8, and hexadecimal digits where not.
+/// Bytes that are a JSON string if they are UTF-8, and hexadecimal digits otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes(pub Vec<u8>);
 
@@ -32,7 +32,7 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// How bytes look in JSON.
+/// JSON form of bytes.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum BytesText {
@@ -40,7 +40,7 @@ enum BytesText {
     Hex(String),
 }
 
-/// Reads pairs of hexadecimal digits, without a prefix; `None` for other text.
+/// Decodes pairs of hexadecimal digits, without a prefix; `None` for other text.
 pub fn decode_hex(digits: &str) -> Option<Vec<u8>> {
     const_hex::decode(digits).ok().filter(|bytes| bytes.len() * 2 == digits.len())
 }

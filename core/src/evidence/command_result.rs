@@ -22,42 +22,42 @@ const LINE_MAX: usize = 120;
 pub struct CommandResult {
     /// The command line.
     pub run: String,
-    /// How it ended; the last time, if it was run more than once.
+    /// How it ended; for several runs, the last one.
     pub exit: Exit,
-    /// Wall time, of all times together.
+    /// Wall time of all runs together.
     pub duration: Millis,
     /// All of its standard output.
     pub stdout: Option<Blob>,
     /// All of its standard error.
     pub stderr: Option<Blob>,
-    /// The machine reports that it wrote.
+    /// Machine-readable reports that it wrote.
     pub reports: Vec<Blob>,
     /// The end of what it printed; at most [`CommandResult::TAIL_MAX`] bytes.
     pub tail: String,
-    /// The tool that its output was recognised as; empty for none.
+    /// Tool that its output was recognized as; empty for none.
     pub tool: String,
     /// The failures of every run; at most [`FAILURES_MAX`](crate::evidence::FAILURES_MAX).
     pub failures: Vec<Failure>,
-    /// Failures beyond that.
+    /// Number of failures beyond that limit.
     pub failures_left_out: u64,
     /// The failures of some runs only.
     pub flaky: Vec<Failure>,
-    /// How far the failures can be relied on.
+    /// Reliability of the failures.
     pub confidence: Confidence,
-    /// How many tests there were, where it says so.
+    /// Number of tests, if it reports them.
     pub tests: Option<Tests>,
-    /// How those tests ended that failed, now or before the work began, and which are gone, where it names them.
+    /// Results of the tests that failed, now or before the work, and tests that are gone, if it names them.
     #[serde(default)]
     pub listed: Listed,
-    /// How often it was run.
+    /// Number of runs.
     pub observations: u32,
-    /// Lines of its output with numbers that can come closer to a bound, in the order of their frames.
+    /// Output lines with numbers that can approach a limit, in the order of their frames.
     #[serde(default)]
     pub numbers: Vec<NumberLine>,
 }
 
 impl CommandResult {
-    /// Most bytes of what a command printed that an event holds.
+    /// Maximum length of a command's output in an event, in bytes.
     pub const TAIL_MAX: usize = 4 * 1024;
 
     /// Returns the failures as a set.
@@ -65,47 +65,47 @@ impl CommandResult {
         FailureSet::new(self.failures.iter().map(|failure| failure.fingerprint.clone()))
     }
 
-    /// Returns all that failed at least once, and at how many places.
+    /// Returns everything that failed at least once, with the number of places.
     pub(crate) fn places(&self) -> BTreeMap<&Fingerprint, u32> {
         self.failures.iter().chain(&self.flaky).map(|it| (&it.fingerprint, it.places)).collect()
     }
 
-    /// Returns at how many places something failed.
+    /// Returns the number of places with a failure.
     pub fn failed_places(&self) -> u64 {
         let places = self.failures.iter().map(|it| u64::from(it.places.max(1)));
         places.fold(self.failures_left_out, u64::saturating_add)
     }
 
-    /// Returns how many of its failures kept tests from being run.
+    /// Returns the number of failures that kept tests from running.
     pub fn early(&self) -> u64 {
         u64::try_from(self.failures.iter().filter(|it| it.is_early()).count()).unwrap_or(u64::MAX)
     }
 
-    /// Says whether it exited with 0, and neither a report of it nor its own summary tells of a failure that has a name.
+    /// Returns whether it exited with 0, and neither its reports nor its summary name a failure.
     pub fn passed(&self) -> bool {
         self.exit == Exit::Code(0) && self.failures.is_empty()
     }
 
-    /// Returns how many failed tests its own summary counts beyond the failures that were read: nobody knows what they are.
+    /// Returns the number of failed tests in its summary beyond the failures that were parsed: these are unidentified.
     pub(crate) fn unread(&self) -> u64 {
         let flaky = self.flaky.iter().map(|it| u64::from(it.places.max(1)));
         let read = flaky.fold(self.failed_places(), u64::saturating_add);
         self.tests.map_or(0, |tests| tests.failed.saturating_sub(read))
     }
 
-    /// Says whether it tells itself of failures although it exited with 0.
+    /// Returns whether it reports failures although it exited with 0.
     pub fn belies_itself(&self) -> bool {
         self.exit == Exit::Code(0) && self.told_itself() > 0
     }
 
-    /// Returns how many failures its own output tells of: those that its summary counts, or that were read from it.
+    /// Returns the number of failures in its output: counted by its summary, or parsed from the text.
     pub fn told_itself(&self) -> u64 {
         let read = self.failures.iter().filter(|it| it.source == Source::Text).count();
         let read = u64::try_from(read).unwrap_or(u64::MAX);
         self.tests.map_or(0, |tests| tests.failed).max(read)
     }
 
-    /// Returns the files of tests that something failed in before any of their tests was run: what cannot be loaded or compiled.
+    /// Returns the test files with a failure before any of their tests ran: files that cannot be loaded or compiled.
     pub fn unloaded(&self) -> Vec<TestName> {
         let file = |it: &Failure| {
             let file = &it.location.as_ref()?.file;
@@ -116,28 +116,28 @@ impl CommandResult {
         names.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Says whether tests failed in it, and it neither counts its tests nor writes a report: one that is removed may not be seen.
+    /// Returns whether tests failed in it without a count or report of its tests: a removed test may go unnoticed.
     pub fn hides_tests(&self) -> bool {
         self.tests.is_none() && self.reports.is_empty() && self.failures.iter().any(|it| it.test.is_some())
     }
 
-    /// Returns the tests that failed, by which they are known again.
+    /// Returns the failed tests, by their fingerprints.
     pub fn failed_tests(&self) -> FailureSet {
         let tests = self.failures.iter().filter(|it| it.test.is_some());
         FailureSet::new(tests.map(|it| it.fingerprint.clone()))
     }
 
-    /// Returns the tests that failed in it, as they are named.
+    /// Returns the names of the failed tests.
     pub fn test_names(&self) -> impl Iterator<Item = TestName> {
         self.failures.iter().filter_map(test_name)
     }
 
-    /// Says whether it came to its end, whatever it showed.
+    /// Returns whether it ran to its end, whatever the result.
     pub fn has_finished(&self) -> bool {
         matches!(self.exit, Exit::Code(code) if !matches!(code, 126 | 127)) && self.cut_short().is_none()
     }
 
-    /// Says whether it came to its end, and it is known what failed.
+    /// Returns whether it ran to its end, and its failures are known.
     pub fn is_conclusive(&self) -> bool {
         match self.exit {
             Exit::Code(0) => true,
@@ -147,8 +147,8 @@ impl CommandResult {
         }
     }
 
-    /// Says how it ended, where it is not known what failed: it was cut short, or failed without a word that anybody
-    /// recognises.
+    /// Describes how it ended, if its failures are unknown: it was cut short, or failed with output that no parser
+    /// recognizes.
     pub fn inconclusive(&self) -> Option<String> {
         self.cut_short().or_else(|| match self.exit {
             Exit::Code(code) if !self.is_conclusive() => {
@@ -158,8 +158,8 @@ impl CommandResult {
         })
     }
 
-    /// Says whether it has a result: it exited with 0, or it shows a test, a finding or a count. What could not do its work,
-    /// such as without a network, shows none of them, whatever it printed.
+    /// Returns whether it has a result: it exited with 0, or it shows a test, a finding or a count. A command that
+    /// could not do its work, such as without a network, shows none of them, whatever it printed.
     pub fn has_result(&self) -> bool {
         let is_finding = |it: &Failure| {
             it.test.is_some()
@@ -168,7 +168,7 @@ impl CommandResult {
         self.exit == Exit::Code(0) || self.tests.is_some() || self.failures.iter().any(is_finding)
     }
 
-    /// Says that it failed without a result, and quotes the end of its output.
+    /// Describes a failure without a result, quoting the end of the output.
     pub(crate) fn without_result(&self) -> Option<String> {
         let Exit::Code(code) = self.exit else { return None };
         let said = self.tail.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
@@ -178,18 +178,18 @@ impl CommandResult {
         })
     }
 
-    /// Says how many failed tests it counts, where it names none of them: one can take the place of another then.
+    /// Describes how many failed tests it counts, if it names none: one can take the place of another then.
     pub(crate) fn nameless(&self) -> Option<String> {
         let is_nameless = self.failures.is_empty() && self.unread() > 0;
         is_nameless.then(|| format!("counts {}, and names none", count(self.unread(), "failed test")))
     }
 
-    /// Says how it ended that did not come to its end.
+    /// Describes how it was cut short; `None` if it ran to its end.
     pub(crate) fn cut_short(&self) -> Option<String> {
         match self.exit {
             Exit::Signal(signal) => Some(format!("was ended by signal {signal}")),
-            // A shell says with such a code that a signal ended its command, in the middle of its work; some tools
-            // exit with the number of tests that failed.
+            // A shell reports with such a code that a signal ended its command; some tools exit with the number of
+            // failed tests.
             Exit::Code(code @ 129..160)
                 if self.tests.map(|tests| tests.failed) != u64::try_from(code).ok() =>
             {
@@ -199,9 +199,9 @@ impl CommandResult {
         }
     }
 
-    /// Returns what failed each time before the work began, as `base` shows, and fails at times now: that it passed, too, says
-    /// little. What was seen to fail only once was perhaps always so; and of what has no name nobody knows whether it is the
-    /// same.
+    /// Returns failures that always occurred before the work, as `base` shows, and sometimes occur now: a pass in
+    /// between proves little. A failure seen only once may always have been flaky, and one without a name cannot be
+    /// identified.
     pub fn half_mended(&self, base: &Self) -> Vec<&Failure> {
         if base.observations < 2 {
             return Vec::new();
@@ -210,8 +210,8 @@ impl CommandResult {
         self.flaky.iter().filter(|it| it.kind != UNPARSED).filter(was_red).collect()
     }
 
-    /// Returns what fails at times, and did not before the work began, as `base` shows: it was not seen to fail, or failed
-    /// each time.
+    /// Returns failures that sometimes occur now, and did not before the work, as `base` shows: they never or always
+    /// occurred.
     pub(crate) fn newly_flaky(&self, base: &Self) -> Vec<&Failure> {
         let was_flaky =
             |it: &&Failure| knows(&base.flaky, it) || (base.observations < 2 && knows(&base.failures, it));
@@ -219,7 +219,7 @@ impl CommandResult {
     }
 }
 
-/// Says whether a failure is among others; a test is the same whatever it says.
+/// Returns whether a failure is among others; a test is the same whatever its message.
 pub fn knows(failures: &[Failure], it: &Failure) -> bool {
     let is_it = |known: &Failure| {
         known.fingerprint == it.fingerprint
@@ -228,15 +228,15 @@ pub fn knows(failures: &[Failure], it: &Failure) -> bool {
     failures.iter().any(is_it)
 }
 
-/// What the controller knows a check by that did not come to its end.
+/// Fingerprint, for the controller, of a check that was cut short.
 pub const TIMEOUT: &str = "timeout";
 
-/// Says that something did not come to its end, if that is how it ended.
+/// Describes the timeout of a process; `None` if it ended otherwise.
 pub fn timeout(what: &str, exit: &Exit, after: Millis) -> Option<String> {
     ended(exit, after).map(|how| format!("timeout: {what} {how}"))
 }
 
-/// Says how something ended that we have ended.
+/// Describes how Unstuck stopped a process; `None` if it ended otherwise.
 fn ended(exit: &Exit, after: Millis) -> Option<String> {
     let how = match exit {
         Exit::TimedOut => "had not ended",
@@ -246,7 +246,7 @@ fn ended(exit: &Exit, after: Millis) -> Option<String> {
     Some(format!("{how} after {} and was ended", measured(after)))
 }
 
-/// Returns the test that a failure is about; none of a file that could not be loaded.
+/// Returns the test of a failure; `None` for a file that could not be loaded.
 pub fn test_name(failure: &Failure) -> Option<TestName> {
     let name = failure.test.clone()?;
     let is_file = failure.location.as_ref().is_some_and(|it| names_its_file(&name, &it.file));

@@ -5,25 +5,25 @@ use serde::{Deserialize, Serialize};
 /// Tokens by kind, as in [`Usage`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tokens {
-    /// Read at the full price.
+    /// Tokens read at the full price.
     pub input: u64,
-    /// Read from a cache.
+    /// Tokens read from a cache.
     pub cached: u64,
-    /// Written to a cache.
+    /// Tokens written to a cache.
     pub cache_write: u64,
-    /// Written, reasoning included.
+    /// Output tokens, reasoning included.
     pub output: u64,
-    /// Of the output, what was reasoning.
+    /// Reasoning tokens, part of the output.
     pub reasoning: u64,
 }
 
 impl Tokens {
-    /// Returns the tokens of every kind together; reasoning is output.
+    /// Returns the sum of all kinds; reasoning is part of the output.
     pub fn total(&self) -> u64 {
         [self.input, self.cached, self.cache_write, self.output].into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Returns what each kind is larger than `before`.
+    /// Returns the increase of each kind over `before`.
     #[must_use]
     pub fn beyond(self, before: Self) -> Self {
         Self {
@@ -58,17 +58,17 @@ impl From<Usage> for Tokens {
 /// Tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Read by the model at the full price: without those of the next two.
+    /// Tokens read by the model at the full price: without the next two kinds.
     pub input: u64,
-    /// Read from a cache.
+    /// Tokens read from a cache.
     pub cached: u64,
-    /// Written to a cache.
+    /// Tokens written to a cache.
     pub cache_write: u64,
-    /// Written by the model, its reasoning included.
+    /// Output tokens of the model, reasoning included.
     pub output: u64,
-    /// Of the output, what was reasoning.
+    /// Reasoning tokens, part of the output.
     pub reasoning: u64,
-    /// What is counted.
+    /// Scope of the count.
     pub scope: Scope,
 }
 
@@ -80,7 +80,7 @@ impl Usage {
         Self { input, cached, cache_write, output, reasoning, scope: more.scope }
     }
 
-    /// Returns what is counted beyond `before`; nothing if any kind went down.
+    /// Returns the increase over `before`; `None` if any kind went down.
     #[must_use]
     pub fn beyond(self, before: Self) -> Option<Self> {
         Some(Self {
@@ -97,13 +97,13 @@ impl Usage {
 /// Money.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
-    /// In millionths of a US dollar.
+    /// Amount, in millionths of a US dollar.
     pub micro_usd: u64,
-    /// What is counted.
+    /// Scope of the count.
     pub scope: Scope,
 }
 
-/// What a number of tokens or dollars counts.
+/// Scope of a number of tokens or dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {

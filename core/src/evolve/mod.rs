@@ -1,12 +1,12 @@
 //! The reducer: event and state to state. This file lists which function folds which event; they are in `run`, `work`,
 //! `check`, `verdict` and `workspace`.
 //!
-//! Total: every decodable event leads to a valid state. An event that cannot happen in the state it
-//! meets changes nothing but the count of anomalies, and how far the log and its clock have come.
+//! Total: every decodable event leads to a valid state. An event that cannot happen in the current state changes
+//! nothing but the count of anomalies, the version and the clock of the log.
 //!
-//! What a call has cost counts when its end is recorded, also where the run is being stopped by then: the call was in
-//! flight until this event, so its money is spent. An end of what is not in flight is refused and costs nothing: that
-//! call was counted when it ended first.
+//! The cost of a call counts when its end is recorded, even if the run is stopping by then: the call was in flight
+//! until this event, so its money is spent. An end without a call in flight is rejected and costs nothing: that call
+//! was counted at its first end.
 
 mod check;
 mod run;
@@ -21,14 +21,14 @@ use crate::id::{Attempt, Iteration, Seq, StepId, Timestamp};
 use crate::snapshot::Snapshot;
 use crate::state::{RunState, StepState};
 
-/// What an event did to the state.
+/// Effect of an event on the state.
 enum Fold {
     Done,
-    /// It cannot happen here.
+    /// The event cannot happen in this state.
     Impossible,
 }
 
-/// Where an event stands in the stream.
+/// Position of an event in the stream.
 #[derive(Clone, Copy)]
 struct Place {
     seq: Seq,
@@ -55,7 +55,7 @@ impl RunState {
         }
         self.version = self.version.max(event.seq);
         self.last_at = self.last_at.max(event.at);
-        // A log is repaired by the next supervisor, and files are put back by a person, while the run stands still.
+        // The next supervisor repairs a log, and a person restores files, while the run is stopped.
         let while_it_stands_still =
             matches!(event.fact, Fact::Observed(Observation::LogRepaired(_) | Observation::SnapshotTaken(_)));
         if !while_it_stands_still {
@@ -73,7 +73,7 @@ impl RunState {
         fold
     }
 
-    /// `seen` is what the workspace is now, if somebody looked; what it was before is still the last snapshot.
+    /// `seen` is the current workspace, if a snapshot was taken; the previous one is still the last snapshot.
     fn observed(&mut self, observation: &Observation, seen: Option<Arc<Snapshot>>, place: Place) -> Fold {
         match observation {
             Observation::RunStarted(event) => self.run_started(event, place),
@@ -109,7 +109,7 @@ impl RunState {
         }
     }
 
-    /// Says whether this attempt of a step is in flight, as work or as a check.
+    /// Returns whether this attempt of a step is in flight, as work or as a check.
     fn is_in_flight(&self, id: &StepId, what: Next, (iteration, attempt): (Iteration, Attempt)) -> bool {
         self.step(id).is_some_and(|(_, at)| {
             at.phase.is_in_flight() && at.phase.next() == Some(what) && at.is_at(iteration, attempt)

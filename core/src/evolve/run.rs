@@ -45,7 +45,7 @@ impl RunState {
         Fold::Done
     }
 
-    /// Somebody else works from now on. What those said who worked before means nothing: neither is their service waited for.
+    /// Replaces the worker. Limits of the previous workers no longer count, so their services are not waited for.
     pub(super) fn hand_to(&mut self, worker: &Worker, place: Place) {
         let Some(plan) = &mut self.plan else { return };
         let plan = Arc::make_mut(plan);
@@ -75,12 +75,12 @@ impl RunState {
         Fold::Done
     }
 
-    /// Starts the clock again and lets steps that were skipped wait for their turn again.
+    /// Restarts the clock, and makes skipped steps wait for their turn again.
     pub(super) fn run_goes_on(&mut self, place: Place, add_iterations: u32) {
         let reopens = self.reopens(add_iterations);
         self.all_rest();
         if !matches!(self.phase, Phase::Ended(..)) {
-            // The supervisor died: its time ran until the last thing that it recorded.
+            // The supervisor died: its time ran until its last recorded event.
             let ran = self.clock.alive_until.since(self.clock.running_since);
             self.clock.used = self.clock.used.plus(ran);
         }
@@ -88,7 +88,7 @@ impl RunState {
         self.clock.running_since = place.at;
         self.phase = Phase::Active;
         for step in &mut self.steps {
-            // An external job is not waited for while nobody can ask.
+            // The time limit of an external job excludes the pause of the run.
             step.tries.waiting_since = step.tries.waiting_since.map(|since| since.after(paused));
             if reopens && matches!(step.phase, StepPhase::Ended(StepEnd::Skipped(_))) {
                 step.phase = StepPhase::Pending;
@@ -107,8 +107,8 @@ impl RunState {
         }
     }
 
-    /// What is waited for is tried now: the rest of the wait was none. Of a chain it is the turn of the first again, so that
-    /// all of them are tried, and in their order.
+    /// Ends all waits now; the rest of a wait does not count. A chain restarts at its first worker, so that all are
+    /// tried in order.
     pub(super) fn kicked(&mut self, place: Place) -> Fold {
         for step in &mut self.steps {
             step.calls.rests.forget();
@@ -122,7 +122,7 @@ impl RunState {
         Fold::Done
     }
 
-    /// Who could not do anything has used no time of the run. Of a wait that is so anyway, and is not counted twice.
+    /// Excludes a suspension from the time of the run. A wait excludes this time anyway, so it is not counted twice.
     pub(super) fn suspended(&mut self, length: Millis, place: Place) -> Fold {
         if !matches!(self.phase, Phase::Active | Phase::Stopping(..)) {
             return Fold::Impossible;

@@ -149,7 +149,7 @@ impl RunState {
             if !was_blocked {
                 return Fold::Impossible;
             }
-            // What a person answered is worth an iteration.
+            // An answer from a person is worth an iteration.
             step.tries.extra_iterations = step.tries.extra_iterations.saturating_add(1);
         }
         step.begin_again();
@@ -175,7 +175,7 @@ impl StepState {
     }
 }
 
-/// Returns the child run that the work of a step was.
+/// Returns the child run that was the work of a step.
 pub(super) fn child(step: &StepState, outcome: &Outcome, place: Place) -> Option<Child> {
     let (Exit::Child(ended), StepPhase::Working(begun)) = (&outcome.exit, &step.phase) else { return None };
     Some(Child { run: ended.run.clone(), end: ended.end, begun_at: begun.since, ended_at: place.at })
@@ -192,15 +192,15 @@ pub(super) fn begun(place: Place, check_id: Option<&CheckId>, call: Option<Box<C
     }
 }
 
-/// Says that a worker was ended since it did nothing any more.
+/// Describes the stall of a worker that Unstuck stopped because it was idle.
 pub(super) fn stalled(outcome: &Outcome) -> Option<String> {
     let after = || duration::measured(outcome.duration);
     let said = || format!("stall: the worker was ended: {}, {} after it began", outcome.stall(), after());
     outcome.is_stalled().then(said)
 }
 
-/// Returns the conversation that can go on after a call. A client that does not tell its name goes by the one that it was
-/// called with, once it has come to its end in it.
+/// Returns the conversation that can continue after a call. If the client reports no name, the name from the call
+/// counts, provided that the call ended without trouble.
 pub(super) fn conversation(step: &StepState, outcome: &Outcome) -> Option<Conversation> {
     let reading = outcome.reading.as_deref()?;
     let is_over = matches!(reading.trouble, Some(Trouble::NoSession | Trouble::ContextOverflow));
@@ -211,7 +211,7 @@ pub(super) fn conversation(step: &StepState, outcome: &Outcome) -> Option<Conver
     Some(Conversation { client: reading.client.clone(), id })
 }
 
-/// Returns what a worker found out; `None` where it came to no end, or said nothing.
+/// Returns the findings of a worker; `None` if it did not end, or reported nothing.
 pub(super) fn diagnosis(outcome: &Outcome) -> Option<String> {
     let text = truncate::tail(outcome.answer.trim(), Feedback::DIAGNOSIS_MAX).to_owned();
     (!text.is_empty() && outcome.exit != Exit::Stopped).then_some(text)

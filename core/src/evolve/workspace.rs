@@ -1,4 +1,4 @@
-//! What is known of the workspace, and who has changed it.
+//! Workspace of a run: its last known state, and the source of each change.
 
 use super::Fold;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::state::RunState;
 use crate::workflow::Convergence;
 
 impl RunState {
-    /// Returns what an observation saw of the workspace. Most iterations change something, most pauses nothing: what has
-    /// not changed is shared.
+    /// Returns the workspace in an observation. Most iterations change something, most pauses nothing, so an unchanged
+    /// snapshot is shared.
     pub(super) fn seen(&self, observation: &Observation) -> Option<Arc<Snapshot>> {
         let snapshot = match observation {
             Observation::WorkerStarted(event) => event.snapshot.as_deref(),
@@ -24,7 +24,7 @@ impl RunState {
         Some(same.map_or_else(|| Arc::new(snapshot.clone()), Arc::clone))
     }
 
-    /// Remembers what the workspace was.
+    /// Records the workspace in an observation.
     pub(super) fn remember(&mut self, observation: &Observation, seen: Option<Arc<Snapshot>>) {
         let ran = matches!(observation, Observation::WorkerFinished(_) | Observation::CheckFinished(_));
         let begins = matches!(observation, Observation::WorkerStarted(_) | Observation::CheckStarted(_));
@@ -36,8 +36,8 @@ impl RunState {
         {
             self.abandoned(&snapshot);
         }
-        // What a step has left is what is there before anybody else begins. Its own end does not count: a check comes
-        // after it, and what a process that outlives the worker changes is the work of the step, too.
+        // A step's result is the state before another process starts. Its end does not count: a check follows, and
+        // changes by a process that outlives the worker are the work of the step, too.
         if matches!(observation, Observation::WorkerStarted(_) | Observation::SnapshotTaken(_)) {
             self.steps.iter_mut().for_each(|step| step.workspace.was_seen(&snapshot));
         }
@@ -45,7 +45,7 @@ impl RunState {
         self.last_snapshot = Some(snapshot);
     }
 
-    /// The supervisor died, and this is what was left of what was in flight.
+    /// Records the state that the processes in flight left when the supervisor died.
     pub(super) fn abandoned(&mut self, left: &Arc<Snapshot>) {
         self.is_abandoned = true;
         let lost: Vec<StepId> = self.in_flight().map(|(step, _)| step.id.clone()).collect();
@@ -58,7 +58,7 @@ impl RunState {
         }
     }
 
-    /// The turn of a step is over: what changes from now on may be the work of others.
+    /// Ends the turn of a step: later changes may be the work of others.
     pub(super) fn turn_ended(&mut self, id: &StepId) {
         let Some((step, _)) = self.step(id) else { return };
         if step.convergence.as_ref().is_some_and(Convergence::has_rules) {
@@ -69,12 +69,12 @@ impl RunState {
         }
     }
 
-    /// Returns what the workspace is now; `None` where something has run since somebody looked.
+    /// Returns the current workspace; `None` if a process has run since the last snapshot.
     pub(super) fn workspace_now(&self) -> Option<Arc<Snapshot>> {
         self.last_snapshot.clone().filter(|_| !self.left_unseen)
     }
 
-    /// Nobody works any more: what changes from now on is not the work of any step.
+    /// Records that no process is running: later changes are not the work of any step.
     pub(super) fn all_rest(&mut self) {
         let Some(now) = self.workspace_now() else { return };
         self.steps.iter_mut().for_each(|step| step.workspace.was_seen(&now));

@@ -8,8 +8,8 @@ use crate::event::DecisionSource;
 use crate::evidence::{self, AnswerSeen, Decision};
 use crate::workflow::Step;
 
-/// Returns what an answer claims that was asked for in a certain form; `last` is the form besides that one that declares
-/// completion has.
+/// Returns the claim of an answer with a required form; `last` is the additional form of an answer that declares
+/// completion.
 pub(crate) fn declared(step: &Step, format: &AnswerFormat, answer: Option<&AnswerSeen>) -> Claim {
     let mut claim = Claim::new(Decision::Incomplete, DecisionSource::Answer);
     let Some(value) = answer.and_then(AnswerSeen::parsed) else {
@@ -20,7 +20,7 @@ pub(crate) fn declared(step: &Step, format: &AnswerFormat, answer: Option<&Answe
     };
     let last = step.completion.as_ref().and_then(|it| it.final_answer.as_ref());
     let formats = || [Some(format), last].into_iter().flatten();
-    // Who names no field that says so asks for none: the form is all, whatever its fields are called.
+    // Without a field that declares completion the form is enough, whatever its fields are called.
     if !formats().any(|it| it.declares) {
         return Claim { decision: Decision::Complete, ..claim };
     }

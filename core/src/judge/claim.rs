@@ -1,6 +1,6 @@
-//! What a finished process claims: its exit, its decision file and its answer, read as one claim.
+//! Claim of a finished process: its exit, its decision file and its answer, combined.
 //!
-//! Reading is pure and repeatable, so a better reader can be tried on recorded runs.
+//! Parsing is pure and repeatable, so a better parser can be tried on recorded runs.
 
 use std::borrow::Cow;
 
@@ -23,15 +23,15 @@ use crate::text::plain::quoted;
 use crate::timestamp;
 use crate::workflow::{Check, CheckCommand, Step, WorkerKind, Workflow};
 
-/// A claim about a step, before evidence is put beside it.
+/// A claim about a step, before it is compared with the evidence.
 #[derive(Default)]
 pub(crate) struct Claim {
     pub(crate) check_id: Option<CheckId>,
-    /// Whether it carried that id; `None` where it carried none.
+    /// Whether it carried that id; `None` if it carried no id.
     pub(crate) check_id_match: Option<bool>,
     pub(crate) source: DecisionSource,
     pub(crate) decision: Decision,
-    /// What was said, where the rest of the evidence makes it something else.
+    /// The original decision, if the rest of the evidence changes it.
     pub(crate) claimed: Option<Decision>,
     pub(crate) reasons: Vec<Reason>,
     pub(crate) fingerprints: Vec<String>,
@@ -42,13 +42,13 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Returns a claim of which nothing more is known.
+    /// Returns a claim without further details.
     pub(crate) fn new(decision: Decision, source: DecisionSource) -> Self {
         Self { decision, source, ..Self::default() }
     }
 
     pub(crate) fn from_resolution(resolution: Resolution, check_id: Option<CheckId>) -> Self {
-        // Who said clearly elsewhere that it is complete needs no file.
+        // A clear completion from another source needs no file.
         let is_complete = resolution.decision == Decision::Complete;
         let is_none = |it: &VerdictProblem| matches!(it, VerdictProblem::FileRefused(Refusal::Missing));
         let problems = resolution.problems.into_iter().filter(|it| !(is_complete && is_none(it)));
@@ -76,7 +76,7 @@ impl Claim {
         }
     }
 
-    /// Gives the one reason that counts, with what it is known by.
+    /// Sets the only reason that counts, with its fingerprint.
     pub(crate) fn because(&mut self, reason: Reason) {
         self.fingerprints = reason.fingerprint().into_iter().collect();
         self.reasons = vec![reason];
@@ -89,15 +89,15 @@ impl Claim {
         self.reasons = vec![reason];
     }
 
-    /// Notes what is odd about what was said, if anything is.
+    /// Adds a problem with the claim, if there is one.
     pub(crate) fn doubted(mut self, doubt: Option<Problem>) -> Self {
         self.problems.extend(doubt);
         self
     }
 }
 
-/// Returns a decision file as evidence for this step, and what is odd about it: where a step that may run at the same time
-/// writes to the same file, what does not carry the id of the check is nobody's.
+/// Returns a decision file as evidence for this step, and the problem with it. If a step that may run at the same time
+/// writes to the same file, a verdict without the id of the check belongs to no step.
 pub(crate) fn own_file<'a>(
     workflow: Option<&Workflow>,
     step: &Step,
@@ -138,7 +138,7 @@ pub(crate) fn resolve(
     })
 }
 
-/// A claim of a process that failed: complete becomes incomplete, the rest stands.
+/// Corrects the claim of a failed process: complete becomes incomplete, other decisions remain.
 pub(crate) fn contradicted_by_exit(
     mut claim: Claim,
     failure: Option<&outage::Failure>,
@@ -154,8 +154,8 @@ pub(crate) fn contradicted_by_exit(
     claim
 }
 
-/// Says whether a verdict holds although the checker failed: one that says what is left to do does, if it is
-/// of this very check. Without one the check could not run, which is nobody's iteration.
+/// Returns whether a verdict remains valid although the checker failed. An incomplete verdict does if it carries the
+/// id of this check. Without a verdict the check could not run, and no iteration counts.
 pub(crate) fn stands_although_failed(resolution: &Resolution) -> bool {
     match resolution.decision {
         Decision::None => false,
@@ -164,7 +164,7 @@ pub(crate) fn stands_although_failed(resolution: &Resolution) -> bool {
     }
 }
 
-/// A check that hung: the worker has to know, whatever else the check said.
+/// Adds the timeout of a check: the worker needs to know it, whatever else the check reported.
 pub(crate) fn with_timeout(mut claim: Claim, outcome: &Outcome) -> Claim {
     if let Some(reason) = timeout("the check", &outcome.exit, outcome.duration) {
         claim.reasons.insert(0, Reason::Timeout(reason));
@@ -173,7 +173,7 @@ pub(crate) fn with_timeout(mut claim: Claim, outcome: &Outcome) -> Claim {
     claim
 }
 
-/// The exit code of a script, with the decision file beside it if there is one.
+/// Combines the exit code of a script with its decision file, if it wrote one.
 pub(crate) fn exit_beside_file(
     exit: Decision,
     file: &DecisionFile,
@@ -202,7 +202,7 @@ pub(crate) fn exit_beside_file(
     claim
 }
 
-/// What failed, where a script says only that something did.
+/// Adds the failures, if a script reports only that something failed.
 pub(crate) fn with_failures(mut claim: Claim, results: &[CommandResult]) -> Claim {
     let failures = results.iter().flat_map(|result| &result.failures);
     if claim.decision == Decision::Incomplete && claim.fingerprints.is_empty() {
@@ -216,10 +216,10 @@ pub(crate) fn with_failures(mut claim: Claim, results: &[CommandResult]) -> Clai
     claim
 }
 
-/// How many failures become reasons.
+/// Maximum failures that become reasons.
 const REASONS_MAX: usize = 12;
 
-/// What the commands of a check claim together, or why they could not be run. `at` is where the step stood.
+/// Returns the combined claim of a check's commands, or why they could not run. `at` is the state of the step.
 pub(crate) fn commands_claim(
     check: &Check,
     commands: &[CheckCommand],
@@ -247,14 +247,14 @@ pub(crate) fn commands_claim(
     })
 }
 
-/// Says whether a command that could not be run could be before the work began, and something has changed since: a file that
-/// is not executable any more, a script that calls what is not there. That is for whoever changed it.
+/// Returns whether a command that cannot run could run before the work, and something has changed since: a script that
+/// is no longer executable, or that calls a missing program. The author of the change has to fix that.
 fn is_of_the_work(result: &CommandResult, base: Option<&CommandResult>, at: &StepState) -> bool {
     let ran_before = base.is_some_and(|base| !base.exit.could_not_run());
     matches!(result.exit, Exit::Code(_)) && ran_before && at.workspace.changed != Changed::No
 }
 
-/// Why the exit of a script is no verdict.
+/// Reason why the exit of a script gives no verdict.
 pub(crate) enum CheckFailure {
     CouldNotRun(outage::Failure),
     OtherCode(Failure),
@@ -263,9 +263,9 @@ pub(crate) enum CheckFailure {
 pub(crate) fn exit_verdict(outcome: &Outcome) -> Result<Decision, CheckFailure> {
     match outcome.exit {
         Exit::Code(0) => Ok(Decision::Complete),
-        // What hangs is most often what was worked on.
+        // A hang is usually caused by the work.
         Exit::Code(1) | Exit::TimedOut | Exit::Idle | Exit::Probed(_) => Ok(Decision::Incomplete),
-        // 137 and 143 are how a shell says that its command was ended by a signal.
+        // With 137 and 143 a shell reports that a signal ended its command.
         Exit::Code(code) if !matches!(code, 126 | 127 | 137 | 143) => Err(CheckFailure::OtherCode(Failure {
             class: ErrorClass::NonRetryable,
             message: format!(
@@ -283,19 +283,19 @@ pub(crate) fn exit_verdict(outcome: &Outcome) -> Result<Decision, CheckFailure> 
 }
 
 impl Outcome {
-    /// Returns the moment before which a service that refused at `at` does not want to be asked, if it named one.
+    /// Returns the time before which a service that refused at `at` must not be called again, if it named one.
     pub(crate) fn limited_until(&self, failure: &outage::Failure, at: Timestamp) -> Option<Timestamp> {
         self.resets_at.max(failure.retry_after_ms.map(|span| at.after(Millis(span))))
     }
 
-    /// Says whether a process was ended since it did nothing any more, or since its probe said so. One that waited for its
-    /// service did not stall.
+    /// Returns whether Unstuck stopped a process because it was idle or its probe said so. A process that waited for
+    /// its service did not stall.
     pub(crate) fn is_stalled(&self) -> bool {
         let waited = self.reading.as_ref().is_some_and(|reading| reading.end == CallEnd::Failed);
         self.exit.is_idle() && !waited
     }
 
-    /// Says why a process was ended that stalled.
+    /// Describes why a stalled process was stopped.
     pub(crate) fn stall(&self) -> String {
         match &self.exit {
             Exit::Probed(word) => format!("its probe said `{word}`"),
@@ -304,30 +304,31 @@ impl Outcome {
         }
     }
 
-    /// Says why the call of a client broke off in its work, nobody knows how far from its end: it had used tools, written
-    /// tokens or changed files. What it did is checked, since to ask for the same again would be to pay for it again.
+    /// Describes why a client's call was cut off during its work: it had used tools, written tokens or changed files,
+    /// and how much is missing is unknown. The partial work is checked, because to repeat the request would cost the
+    /// same again.
     ///
-    /// `changed` says whether the workspace is another one than before the call.
+    /// `changed` says whether the call changed the workspace.
     pub(crate) fn broke_off(&self, changed: Option<bool>) -> Option<String> {
         let reading = self.reading.as_deref().filter(|it| it.end == CallEnd::Failed)?;
         let is_unclear = matches!(reading.trouble?, Trouble::NoEnd | Trouble::Unknown | Trouble::Crashed);
         let worked = reading.counts.tools > 0 || !reading.files.is_empty() || changed == Some(true);
-        // What a whole conversation has used says nothing of this call.
+        // The usage of a conversation says nothing about this call.
         let told = reading.usage.is_some_and(|usage| usage.scope == Scope::Call && usage.output > 0);
         (is_unclear && (worked || told)).then(|| words(reading))
     }
 
-    /// Says whether that it failed is known from its words alone: it ended well, and its client, if it has one, told
-    /// nothing in a form of its own. What it did then says more than its words.
+    /// Returns whether only the text indicates a failure: the process ended well, and its client, if any, reported no
+    /// failure in a structured form. Its actions then say more than its text.
     pub fn only_says_so(&self) -> bool {
-        // A client that told that it failed has given no answer; words that were taken for an outage are one.
+        // A client that reported a failure gave no answer; a text that was taken for an outage is one.
         let is_plain = |told: &Reading| told.end == CallEnd::Failed && !self.answer.is_empty();
         matches!(self.exit, Exit::Code(0) | Exit::Settled) && self.reading.as_deref().is_none_or(is_plain)
     }
 
-    /// Returns what a worker asked that has ended by itself without an answer and without a word of its client on how it
-    /// ended. `changed` says whether the workspace is another one than before, and `failure` why it failed: one that names
-    /// what is wrong says more.
+    /// Returns the question of a worker that ended on its own, without an answer and without a client report on how it
+    /// ended. `changed` says whether the workspace changed. `failure` is the reason of a failure; one with a specific
+    /// trouble takes precedence.
     pub(crate) fn question(
         &self,
         changed: Option<bool>,
@@ -377,7 +378,7 @@ impl Outcome {
             Exit::Flooded => "ended: it printed more than it may".to_owned(),
             Exit::Stopped | Exit::Settled | Exit::Hopeless | Exit::Child(_) => String::new(),
         };
-        // What it complained of says more than what it told last.
+        // Error output says more than the last line of the answer.
         let last_line = || [&self.stderr_tail, &self.answer].into_iter().find_map(|text| last_line(text));
         failure.phrase = match failure.phrase.or_else(last_line) {
             Some(phrase) => Some(format!("{how}: {}", quoted(&phrase))),
@@ -388,32 +389,32 @@ impl Outcome {
 }
 
 impl WorkerFinished {
-    /// Returns why the worker failed; `None` if it succeeded. Where it ended well and only speaks of an outage, it got over
-    /// it, or quotes one, if it has changed something: where its work `is_checked`, that is found out.
+    /// Returns why the worker failed; `None` if it succeeded. If it ended well, changed something and only mentions an
+    /// outage, it recovered or quotes one: if its work `is_checked`, the check decides.
     pub(crate) fn failure(&self, kind: WorkerKind, is_checked: bool) -> Option<outage::Failure> {
         let has_worked = is_checked && self.changed == Some(true) && self.outcome.only_says_so();
         self.outcome.failure(kind).filter(|_| !has_worked)
     }
 }
 
-/// Says whether the answer of a client is all that it printed, in no form of its own: where it is done, only that is said
-/// of it.
+/// Returns whether a client's answer is its complete output, because it printed no structured form. The report of such
+/// a call is done and has a message.
 fn is_all_text(told: &Reading) -> bool {
     told.end == CallEnd::Done && !told.message.is_empty()
 }
 
-/// Says whether a client told no end, and had not begun to work.
+/// Returns whether a client reported no end and had not started to work.
 fn has_done_nothing(told: &Reading) -> bool {
     matches!(told.trouble, Some(Trouble::Crashed | Trouble::NoEnd)) && told.counts.tools == 0
 }
 
-/// Returns the last line that says something.
+/// Returns the last line with a letter or digit, cut at 200 characters.
 fn last_line(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).rfind(|line| line.contains(char::is_alphanumeric))?;
     Some(line.chars().take(200).collect())
 }
 
-/// Returns why a call failed, as its client tells.
+/// Returns why a call failed, as its client reports.
 fn told(reading: &Reading) -> Option<outage::Failure> {
     if reading.end != CallEnd::Failed || is_cut_short(reading) {
         return None;
@@ -428,8 +429,8 @@ fn told(reading: &Reading) -> Option<outage::Failure> {
     })
 }
 
-/// Returns why the work of a call may be unfinished although nothing failed: what it did is checked, but its word
-/// that all is done does not count.
+/// Returns why the work of a call may be unfinished although nothing failed. The work is checked, but a claim of
+/// completion does not count.
 pub(crate) fn cut_short(outcome: &Outcome) -> Option<outage::Failure> {
     let reading = outcome.reading.as_deref().filter(|it| is_cut_short(it))?;
     let trouble = reading.trouble;
@@ -486,7 +487,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_told_in_the_words_of_standard_error_where_it_has_any() {
+    fn failure_message_prefers_standard_error() {
         for (answer, stderr, want) in [
             (
                 "all fine so far\n",

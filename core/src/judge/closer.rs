@@ -1,6 +1,6 @@
-//! Judges the answer of a closer: a checklist that has to be whole and done before a declaration is believed.
+//! Judges the answer of a closer: its checklist must be complete and done before a declaration counts.
 //!
-//! `allComplete` alone decides nothing, and no checklist outweighs a validator that fails; that is asked elsewhere.
+//! `allComplete` alone decides nothing. No checklist outweighs a failing validator, which is checked elsewhere.
 
 use std::collections::BTreeSet;
 
@@ -9,18 +9,18 @@ use serde_json::Value;
 
 use crate::evidence::{AnswerSeen, departures};
 
-/// What a closer answered.
+/// Answer of a closer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// What it looked at.
+    /// Items that it examined.
     pub checklist: Vec<Item>,
-    /// What it says of the whole.
+    /// Its decision on all of them together.
     pub all_complete: bool,
-    /// In words.
+    /// Summary as text.
     pub summary: String,
-    /// What is left to do.
+    /// Remaining work.
     pub pending: Vec<String>,
-    /// What was odd about the answer and does no harm.
+    /// Harmless problems with the answer.
     pub complaints: Vec<String>,
 }
 
@@ -29,11 +29,11 @@ pub struct Report {
 pub struct Item {
     /// Its name.
     pub id: String,
-    /// What has to be true.
+    /// Statement to verify.
     pub description: String,
-    /// It is.
+    /// Whether the statement holds.
     pub completed: bool,
-    /// What shows it.
+    /// Evidence for it.
     pub evidence: Option<String>,
 }
 
@@ -47,16 +47,16 @@ pub enum Open {
     /// This item is not completed.
     #[error("the item \"{0}\" is not completed")]
     Item(String),
-    /// An item that is asked for is not there.
+    /// A required item is missing.
     #[error("the required item \"{0}\" is not in the checklist")]
     Missing(String),
     /// Two items have this id.
     #[error("the id \"{0}\" is in the checklist more than once")]
     Twice(String),
-    /// There is something left to do.
+    /// Work remains.
     #[error("there are pending actions")]
     Pending,
-    /// It says itself that not all is complete.
+    /// The closer reports that the work is not complete.
     #[error("allComplete is false")]
     NotAll,
 }
@@ -76,11 +76,11 @@ impl Open {
 }
 
 impl Report {
-    /// Reads what was found in an answer.
+    /// Parses the report in an answer.
     ///
     /// # Errors
     ///
-    /// What is wrong with its form, a sentence each. Such an answer decides nothing: the closer is asked again.
+    /// The problems with its form, a sentence each. Such an answer decides nothing: the closer runs again.
     pub fn of(answer: Option<&AnswerSeen>) -> Result<Self, Vec<String>> {
         const WHO: &str = "the closer's answer";
         match answer.and_then(AnswerSeen::parsed).as_ref().map(Self::read) {
@@ -90,11 +90,11 @@ impl Report {
         }
     }
 
-    /// Reads an answer.
+    /// Parses an answer.
     ///
     /// # Errors
     ///
-    /// What is wrong with its shape.
+    /// The problems with its form.
     pub fn read(answer: &Value) -> Result<Self, Vec<String>> {
         let mut wrong = Vec::new();
         let mut complaints = Vec::new();
@@ -179,7 +179,7 @@ fn read_item(at: usize, item: &Value, wrong: &mut Vec<String>, complaints: &mut 
     }
 }
 
-/// A value that is no list says nothing about what is left to do.
+/// Parses the pending actions. A value that is not a list is ignored with a complaint.
 fn read_pending(field: Option<&Value>, complaints: &mut Vec<String>) -> Vec<String> {
     match field {
         None | Some(Value::Null) => Vec::new(),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_odd_and_harmless_is_noted() {
+    fn harmless_problems_become_complaints() {
         let mut first = item("a", true);
         first["evidence"] = json!(7);
         let answer = json!({"checklist": [first], "allComplete": true, "summary": "", "pendingActions": {}});

@@ -1,41 +1,41 @@
-//! What an answer declares of the work: a claim, put beside what the validators found and never used instead.
+//! Declarations of an answer about the work: a claim that is compared with the validators and never replaces them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::evidence::AnswerSeen;
 
-/// What an answer says about the end of the work.
+/// Declaration of an answer about the end of the work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Declaration {
-    /// One field says so, and no other says otherwise.
+    /// One field declares completion, and no other contradicts it.
     Complete,
-    /// It goes on, or has come to nothing.
+    /// The work continues, or has failed.
     NotComplete,
-    /// One field says so and another one the opposite; in words.
+    /// Two fields contradict each other; holds a readable description.
     Contradiction(String),
-    /// A field has a word that means neither; in words.
+    /// A field has an unknown word; holds a readable description.
     Unknown(String),
-    /// Nothing is said.
+    /// Nothing is declared.
     None,
 }
 
-/// What an answer wants next.
+/// Next action that an answer requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Intent {
-    /// To go on: progress.
+    /// Continue: progress.
     Next,
-    /// The same once more.
+    /// Repeat the step.
     Repeat,
-    /// To end the step as done.
+    /// End the step as done.
     Close,
-    /// To go on at another step.
+    /// Continue at another step.
     Jump,
-    /// To give up.
+    /// Give up.
     Abort,
-    /// To have a person or somebody else take over.
+    /// Let a person or another agent take over.
     Handoff,
 }
 
@@ -72,7 +72,7 @@ const ACTION_WORDS: &[(&str, Intent)] = &[
     ("jump", Intent::Jump),
 ];
 
-/// A field in which an answer declares something of the work.
+/// A field in which an answer declares something about the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     /// `status`.
@@ -81,7 +81,7 @@ pub enum Field {
     Action,
 }
 
-/// Returns whether a value of a field means that the work is complete; `None` if it is no word that is known.
+/// Returns whether a value of a field means that the work is complete; `None` for an unknown word.
 pub fn word(field: Field, value: &Value) -> Option<bool> {
     match field {
         Field::Status => read(Some(value), STATUS_WORDS).word(),
@@ -89,11 +89,11 @@ pub fn word(field: Field, value: &Value) -> Option<bool> {
     }
 }
 
-/// What one field says.
+/// Content of one field.
 enum Said<T> {
     Nothing,
     Word(T),
-    /// The value as it is shown.
+    /// The value as shown to the worker.
     Unknown(String),
 }
 
@@ -107,7 +107,7 @@ impl<T> Said<T> {
 }
 
 impl Declaration {
-    /// Reads what an answer declares.
+    /// Parses the declaration of an answer.
     pub fn of(answer: &Value) -> Self {
         let status = read(answer.get("status"), STATUS_WORDS);
         let action = read(action(answer), ACTION_WORDS);
@@ -130,7 +130,7 @@ impl Declaration {
         if complete { Self::Complete } else { Self::NotComplete }
     }
 
-    /// Returns what the next prompt says about it, where it is to be answered.
+    /// Returns the complaint about the declaration for the next prompt, if any.
     pub fn complaint(&self) -> Option<&str> {
         match self {
             Self::Contradiction(what) | Self::Unknown(what) => Some(what),
@@ -139,27 +139,27 @@ impl Declaration {
     }
 }
 
-/// Reads what an answer wants next; `None` if it says nothing, or nothing that is known.
+/// Parses the next action that an answer requests; `None` if it is missing or unknown.
 ///
-/// A jump has to name its target (`next_action.target`, or `details.target`).
+/// A jump must name its target (`next_action.target`, or `details.target`).
 pub fn intent(answer: &Value) -> Option<Intent> {
     let intent = read(action(answer), ACTION_WORDS).word()?;
     (intent != Intent::Jump || jump_target(answer).is_some()).then_some(intent)
 }
 
-/// Says whether the answer of a worker asks for a repeat of its step.
+/// Returns whether the answer of a worker requests a repeat of its step.
 pub fn wants_repeat(answer: Option<&AnswerSeen>) -> bool {
     answer.and_then(AnswerSeen::parsed).is_some_and(|answer| intent(&answer) == Some(Intent::Repeat))
 }
 
-/// Returns where a jump goes to.
+/// Returns the target of a jump.
 fn jump_target(answer: &Value) -> Option<&str> {
     let next = answer.get("next_action")?;
     let target = next.get("target").or_else(|| next.get("details")?.get("target"))?;
     target.as_str().map(str::trim).filter(|target| !target.is_empty())
 }
 
-/// Returns the field that says what is next: `next_action.action`, or `next_action` as text.
+/// Returns the field with the next action: `next_action.action`, or `next_action` as text.
 pub fn action(answer: &Value) -> Option<&Value> {
     match answer.get("next_action")? {
         Value::Object(fields) => fields.get("action"),
@@ -167,7 +167,7 @@ pub fn action(answer: &Value) -> Option<&Value> {
     }
 }
 
-/// A missing field, null and an empty text say nothing.
+/// Parses a word. A missing field, null and an empty text say nothing.
 fn read<T: Copy>(field: Option<&Value>, words: &[(&str, T)]) -> Said<T> {
     let word = match field {
         None | Some(Value::Null) => return Said::Nothing,
@@ -181,7 +181,7 @@ fn read<T: Copy>(field: Option<&Value>, words: &[(&str, T)]) -> Said<T> {
     }
 }
 
-/// Case and blanks do not matter: ` In Progress ` is `in_progress`.
+/// Normalizes case and whitespace: ` In Progress ` becomes `in_progress`.
 fn normal(text: &str) -> String {
     let words: Vec<String> = text
         .split(|c: char| c.is_whitespace() || c == '-')
@@ -207,7 +207,7 @@ fn contradiction(answer: &Value, complete: bool) -> String {
     )
 }
 
-/// Shortens a value that is quoted in a sentence.
+/// Shortens a value that a sentence quotes.
 pub fn short(text: &str) -> String {
     const CHARS_MAX: usize = 80;
     let mut out: String = text.chars().take(CHARS_MAX).collect();
@@ -217,7 +217,7 @@ pub fn short(text: &str) -> String {
     out
 }
 
-/// How the fingerprint of a declaration begins that a validator contradicts; the name of the validator follows.
+/// Prefix of the fingerprint of a declaration that a validator contradicts; the name of the validator follows.
 pub(crate) const CONTRARY: &str = "declared:complete-but:";
 
 #[cfg(test)]
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_no_text_is_no_declaration() {
+    fn missing_or_non_text_field_declares_nothing() {
         for answer in
             [json!({}), json!(null), json!([]), json!("done"), json!({"status": null, "next_action": {}})]
         {

@@ -1,4 +1,4 @@
-//! What is odd about a completion, although it stands: nothing changed, or what is checked was changed.
+//! Warnings about a valid completion: nothing changed, or the checked files were changed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::shell_command;
 use crate::state::{Changed, StepState};
 use crate::workflow::{Capability, CheckBy, Step, Work, Worker};
 
-/// How many files a sentence names.
+/// Maximum files that a sentence names.
 const NAMED_MAX: usize = 10;
 
-/// Adds to a verdict what is odd about it.
+/// Adds the warnings to a verdict.
 pub(super) fn add(claim: &mut Claim, step: &Step, at: &StepState) {
-    // A claim that was recorded may have some of them already.
+    // A recorded claim may have some of them already.
     let is_new = |claim: &Claim, problem: &Problem| {
         let sentence = problem.to_string();
         claim.problems.iter().all(|it| it.to_string() != sentence)
@@ -33,18 +33,18 @@ pub(super) fn add(claim: &mut Claim, step: &Step, at: &StepState) {
     claim.problems.extend(changed_by_checks(at).filter(|it| is_new(claim, it)));
 }
 
-/// Says whether nobody has changed anything: neither a worker nor a check.
+/// Returns whether neither a worker nor a check changed anything.
 fn is_unchanged(at: &StepState) -> bool {
     at.workspace.changed == Changed::No && at.workspace.checks_changed.is_empty()
 }
 
-/// Says what checks have changed themselves of what the repository has.
+/// Returns a warning about repository files that checks changed.
 fn changed_by_checks(at: &StepState) -> Option<Problem> {
     let files = &at.workspace.checks_changed;
     (!files.is_empty()).then(|| Problem::ChangedByCheck(first(files, NAMED_MAX, 0)))
 }
 
-/// Says what a completion shows where nobody has changed anything since the baseline.
+/// Returns a warning about a completion without any change since the baseline.
 fn unchanged(at: &StepState) -> Option<Problem> {
     let passes = |results: &Arc<[CommandResult]>| results.iter().all(CommandResult::passed);
     let before = passes(at.evidence.baseline.as_ref().filter(|_| is_unchanged(at))?);
@@ -56,7 +56,7 @@ fn unchanged(at: &StepState) -> Option<Problem> {
     }
 }
 
-/// Says which commands of the check go by files that differ from before the work: who changes these decides what is checked.
+/// Returns warnings about check commands that depend on changed files: changes to these alter the check.
 fn rewritten(at: &StepState) -> Vec<Problem> {
     let changed = scope::by_worker(&at.workspace.drift.files, &at.workspace.by_checks);
     let results = at.evidence.results[0].iter().flat_map(|results| results.iter());
@@ -68,14 +68,14 @@ fn rewritten(at: &StepState) -> Vec<Problem> {
     said.collect()
 }
 
-/// Says in which files the work changed tests that failed before it: who does that may have changed what is asked instead of
-/// what was wrong.
+/// Returns a warning about changed test files with tests that failed before the work: the change may have altered the
+/// test instead of the code.
 fn edited_tests(at: &StepState) -> Option<Problem> {
     let changed = scope::by_worker(&at.workspace.drift.files, &at.workspace.by_checks);
     let failures =
         at.evidence.baseline.iter().flat_map(|results| results.iter()).flat_map(|result| &result.failures);
     let stand_in: BTreeSet<&str> = failures.filter_map(Failure::test_file).collect();
-    // A command may have run in a folder of its own.
+    // A command may have run in another directory.
     let is_in = |file: &str| {
         let is_end =
             |end: &str| file.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('/'));
@@ -85,7 +85,7 @@ fn edited_tests(at: &StepState) -> Option<Problem> {
     (!files.is_empty()).then(|| Problem::TestsEdited(first(&files, NAMED_MAX, 0)))
 }
 
-/// Says whether conditions alone judge somebody who is to change something.
+/// Returns whether a worker that edits files is judged by conditions alone.
 fn rests_on_conditions(step: &Step) -> bool {
     let by_conditions = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Conditions);
     let edits = |worker: &Worker| worker.capabilities.contains(&Capability::Edit);

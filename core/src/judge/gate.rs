@@ -1,9 +1,8 @@
-//! What the commands of a check mean: each has a gate, and all of them must let through.
+//! Results of a check's commands: each command has a gate, and the results must pass all gates.
 //!
-//! A command with the gate *pass* has to exit with 0. One with *no new failures* must show no failure that the
-//! baseline did not have, whatever else fails. An inconclusive run, one that was cut short or of which
-//! nothing could be read, goes through no gate; nor do fewer tests than the baseline had, nor
-//! tests without one of the baseline, where they have names.
+//! With the gate *pass* a command must exit with 0. With *no new failures* it must show no failure that the baseline
+//! did not have, whatever else fails. An inconclusive run, one that was cut short or could not be parsed, passes no
+//! gate. Nor does a run with fewer tests than the baseline, or without a named test of the baseline.
 
 use std::collections::BTreeSet;
 
@@ -15,33 +14,33 @@ use crate::plural::first;
 use crate::text::plain::quoted;
 use crate::workflow::{Baseline, CheckCommand, Gate};
 
-/// What the gates of a check let through, and what not.
+/// Result of comparing a check with its gates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// For people and for the next prompt; empty if all is well.
+    /// Reasons for display and for the next prompt; empty if all gates pass.
     pub reasons: Vec<Reason>,
-    /// For the controller.
+    /// Fingerprints for the controller.
     pub fingerprints: Vec<String>,
-    /// What could not be looked at.
+    /// Warnings.
     pub problems: Vec<Problem>,
 }
 
-/// What a command showed before the work began.
+/// Results of a command before the work.
 #[derive(Clone, Copy, Debug)]
 pub struct Prior<'a> {
-    /// Nothing, if nobody looked.
+    /// Results of the baseline; `None` if it did not run.
     pub base: Option<&'a CommandResult>,
-    /// What the check asks of it.
+    /// Purpose of the baseline.
     pub mode: Baseline,
 }
 
-/// How many failures a reason names.
+/// Maximum failures that a reason names.
 const NAMED_MAX: usize = 8;
-/// How many characters of a line that nothing recognised a reason quotes.
+/// Maximum characters that a reason quotes from an unrecognized line.
 const LINE_MAX: usize = 120;
 
-/// Compares what the commands of a check showed with what their gates ask. `baseline` has the results of
-/// the same commands before the first iteration, if they were asked for, and `mode` says what for.
+/// Compares the results of a check's commands with their gates. `baseline` has the results of the same commands before
+/// the first iteration, if they ran, and `mode` is its purpose.
 pub fn findings(
     commands: &[CheckCommand],
     results: &[CommandResult],
@@ -64,8 +63,8 @@ pub fn findings(
     findings
 }
 
-/// Returns for each command of a check that lets through the tests that failed before the work began and that it does not
-/// name: whether they were mended or removed, only the files may show.
+/// Returns, for each command of a passing check, the tests that failed before the work and that the command does not
+/// name: only the files can show whether they were fixed or removed.
 pub fn to_look_up(
     commands: &[CheckCommand],
     results: &[CommandResult],
@@ -84,13 +83,13 @@ pub fn to_look_up(
     unnamed.collect()
 }
 
-/// Says that a command of tests shows nothing.
+/// Returns a warning about a test command that ran no tests.
 fn untested(result: &CommandResult) -> Problem {
     Problem::NoTests { run: result.run.clone(), skipped: result.tests.map_or(0, |tests| tests.skipped) }
 }
 
-/// Says why a baseline cannot be compared with, if a gate needs that. What fails without a word can pass later, which is
-/// all that a gate *pass* asks of it; of what was cut short nobody knows which tests there were.
+/// Describes why a baseline cannot be compared with, if a gate needs that. A command that fails without a message can
+/// pass later, which is enough for the gate *pass*. If a run was cut short, its set of tests is unknown.
 pub fn no_baseline(commands: &[CheckCommand], results: &[CommandResult], mode: Baseline) -> Option<String> {
     let why = |(command, result): (&CheckCommand, &CommandResult)| {
         let compares = command.gate == Gate::NoNewFailures;
@@ -115,7 +114,7 @@ pub fn no_baseline(commands: &[CheckCommand], results: &[CommandResult], mode: B
     commands.iter().zip(results).find_map(why)
 }
 
-/// Says what to do about a command that ended so before its end.
+/// Returns what to do about a command that was cut short in this way.
 fn way_out(exit: &Exit) -> &'static str {
     match exit {
         Exit::TimedOut => {
@@ -127,7 +126,7 @@ fn way_out(exit: &Exit) -> &'static str {
 }
 
 impl Findings {
-    /// Adds what the gate of one command finds in what it showed.
+    /// Adds the findings of one command's gate.
     pub fn add(&mut self, gate: Gate, result: &CommandResult, prior: Prior<'_>) {
         if let Some(reason) = timeout(&format!("`{}`", result.run), &result.exit, result.duration) {
             return self.note(Reason::Timeout(reason));
@@ -156,7 +155,7 @@ impl Findings {
                 {
                     self.beyond_the_baseline(result, &new, base);
                 } else if new.is_empty() && result.failures_left_out == 0 {
-                    // What it printed so before, it may print of something else.
+                    // The same line in the baseline may be about something else.
                     if result.belies_itself() && base.is_some_and(|base| !base.belies_itself()) {
                         return self.belied(result);
                     }
@@ -172,8 +171,8 @@ impl Findings {
         }
     }
 
-    /// What is not in a baseline that was cut may have failed before, and may be new: one for the other could pass for
-    /// none. Only the numbers can be compared, and they let nothing through.
+    /// Compares only the numbers, and never passes. A failure beyond a cut baseline may be old or new, and one could
+    /// replace the other.
     fn beyond_the_baseline(&mut self, result: &CommandResult, new: &[Failure], base: &CommandResult) {
         let (before, now) = (base.failed_places(), result.failed_places());
         if now > before {
@@ -195,7 +194,7 @@ impl Findings {
         how: Shortfall,
         base: Option<&CommandResult>,
     ) {
-        // Which of those that were left out are meant is known only where all are.
+        // Only the complete list says which failures were left out.
         let left_out = if failures.len() == result.failures.len() { result.failures_left_out } else { 0 };
         let known = base.map(CommandResult::set).unwrap_or_default();
         let old = failures.iter().filter(|it| known.contains(&it.fingerprint)).count();
@@ -211,14 +210,14 @@ impl Findings {
         self.fingerprints.extend(identities(result, failures));
     }
 
-    /// What is not known is not known to be old.
+    /// Adds failures that were not parsed: they may be new.
     fn unread(&mut self, result: &CommandResult) {
         let failed = result.tests.map_or(0, |tests| tests.failed);
         self.note(Reason::Unread { run: result.run.clone(), failed, unread: result.unread() });
     }
 
-    /// An exit code is easily lost, or set. But what a command prints may also be about another run, so the reason says
-    /// how to get out of that.
+    /// Adds failures in the output that contradict the exit code. An exit code is easily lost, or set. But the output
+    /// may also be about another run, so the reason says how to get out of that.
     fn belied(&mut self, result: &CommandResult) {
         let failed = result.told_itself();
         let names = first(result.failures.iter().map(name), NAMED_MAX, 0);
@@ -230,10 +229,10 @@ impl Findings {
         self.fingerprints.extend(identities(result, &result.failures));
     }
 
-    /// Puts what a gate lets through beside what was there before the work began.
+    /// Compares a passing result with the results before the work.
     fn let_through(&mut self, gate: Gate, result: &CommandResult, prior: Prior<'_>) {
         let Some(base) = prior.base else { return };
-        // What is only to be shown asks for nothing.
+        // A baseline that is only shown adds no requirement.
         let is_only_shown = gate == Gate::Pass && prior.mode == Baseline::Report;
         let halves = result.half_mended(base);
         if gate == Gate::Pass && !is_only_shown && !halves.is_empty() {
@@ -248,14 +247,14 @@ impl Findings {
         }
     }
 
-    /// Whoever lets a failing test pass at times has not mended it.
+    /// Adds tests that sometimes pass: a flaky test is not a fixed test.
     fn half_mended(&mut self, result: &CommandResult, halves: &[&Failure]) {
         self.reasons.push(Reason::HalfMended(come_and_go(result, "failed each time", halves)));
         let halves: Vec<Failure> = halves.iter().copied().cloned().collect();
         self.fingerprints.extend(identities(result, &halves));
     }
 
-    /// Whoever deletes or skips a failing test has not mended it.
+    /// Adds tests that were removed or skipped: neither fixes a failing test.
     fn tests_removed(&mut self, result: &CommandResult, base: &CommandResult) {
         let run = result.run.clone();
         let before = base.tests.map_or(0, Tests::ran);
@@ -267,7 +266,7 @@ impl Findings {
         } else if !gone.is_empty() {
             self.tests_gone(result, base);
         } else if now.is_none() && before > 0 && !result.listed.has_run_all(&base.listed.failed) {
-            // Nobody knows that they are gone. But so it looks when a check was made to do nothing.
+            // They may still exist, but a check that was made to do nothing looks like this.
             self.note(Reason::Uncounted { run, before });
         } else if let Some(lacks) = lacks(result, base) {
             self.note(Reason::Unnamed { run, lacks });
@@ -279,7 +278,7 @@ impl Findings {
         }
     }
 
-    /// Names the tests that are not run any more. One that passed and would fail now is as easily removed as one that failed.
+    /// Names the tests that no longer run. Removing a test can hide a new failure as well as an old one.
     fn tests_gone(&mut self, result: &CommandResult, base: &CommandResult) {
         let gone = &result.listed.gone;
         let unloaded = base.unloaded();
@@ -297,7 +296,7 @@ impl Findings {
         });
     }
 
-    /// Where a test is not named, one that was removed looks like one that was mended.
+    /// Adds a warning about failed tests without names: a removed test looks like a fixed one.
     fn unseen(&mut self, result: &CommandResult, base: &CommandResult) {
         let run = result.run.clone();
         let unnamed = vanished_tests::unnamed(base, result);
@@ -321,8 +320,8 @@ impl Findings {
     }
 }
 
-/// Says that more tests are skipped than before the work began, where those that failed are not named: to skip a failing test
-/// does not mend it.
+/// Describes an increase of skipped tests since before the work, if the failed ones are not named: skipping a failing
+/// test does not fix it.
 fn skips_more(result: &CommandResult, base: &CommandResult) -> Option<Reason> {
     let (before, now) = (base.tests?.skipped, result.tests?.skipped);
     let unnamed = vanished_tests::unnamed(base, result);
@@ -335,17 +334,17 @@ fn skips_more(result: &CommandResult, base: &CommandResult) -> Option<Reason> {
     })
 }
 
-/// Says that what was otherwise before the work began fails at times.
+/// Describes failures that are flaky now and were not before the work.
 fn come_and_go(result: &CommandResult, was: &'static str, failures: &[&Failure]) -> Flaky {
     Flaky { run: result.run.clone(), runs: result.observations, was, names: named(failures) }
 }
 
-/// Names failures in a sentence, as many as there is room for.
+/// Names failures in a sentence, up to the maximum.
 fn named(failures: &[&Failure]) -> String {
     first(failures.iter().copied().map(name), NAMED_MAX, 0)
 }
 
-/// Says what a command shows no more of the tests.
+/// Describes which information about the tests a command no longer shows.
 fn lacks(result: &CommandResult, base: &CommandResult) -> Option<&'static str> {
     if !base.reports.is_empty() && result.reports.is_empty() {
         return Some("writes no report any more");
@@ -353,8 +352,8 @@ fn lacks(result: &CommandResult, base: &CommandResult) -> Option<&'static str> {
     (!vanished_tests::silent(base, result).is_empty()).then_some("does not name its tests any more")
 }
 
-/// Returns what the controller knows failures by. Of output that nothing recognised every value counts, since
-/// the value may be all that moves; a command that says nothing gives no signal.
+/// Returns the fingerprints of failures for the controller. In unrecognized output every value counts, because a value
+/// may be the only thing that changes; a command without output gives no signal.
 pub fn identities(result: &CommandResult, failures: &[Failure]) -> Vec<String> {
     if result.confidence > Confidence::Low {
         return failures.iter().map(|it| it.fingerprint.to_string()).collect();
@@ -365,7 +364,7 @@ pub fn identities(result: &CommandResult, failures: &[Failure]) -> Vec<String> {
     failures.iter().map(|it| it.exact.to_string()).collect()
 }
 
-/// Returns how a failure is called in a sentence.
+/// Returns the name of a failure for a sentence.
 pub fn name(failure: &Failure) -> String {
     match (&failure.test, &failure.location) {
         (Some(test), _) => test.clone(),

@@ -5,13 +5,14 @@
 //! 1. The worker, the judge or the command says so: `claim`, which reads exit statuses, decision files and answers
 //!    with [`verdict`].
 //! 2. Every validator passes: `conditions`.
-//! 3. No failure that the baseline did not have, and no test of the baseline that is gone: [`gate`], [`vanished_tests`].
+//! 3. No failure is new since the baseline, and no test of the baseline is gone: [`gate`], [`vanished_tests`].
 //! 4. Nothing changed outside the scope: [`scope`].
 //! 5. The answer has the form that the step asks for: `answer`, [`declaration`]; and the closer agrees: [`closer`].
 //!
-//! The first that does not hold gives the reason. Commands, validators and the closer run one after the other, so each of
-//! them ends in a `Claim`, and `judge` puts that beside everything that is known already. `doubts` are remarks on a
-//! completion that stands. What all of them say is in [`reason`]. What follows from a verdict is in [`decide`](crate::decide).
+//! The first condition that does not hold gives the reason. Commands, validators and the closer run one after the
+//! other. Each of them ends in a `Claim`, and `judge` compares it with everything that is known already. `doubts` are
+//! warnings about a valid completion. [`reason`] has the texts. For the consequences of a verdict, see
+//! [`decide`](crate::decide).
 
 pub(crate) mod answer;
 pub mod baseline;
@@ -34,7 +35,7 @@ use crate::id::Seq;
 use crate::state::{Changed, StepState};
 use crate::workflow::{CheckBy, Step};
 
-/// Judges a claim about a step. `at` is the state of the step, and `evidence` the events that the claim rests on.
+/// Judges a claim about a step. `at` is the state of the step, and `evidence` the events that the claim is based on.
 pub(crate) fn judge(step: &Step, at: &StepState, claim: Claim, evidence: Vec<Seq>) -> VerdictReached {
     let mut claim = with_answer(step, at, claim);
     needs_a_change(&mut claim, step, at);
@@ -61,7 +62,7 @@ pub(crate) fn judge(step: &Step, at: &StepState, claim: Claim, evidence: Vec<Seq
     }
 }
 
-/// Condition 5, for a completion that was said elsewhere: the answer of the worker must agree.
+/// Condition 5, for a completion from another source: the answer of the worker must agree.
 fn with_answer(step: &Step, at: &StepState, claim: Claim) -> Claim {
     let by_conditions = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Conditions);
     let is_asked =
@@ -82,14 +83,14 @@ fn needs_a_change(claim: &mut Claim, step: &Step, at: &StepState) {
     }
 }
 
-/// A worker that claims completion means the work before a part of it was put back.
+/// Rejects a completion if part of the work was reverted: the worker claimed completion of the original work.
 fn needs_what_was_claimed(claim: &mut Claim, step: &Step, at: &StepState) {
     if claim.decision == Decision::Complete && step.claims() && !at.workspace.drift.put_back.is_empty() {
         claim.overrule(Reason::PutBack);
     }
 }
 
-/// A worker that was ended for idleness, or broke off, has perhaps not finished.
+/// Names the stall or cut of a worker's call, because the worker may not have finished.
 fn names_a_broken_call(claim: &mut Claim, step: &Step, at: &StepState) {
     if claim.decision == Decision::Incomplete
         && let Some(stalled) = &at.calls.stalled
@@ -105,7 +106,7 @@ fn names_a_broken_call(claim: &mut Claim, step: &Step, at: &StepState) {
     }
 }
 
-/// Condition 4. What is out of scope stands first among the reasons.
+/// Condition 4. Changes outside the scope are the first reasons.
 fn needs_the_scope(claim: &mut Claim, step: &Step, at: &StepState) {
     let is_judged = matches!(claim.decision, Decision::Complete | Decision::Incomplete);
     let Some(policy) = step.convergence.as_ref().filter(|_| is_judged) else { return };

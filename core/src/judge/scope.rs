@@ -1,7 +1,8 @@
-//! Which paths a step may change, and how many.
+//! Scope of a step: the paths that it may change, and how many.
 //!
-//! Patterns are those of section 6 of the workflow reference: without `*`, `?`, `[` or `{` a path and
-//! all below it; `*` and `?` stay within a segment, `**` does not; braces and brackets also stand for themselves.
+//! Patterns follow section 6 of the workflow reference. Without `*`, `?`, `[` or `{` a pattern is a path with
+//! everything below it. `*` and `?` match within a segment, `**` across segments; braces and brackets also match
+//! themselves.
 
 use std::collections::BTreeSet;
 
@@ -16,53 +17,53 @@ use crate::plural::first;
 use crate::snapshot::on_one_line;
 use crate::workflow::{Convergence, Work, Workflow};
 
-/// What is never looked at, whatever a step says.
+/// Paths that every step ignores.
 const ALWAYS_IGNORED: [&str; 2] = [".git/**", ".roboppi-loop/**"];
 
 /// A check id, as a pattern: a wider one could hide a file of the user.
 const ANY_CHECK_ID: &str = "????????-????-????-????-????????????";
 
-/// How many paths a reason names.
+/// Maximum paths that a reason names.
 const NAMED_MAX: usize = 10;
 
-/// What differs from the base of a step.
+/// Difference from the base of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drift {
-    /// The commit that was compared with; `None` is the workspace when the step began. What others changed between its
-    /// turns is in neither comparison, unless it was committed and a commit is compared with.
+    /// Commit of the comparison; `None` for the workspace at the start of the step. Changes by others between its
+    /// turns are excluded, unless they were committed and the comparison is with a commit.
     pub base: Option<String>,
-    /// Paths from the root of the workspace, without those that the repository ignores. A file that was
-    /// renamed is there with both names.
+    /// Paths from the workspace root, without those that the repository ignores. A renamed file is listed with both
+    /// names.
     pub files: Vec<String>,
-    /// How many more there are: of a step without rules only [`Drift::FILES_MAX`] are kept.
+    /// Number of further paths: a step without rules keeps only [`Drift::FILES_MAX`].
     pub files_left_out: u64,
-    /// Lines added and removed in those that a rule is about; `None` where no rule counts them.
+    /// Lines added and removed in the files of a rule; `None` if no rule counts them.
     pub lines: Option<u64>,
-    /// What was outside of the scope, and was put back after the work.
+    /// Paths outside of the scope that were reverted after the work.
     pub put_back: Vec<String>,
-    /// After a check, what differs only since the work before it and was in no commit: the check has written it. After the
-    /// work, what only checks had written, and this work has changed. Only of a step with rules.
+    /// After a check: paths that differ only since the work before it and were in no commit, so the check wrote them.
+    /// After the work: paths that only checks had written and that this work has changed. Only for a step with rules.
     pub by_check: Vec<String>,
 }
 
 impl Drift {
-    /// Most files that are kept of a step that has no rules about them.
+    /// Maximum files that are kept for a step without rules.
     pub const FILES_MAX: usize = 1000;
 }
 
-/// What a step has changed beyond its scope.
+/// Changes of a step beyond its scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violation {
-    /// For people and for the next prompt.
+    /// Reasons for display and for the next prompt.
     pub reasons: Vec<Reason>,
-    /// One for each path, and one for each rule.
+    /// Fingerprints: one for each path, and one for each rule.
     pub fingerprints: Vec<String>,
-    /// The paths that must not have changed.
+    /// Paths that must not have changed.
     pub strayed: Vec<String>,
 }
 
-/// Compares what differs with what a step may change, but for what only checks have written, which no worker can mend. `None`
-/// if all is well.
+/// Compares the changes with the scope of a step. Files that only checks wrote are excluded, because no worker can fix
+/// them. Returns `None` if all changes are allowed.
 pub fn violation(policy: &Convergence, drift: &Drift, by_checks: &BTreeSet<String>) -> Option<Violation> {
     if drift.files.is_empty() || !policy.has_rules() {
         return None; // Making patterns takes longer than the whole decision.
@@ -84,30 +85,30 @@ pub fn violation(policy: &Convergence, drift: &Drift, by_checks: &BTreeSet<Strin
     (!violation.fingerprints.is_empty()).then_some(violation)
 }
 
-/// Returns the files that are not only checks' work.
+/// Returns the files that were not written by checks alone.
 pub fn by_worker(files: &[String], by_checks: &BTreeSet<String>) -> Vec<String> {
     files.iter().filter(|file| !by_checks.contains(*file)).cloned().collect()
 }
 
-/// Takes in what a check was seen to write. Whatever differed after the work before it stays the worker's; `worked` is
-/// that.
+/// Adds the files that a check wrote. Files in `worked` already differed after the work before it, so they remain the
+/// worker's.
 pub fn checked(by_checks: &mut BTreeSet<String>, worked: &Drift, now: &Drift) {
     let is_new = |file: &&String| !worked.files.contains(file);
     by_checks.extend(now.by_check.iter().filter(is_new).cloned());
 }
 
-/// Takes out what a worker has changed: from then on it is the worker's, until it is as it was.
+/// Removes the files that a worker changed: they are the worker's until they are unchanged again.
 pub fn worked(by_checks: &mut BTreeSet<String>, now: &Drift) {
     now.by_check.iter().for_each(|file| _ = by_checks.remove(file));
 }
 
-/// Returns the files that verdicts are written to, of every step and of the child runs of steps. They are Unstuck's, wherever
-/// they are: nobody's work, and no change of the workspace.
+/// Returns the verdict files of every step and of its child runs. They belong to Unstuck, wherever they are: they are
+/// neither work nor a change of the workspace.
 pub fn decision_files(workflow: &Workflow) -> Patterns {
     Patterns(named_files(workflow).iter().map(|file| (Pattern::new(file), Side::In)).collect())
 }
 
-/// Returns each of them once, as a pattern.
+/// Returns each verdict file once, as a pattern.
 fn named_files(workflow: &Workflow) -> BTreeSet<String> {
     let mut files = BTreeSet::new();
     for step in &workflow.steps {
@@ -120,13 +121,13 @@ fn named_files(workflow: &Workflow) -> BTreeSet<String> {
     files
 }
 
-/// Returns a path as a pattern that is not about its own braces, brackets and stars.
+/// Returns a path as a pattern in which its braces, brackets and stars are literal.
 fn with_any_check_id(path: &str) -> String {
     const PLACE: &str = "\u{0}";
     globset::escape(&interpolate::check_id(path, PLACE)).replace(PLACE, ANY_CHECK_ID)
 }
 
-/// Returns the paths that a step's rules are about.
+/// Returns the paths to which a step's rules apply.
 pub fn looked_at<'a>(policy: &Convergence, files: &'a [String]) -> Vec<&'a str> {
     let [ours, ignored] =
         [Patterns::new(ALWAYS_IGNORED.into_iter()), Patterns::new(texts(&policy.ignored_paths))];
@@ -137,7 +138,7 @@ pub fn looked_at<'a>(policy: &Convergence, files: &'a [String]) -> Vec<&'a str> 
         .collect()
 }
 
-/// The paths that must stay as they are. Who protects a path means it, even if it is ignored.
+/// Protected paths. A protected path stays protected even if it is ignored.
 #[derive(Debug)]
 pub struct Protected {
     paths: Patterns,
@@ -145,7 +146,7 @@ pub struct Protected {
 }
 
 impl Protected {
-    /// Reads the patterns of a policy.
+    /// Parses the patterns of a policy.
     pub fn of(policy: &Convergence) -> Self {
         Self {
             paths: Patterns::new(texts(&policy.protected_paths)),
@@ -153,14 +154,14 @@ impl Protected {
         }
     }
 
-    /// Says whether a path must stay as it is.
+    /// Returns whether a path is protected.
     pub fn has(&self, path: &str) -> bool {
         self.paths.match_any(path) && !self.ours.match_any(path)
     }
 }
 
-/// Returns the paths that are put back after the work: where the policy says so, and from the stage on that asks
-/// for a minimal fix.
+/// Returns the paths that are reverted after the work, if the policy says so, from the stage on that requires a minimal
+/// fix.
 pub fn to_put_back(policy: &Convergence, stage: Stage, files: &[String]) -> Vec<String> {
     if !policy.revert_out_of_scope || stage < Stage(2) {
         return Vec::new();
@@ -170,7 +171,7 @@ pub fn to_put_back(policy: &Convergence, stage: Stage, files: &[String]) -> Vec<
     strayed.into_iter().map(str::to_owned).collect()
 }
 
-/// Parts what is protected from what else is looked at.
+/// Separates protected paths from the other ones.
 fn parted<'a>(
     policy: &Convergence,
     files: &'a [String],
@@ -214,12 +215,12 @@ impl Violation {
     }
 }
 
-/// Several patterns; a path has to match one of them. One that begins with `!` takes out what those before it match, and the
-/// first of all what there is.
+/// Several patterns; a path must match one of them. A pattern that begins with `!` excludes matches of the ones before
+/// it; as the first pattern it excludes from all paths.
 #[derive(Clone, Debug, Default)]
 pub struct Patterns(Vec<(Pattern, Side)>);
 
-/// What a pattern says of what it matches.
+/// Effect of a pattern on its matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     In,
@@ -230,14 +231,14 @@ enum Side {
 enum Pattern {
     /// Everything.
     All,
-    /// The path and all below.
+    /// The path and everything below it.
     Below(String),
-    /// As it reads, and with its braces and brackets as they stand.
+    /// As a glob, and with literal braces and brackets.
     Glob(Vec<Regex>),
 }
 
 impl Patterns {
-    /// Reads patterns.
+    /// Parses patterns.
     pub fn new<'a>(patterns: impl Iterator<Item = &'a str>) -> Self {
         let sided = patterns.map(|text| match text.strip_prefix('!') {
             Some(text) => (Pattern::new(text), Side::Out),
@@ -246,12 +247,12 @@ impl Patterns {
         Self(sided.collect())
     }
 
-    /// Says whether there are none.
+    /// Returns whether there are no patterns.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Says whether a path from the root of the workspace is meant: the last one that matches it decides.
+    /// Returns whether a path from the workspace root matches: the last pattern that matches it decides.
     pub fn match_any(&self, path: &str) -> bool {
         let last = self.0.iter().rev().find(|(pattern, _)| pattern.matches(path));
         let unmatched = || self.0.first().is_some_and(|(_, side)| *side == Side::Out);
@@ -294,12 +295,12 @@ impl Pattern {
     }
 }
 
-/// Returns a part of a pattern in which two asterisks match slashes, too, where other characters are around them.
+/// Returns a part of a pattern in which two asterisks next to other characters match slashes, too.
 fn deep(part: &str) -> String {
     if part == "**" { part.to_owned() } else { part.replace("**", "{*,*/**/*}") }
 }
 
-/// A text that is no glob, such as one with an open bracket, still has its literal reading.
+/// Compiles a glob. A text that is not a glob, such as one with an open bracket, still matches literally.
 fn glob(text: &str) -> Option<Regex> {
     let mut glob = GlobBuilder::new(text);
     let bytes = glob.literal_separator(true).backslash_escape(false).empty_alternates(true).build().ok()?;
@@ -441,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_checks_have_written_is_charged_to_nobody() {
+    fn files_written_only_by_checks_are_not_violations() {
         let texts = |paths: &[&str]| paths.iter().map(|&path| path.to_owned()).collect::<Vec<_>>();
         let drift = |files: &[&str], by_check: &[&str]| Drift {
             files: texts(files),
@@ -486,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_strayed_is_put_back_and_only_from_stage_2_on() {
+    fn out_of_scope_paths_are_reverted_from_stage_2_on() {
         let files = ["src/a", "src/vendor/b", "docs/c", "x.log"].map(str::to_owned);
         let policy = |revert_out_of_scope| Convergence {
             allowed_paths: vec!["src/**".to_owned()],

@@ -1,4 +1,4 @@
-//! What proptest generates: workflows, scripts, histories, and events in any order.
+//! Proptest strategies: workflows, scripts, histories, and events in any order.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use crate::workflow::{
     WorkerKind, Workflow,
 };
 
-/// Workflows of one to four steps with bounds small enough to be played to their end.
+/// Workflows of one to four steps with limits small enough to play them to their end.
 pub fn workflows() -> impl Strategy<Value = Workflow> {
     let steps = vec(any_step(), 1..5);
     let tokens = proptest::option::weighted(0.2, 1_u64..200);
@@ -133,7 +133,7 @@ pub fn scripts() -> impl Strategy<Value = Script> {
     scripts_of((0..4).map(step_id).collect())
 }
 
-/// Scripts for steps of yours: what their workers and checks do, each time that they are run.
+/// Scripts for the given steps: the acts of their workers and checks, one for each call.
 pub fn scripts_of(steps: Vec<StepId>) -> impl Strategy<Value = Script> {
     let all = || {
         let steps = steps.clone();
@@ -151,7 +151,7 @@ pub fn histories() -> impl Strategy<Value = History> {
     })
 }
 
-/// Any events, one after the other: each is well formed, few fit where they stand.
+/// Any sequence of events: each is well formed, few fit the state.
 pub fn events() -> impl Strategy<Value = Vec<Event>> {
     let start =
         workflows().prop_map(|w| Fact::from(Observation::RunStarted(Box::new(super::run_started(w)))));

@@ -19,16 +19,17 @@ use crate::workflow::{
     Step, Work, Worker, WorkerKind, Workflow,
 };
 
-/// What a process of the scripted world does.
+/// Act of a process of the scripted world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// It exits with this code and prints this.
     Exits(i32, String),
-    /// It is a check that is run twice: it fails and prints the first, then it exits with this code and prints the other.
+    /// It is a check that is run twice: it fails and prints the first, then it exits with this code and prints the
+    /// other.
     Twice(String, i32, String),
     /// It exits with this code and leaves this decision file; `{id}` becomes the check id.
     Writes(i32, String),
-    /// It exits with this code, and its client told this.
+    /// It exits with this code, and its client gave this report.
     Tells(i32, Box<Reading>),
     /// It is ended by this signal.
     Dies(i32),
@@ -42,7 +43,7 @@ pub enum Act {
     IsInterrupted,
 }
 
-/// What the processes of each step do, one after the other; the last act is repeated.
+/// Acts of the processes of each step in order; the last act is repeated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
     /// Acts of the workers.
@@ -56,28 +57,28 @@ pub struct Script {
 pub struct History {
     /// Every event, in order.
     pub events: Vec<Event>,
-    /// How many events each batch has.
+    /// Number of events in each batch.
     pub batches: Vec<usize>,
 }
 
 /// Plays a run against a script.
 pub struct World {
-    /// Where the run stands.
+    /// State of the run.
     pub state: RunState,
-    /// What was recorded.
+    /// Recorded events.
     pub history: History,
-    /// How often a worker was run, for each step.
+    /// Number of worker calls for each step.
     pub worker_calls: BTreeMap<StepId, u32>,
-    /// How often a check was run, for each step.
+    /// Number of check calls for each step.
     pub check_calls: BTreeMap<StepId, u32>,
-    /// Most processes in flight at the same time.
+    /// Maximum processes in flight at the same time so far.
     pub most_in_flight: usize,
     script: Script,
     now: Timestamp,
     checks_made: u64,
 }
 
-/// Most batches of a played run: far beyond any bound that a generated workflow has.
+/// Maximum batches of a played run: far beyond any limit of a generated workflow.
 const BATCHES_MAX: usize = 1_000_000;
 
 impl World {
@@ -114,7 +115,7 @@ impl World {
         Ok(())
     }
 
-    /// Writes down the moment at which a limit ends, as the runner does when it records an outcome.
+    /// Sets the time when a limit ends, as the runner does when it records an outcome.
     fn note_limit(&self, command: &mut Observation) {
         let (Observation::WorkerFinished(WorkerFinished { outcome, .. })
         | Observation::CheckFinished(CheckFinished { outcome, .. })) = command
@@ -333,7 +334,7 @@ pub fn finished(due: &Due, is_check: bool, act: &Act, id: Option<&CheckId>) -> O
     observation
 }
 
-/// Puts what a command showed beside what it showed right before.
+/// Merges the result of a command with its result right before.
 fn seen_before(before: &CommandResult, now: &mut CommandResult) {
     let still = now.set();
     now.flaky = before.failures.iter().filter(|it| !still.contains(&it.fingerprint)).cloned().collect();
@@ -367,7 +368,7 @@ fn observation(
             changed: Vec::new(),
         });
     }
-    // A client changes what it tells of; who only speaks of an outage has changed nothing.
+    // A client changes the files in its report; a process that only mentions an outage has changed nothing.
     let speaks_of_outage = outcome.only_says_so() && outcome.failure(WorkerKind::Command).is_some();
     let changed = outcome.reading.as_ref().is_none_or(|told| !told.files.is_empty()) && !speaks_of_outage;
     Observation::WorkerFinished(WorkerFinished {

@@ -1,21 +1,22 @@
-//! The check boxes of a Markdown text: `- [x] done`, `- [ ] open`, also with `*`, `+` and numbers, in quotes and in lists
-//! of lists. A box in a fenced block is an example, and one in a comment (`<!-- ... -->`) is none.
+//! Check boxes of a Markdown text: `- [x] done`, `- [ ] open`, also with `*`, `+` and numbers, in quotes and in nested
+//! lists. A box in a fenced block is an example; a box in a comment (`<!-- ... -->`) does not count.
 
 use crate::text::lines::{Line, lines};
 
-/// An item that is not done.
+/// An item of a checklist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// Its text, or in JSON what names it.
+    /// Text of the item; in JSON, the value that names it.
     pub text: String,
-    /// Where it stands: a line of Markdown (`12`), or a pointer into JSON (`/stories/3/passes`); words where it is gone.
+    /// Place of the item: a line of Markdown (`12`), or a pointer into JSON (`/stories/3/passes`); a phrase if it is
+    /// gone.
     pub place: String,
 }
 
-/// Returns the boxes of a text, and whether nothing is to be done any more for each: it is ticked, or cancelled.
+/// Returns the boxes of a text, each with whether nothing remains to be done: it is ticked, or canceled.
 pub fn boxes(text: &str) -> Vec<(Item, bool)> {
     let mut fence: Option<&str> = None;
-    // A comment without an end is none.
+    // A comment without an end does not count.
     let (mut in_comment, last_end) = (false, text.rfind("-->").unwrap_or(0));
     let mut items = Vec::new();
     for (at, Line { start, text: line }) in lines(text).into_iter().enumerate() {
@@ -37,7 +38,7 @@ pub fn boxes(text: &str) -> Vec<(Item, bool)> {
     items
 }
 
-/// Returns what of a line is no comment. One that is written as code, or begins behind the last end, is none.
+/// Returns a line without its comments. Comment marks in code, or after the last end, do not count.
 fn without_comments(line: &str, last_end: usize, in_comment: &mut bool) -> String {
     let mut kept = String::new();
     let mut rest = line;
@@ -58,14 +59,14 @@ fn without_comments(line: &str, last_end: usize, in_comment: &mut bool) -> Strin
     }
 }
 
-/// Returns the run of backticks or tildes that a fence begins with.
+/// Returns the backticks or tildes at the start of a fence.
 fn fence_of(line: &str) -> Option<&str> {
     let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
     let run = &line[..line.len() - line.trim_start_matches(mark).len()];
     (run.len() >= 3).then_some(run)
 }
 
-/// Takes a list item with a box apart.
+/// Parses a list item with a box.
 fn tick(line: &str) -> Option<(&str, bool)> {
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let behind = match number.len() < line.len() {
@@ -77,9 +78,9 @@ fn tick(line: &str) -> Option<(&str, bool)> {
     let done = match mark {
         "x" | "X" => true,
         " " | "" => false,
-        // Cancelled: nobody is to do it.
+        // Canceled: no one has to do it.
         "-" if text.starts_with([' ', '\t']) => true,
-        // `[~]`, `[>]`, `[!]`: begun, handed on, urgent. Whatever it means, it is not done.
+        // `[~]`, `[>]`, `[!]`: started, delegated, urgent. Whatever it means, it is not done.
         other if is_sign(other) && text.starts_with([' ', '\t']) => false,
         _ => return None,
     };
@@ -87,7 +88,7 @@ fn tick(line: &str) -> Option<(&str, bool)> {
     (behind.starts_with([' ', '\t']) && !text.starts_with('(')).then(|| (text.trim(), done))
 }
 
-/// Says whether this is one character, and neither a letter nor a digit, which would be a footnote or a name.
+/// Returns whether this is one character that is neither a letter nor a digit, which would be a footnote or a name.
 fn is_sign(mark: &str) -> bool {
     let mut chars = mark.chars();
     chars.next().is_some_and(|it| !it.is_alphanumeric() && it != '^') && chars.next().is_none()

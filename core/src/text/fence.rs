@@ -1,7 +1,7 @@
-//! Text that stands in Markdown without opening or ending anything.
+//! Text that can be inserted into Markdown without opening or closing a block.
 
-/// Returns a text as it can stand in an item of a list: no line of it opens a code fence or begins a section, and all of them
-/// belong to the item. Names of tests and reasons come from tools, and from whoever writes the tests.
+/// Returns a text for an item of a list: none of its lines opens a code fence or starts a section, and all of them
+/// belong to the item. Names of tests and reasons come from tools, and from the authors of the tests.
 pub fn inert(text: &str) -> String {
     let lines = text.lines().enumerate().map(|(at, line)| {
         let words = line.trim_start();

@@ -1,7 +1,7 @@
 //! The workflow of a run, after its file has been read, checked and resolved.
 //!
-//! A [`Workflow`] is valid: names are unique, edges lead to earlier-known steps, bounds are above
-//! zero. Files are read in `unstuck-workflow`; inside, nothing is checked twice.
+//! A [`Workflow`] is valid: names are unique, edges lead to known earlier steps, limits are above zero.
+//! `unstuck-workflow` reads the files; the core checks nothing twice.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,26 +18,26 @@ use crate::cost::Prices;
 use crate::event::{Inquiry, Next, Purpose};
 use crate::id::{Millis, StepId};
 
-/// One workflow: steps that form a directed acyclic graph, and the bounds of the whole.
+/// One workflow: steps that form a directed acyclic graph, and limits for all of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workflow {
-    /// Shown to people; not empty.
+    /// Name for display; not empty.
     pub name: String,
-    /// Shown to people.
+    /// Description for display.
     #[serde(default)]
     pub description: Option<String>,
-    /// Bound of the whole run, pauses not counted.
+    /// Time limit of the run, excluding pauses.
     pub timeout: Millis,
     /// The maximum number of active steps; `None` for no limit.
     #[serde(default)]
     pub concurrency: Option<u32>,
-    /// Where artifacts and views of the run are written, from the workspace root.
+    /// Directory for artifacts and views of the run, relative to the workspace root.
     pub context_dir: String,
     /// The reaction to a rate limit or an outage of a worker's service.
     #[serde(default)]
     #[serde(rename = "weather", alias = "on_outage")]
     pub on_outage: OutagePolicy,
-    /// How long the run may wait for such services in all.
+    /// Maximum time that the run may wait for such services in all.
     pub outage_budget: Millis,
     /// The budget of the run.
     #[serde(default)]
@@ -55,24 +55,24 @@ pub struct Workflow {
     pub steps: Vec<Step>,
 }
 
-/// How the names of most variables begin that workers and checks find in their environment: each exists with each of these,
-/// so that scripts written for the original run unchanged.
+/// Prefixes of most environment variables for workers and checks. Each variable exists with each prefix, so that
+/// scripts for the original run unchanged.
 pub const VARIABLE_PREFIXES: [&str; 3] = ["UNSTUCK_", "ROBOPPI_", "AGENTCORE_"];
 
 impl Workflow {
-    /// Default bound of a run whose file or command line sets none: 4 hours.
+    /// Default time limit of a run whose file or command line sets none: 4 hours.
     pub const DEFAULT_TIMEOUT: Millis = Millis::from_secs(4 * 3600);
-    /// Default bound of a loop whose file or command line sets none.
+    /// Default maximum iterations of a loop whose file or command line sets none.
     pub const DEFAULT_MAX_ITERATIONS: u32 = 25;
-    /// Default bound of all waiting for limited services: 26 hours. The same time tomorrow is within it, with some to spare.
+    /// Default limit of all waits for limited services: 26 hours. It covers the same time tomorrow, with some to spare.
     pub const DEFAULT_OUTAGE_BUDGET: Millis = Millis::from_secs(26 * 3600);
-    /// Default bound of one attempt of a worker: 24 hours.
+    /// Default time limit of one attempt of a worker: 24 hours.
     pub const DEFAULT_STEP_TIMEOUT: Millis = Millis::from_secs(24 * 3600);
-    /// How long a process may do nothing, where nothing is said.
+    /// Default idle time of a process.
     pub const DEFAULT_IDLE_TIMEOUT: Millis = Millis::from_secs(30 * 60);
-    /// Time between the signals that ask a process to end.
+    /// Time between the signals that end a process.
     pub const GRACE: Millis = Millis::from_secs(5);
-    /// How many checks in a row may end without a readable verdict.
+    /// Default number of checks in a row that may end without a readable verdict.
     pub const DEFAULT_MAX_PARSE_FAILURES: u32 = 3;
 
     /// Returns the step with this name.
@@ -80,7 +80,7 @@ impl Workflow {
         self.steps.iter().find(|step| step.id == *id)
     }
 
-    /// Has somebody else do the work of every step in which that [can be](Step::can_be_handed_over).
+    /// Replaces the worker of every step that [can be handed over](Step::can_be_handed_over).
     pub fn hand_to(&mut self, other: &Worker) {
         for step in self.steps.iter_mut().filter(|step| step.can_be_handed_over()) {
             if let Work::Worker(worker) = &mut step.work {
@@ -89,7 +89,7 @@ impl Workflow {
         }
     }
 
-    /// Returns all who may be asked in it and in the child runs of its steps, each with its step.
+    /// Returns all workers and checkers of the workflow and of its child runs, each with its step.
     pub fn everybody(&self) -> Vec<(&Step, &Worker)> {
         let mut all = Vec::new();
         for step in &self.steps {
@@ -104,7 +104,7 @@ impl Workflow {
     }
 }
 
-/// What a run may spend, with all that it asks anybody.
+/// Budget of a run for all its calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
     /// Maximum cost, in millionths of a US dollar; `None` for no limit.
@@ -113,13 +113,13 @@ pub struct Budget {
     /// Maximum tokens, all kinds together; `None` for no limit.
     #[serde(default)]
     pub tokens: Option<u64>,
-    /// Calls of unknown cost are accepted: the budget counts only what clients report.
+    /// Whether calls of unknown cost are accepted: the budget counts only what clients report.
     #[serde(default)]
     pub accepts_unknown: bool,
 }
 
 impl Budget {
-    /// Returns what may be spent if a person adds this; what has no bound needs no more.
+    /// Returns the budget after a person adds `more`; a missing limit stays missing.
     #[must_use]
     pub fn plus(self, more: Self) -> Self {
         let sum = |bound: Option<u64>, more: Option<u64>| Some(bound?.saturating_add(more.unwrap_or(0)));
@@ -130,7 +130,7 @@ impl Budget {
         }
     }
 
-    /// Returns what may be spent by a part of somebody who may spend so much.
+    /// Returns the smaller of two budgets, limit by limit: a part may not exceed its whole.
     #[must_use]
     pub fn within(self, whole: Self) -> Self {
         let least = |[a, b]: [Option<u64>; 2]| a.into_iter().chain(b).min();
@@ -156,7 +156,7 @@ pub enum OutagePolicy {
 /// Rules about the branch that the work happens on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BranchRules {
-    /// The workflow itself moves to a work branch.
+    /// Whether the workflow itself moves to a work branch.
     pub create_branch: bool,
     /// The step after whose success the current branch is the expected one.
     pub transition_step: Option<StepId>,
@@ -167,9 +167,9 @@ pub struct BranchRules {
 /// One node of the graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// Its name; unique in the workflow.
+    /// Name; unique in the workflow.
     pub id: StepId,
-    /// Shown to people.
+    /// Description for display.
     #[serde(default)]
     pub description: Option<String>,
     /// The worker or child run.
@@ -183,9 +183,9 @@ pub struct Step {
     /// Files that are collected as artifacts after the work.
     #[serde(default)]
     pub outputs: Vec<Output>,
-    /// Bound of one attempt of the worker.
+    /// Time limit of one attempt of the worker.
     pub timeout: Millis,
-    /// How long a worker or check of the step may do nothing: no output, no processor time, no change of a file.
+    /// Maximum idle time of a worker or check of the step: no output, no processor time, no change of a file.
     pub idle_timeout: Millis,
     /// Retries per iteration with [`OnFailure::Retry`].
     #[serde(default)]
@@ -196,24 +196,24 @@ pub struct Step {
     /// The check after the work; makes the step a loop.
     #[serde(default)]
     pub check: Option<Check>,
-    /// Bound of the loop; 1 without a check.
+    /// Maximum iterations of the loop; 1 without a check.
     pub max_iterations: u32,
     /// The effect of the last iteration.
     #[serde(default)]
     pub on_exhausted: OnExhausted,
-    /// When to change the strategy, and when to stop.
+    /// Rules for changing the strategy, and for stopping.
     #[serde(default)]
     pub convergence: Option<Convergence>,
-    /// COMPLETE needs a change of the workspace since the step began.
+    /// Whether COMPLETE requires a change of the workspace since the step began.
     #[serde(default)]
     pub require_change: bool,
-    /// How the worker's prompt is put together; `None` is [`template::DEFAULT`](crate::prompt_layout::DEFAULT).
+    /// Layout of the worker's prompt; `None` is [`template::DEFAULT`](crate::prompt_layout::DEFAULT).
     #[serde(default)]
     pub prompt_template: Option<String>,
-    /// Conditions beyond the verdict.
+    /// Conditions in addition to the verdict.
     #[serde(default)]
     pub completion: Option<Completion>,
-    /// What an iteration remembers of the one before.
+    /// Memory of the previous iteration.
     #[serde(default)]
     pub session: Session,
     /// A command that reports on a silent worker.
@@ -221,34 +221,34 @@ pub struct Step {
     pub probe: Option<Probe>,
 }
 
-/// A command that tells whether a silent worker gets on: its first word, or its exit code, says `progressing` (0),
-/// `stalled` (1) or `terminal` (2).
+/// A command that reports whether a silent worker makes progress: its first word, or its exit code, means `progressing`
+/// (0), `stalled` (1) or `terminal` (2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
-    /// Run by `sh -c` in the working folder of the worker.
+    /// Command line, run by `sh -c` in the working directory of the worker.
     pub command: String,
-    /// How long the worker is silent before it is asked, and between two times.
+    /// Time of silence before the first probe, and interval between probes.
     pub interval: Millis,
     /// Time limit of the command.
     pub timeout: Millis,
-    /// So many times in a row it has to say `stalled`; at least 1.
+    /// Number of `stalled` reports in a row that stop the worker; at least 1.
     pub stall_threshold: u32,
 }
 
 impl Step {
-    /// Says whether the worker itself tells when it is done.
+    /// Returns whether the worker itself reports when it is done.
     pub fn claims(&self) -> bool {
         self.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim)
     }
 
-    /// Says whether another worker could do the work of this one. What a script does no other can do, and a child run has
-    /// workers of its own.
+    /// Returns whether another worker could do the work of this one. A script has no replacement, and a child run has
+    /// separate workers.
     pub fn can_be_handed_over(&self) -> bool {
         matches!(&self.work, Work::Worker(worker) if worker.kind != WorkerKind::Custom)
     }
 
-    /// Says whether nobody else may work while this step does: what changes in the workspace is held for its work, or
-    /// against it, and nobody could tell what another one has changed meanwhile.
+    /// Returns whether no other step may run at the same time. Changes of the workspace count for or against this
+    /// step, and changes by another one would be indistinguishable.
     pub fn works_alone(&self) -> bool {
         let of_child = match &self.work {
             Work::Subworkflow(child) => child.workflow.steps.iter().any(Self::works_alone),
@@ -257,12 +257,12 @@ impl Step {
         self.require_change || self.convergence.as_ref().is_some_and(Convergence::has_rules) || of_child
     }
 
-    /// Returns who looks for the cause before the step ends as stuck.
+    /// Returns the worker that diagnoses a stall before the step ends as stuck.
     pub fn diagnoser(&self) -> Option<&Worker> {
         self.convergence.as_ref()?.diagnose_with.as_ref()
     }
 
-    /// Returns the process that is run for this purpose; `None` for a child run.
+    /// Returns the worker for this purpose; `None` for a child run.
     pub fn worker(&self, purpose: Purpose) -> Option<&Worker> {
         match (purpose, &self.work) {
             (Purpose::Diagnosis, _) => self.diagnoser(),
@@ -271,12 +271,12 @@ impl Step {
         }
     }
 
-    /// Returns the command line that the commands of its check and its conditions are run by.
+    /// Returns the command line that wraps the commands of its check and its conditions.
     pub fn check_wrap(&self) -> Option<&str> {
         self.worker(Purpose::Work).filter(|worker| worker.wraps_checks)?.wrap.as_deref()
     }
 
-    /// Returns the process that answers; `None` where only commands, or nobody, does.
+    /// Returns the worker that answers an inquiry; `None` if only commands answer, or nothing does.
     pub fn checker(&self, inquiry: Inquiry) -> Option<&Worker> {
         match inquiry {
             Inquiry::Check => match &self.check.as_ref()?.by {
@@ -288,8 +288,8 @@ impl Step {
         }
     }
 
-    /// Returns who is first in a chain; `None` for a child run, and where only commands, or nobody, answers. Who looks for
-    /// the cause of a stall has no chain.
+    /// Returns the first worker of a chain; `None` for a child run, and for an inquiry without a worker. A diagnosis
+    /// has no chain.
     pub(crate) fn first(&self, place: ChainPlace) -> Option<&Worker> {
         match place.what {
             Next::Work => self.worker(Purpose::Work),
@@ -311,17 +311,17 @@ pub enum Work {
 /// A step that is a child run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subworkflow {
-    /// The file as the parent names it.
+    /// Path of the file, as the parent names it.
     pub path: String,
     /// The child workflow, read and checked.
     pub workflow: Box<Workflow>,
     /// Artifacts of the child that become artifacts of the step.
     #[serde(default)]
     pub exports: Vec<Export>,
-    /// Exports replace earlier ones instead of joining them.
+    /// Whether exports replace earlier ones instead of joining them.
     #[serde(default)]
     pub exports_replace: bool,
-    /// Prefix under which the steps of the child are shown; `None` shows them not.
+    /// Prefix for displaying the steps of the child; `None` hides them.
     #[serde(default)]
     pub event_prefix: Option<String>,
 }
@@ -363,7 +363,7 @@ pub enum OnFailure {
     Abort,
     /// The worker is tried again first, as often as `max_retries` says.
     Retry,
-    /// Steps that depend on it run all the same.
+    /// Steps that depend on it run anyway.
     Continue,
 }
 

@@ -1,4 +1,4 @@
-//! Who does the work of a step, or checks it.
+//! Worker: the program that does the work of a step, or checks it.
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
@@ -8,49 +8,49 @@ use crate::client::Client;
 /// A process that does the work, or that checks it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worker {
-    /// What kind of program it is.
+    /// Kind of program.
     pub kind: WorkerKind,
     /// The script of a `CUSTOM` worker, the prompt of any other.
     pub instructions: String,
     /// The command line of a [`WorkerKind::Command`], run by `sh -c`.
     #[serde(default)]
     pub command: Option<String>,
-    /// What it may do.
+    /// Permissions.
     #[serde(default)]
     pub capabilities: Vec<Capability>,
-    /// Model to ask for.
+    /// Requested model.
     #[serde(default)]
     pub model: Option<String>,
-    /// Effort to ask for.
+    /// Requested effort.
     #[serde(default)]
     pub variant: Option<String>,
     /// Extra arguments.
     #[serde(default)]
     pub default_args: Vec<String>,
-    /// Working folder, from the workspace root.
+    /// Working directory, relative to the workspace root.
     pub workspace: String,
-    /// Bound of its turns.
+    /// Maximum turns.
     #[serde(default)]
     pub max_steps: Option<u32>,
-    /// The client that is called; `None` for a script and for a command.
+    /// Client to call; `None` for a script and for a command.
     #[serde(default)]
     pub client: Option<Box<Client>>,
-    /// A command line that the client, or the command, is run by, such as `docker run ...`.
+    /// Command line that runs the client, or the command, such as `docker run ...`.
     #[serde(default)]
     pub wrap: Option<String>,
-    /// The commands that check its work are run by that command line, too.
+    /// Whether that command line also runs the commands that check the work.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wraps_checks: bool,
-    /// It is kept from the configuration of the user, where the client can do that.
+    /// Whether it ignores the user's configuration, if the client supports that.
     #[serde(default)]
     pub isolated: bool,
-    /// Who takes over, one after the other, while its service is limited or out of order.
+    /// Replacements, in order, while its service is rate limited or unavailable.
     #[serde(default)]
     pub fallback: Vec<Worker>,
 }
 
 impl Worker {
-    /// Returns a worker of whom nothing else is said: it may do nothing yet, and works in the workspace root.
+    /// Returns a worker with defaults: it has no permissions, and works in the workspace root.
     pub fn new(kind: WorkerKind, instructions: impl Into<String>) -> Self {
         Self {
             kind,
@@ -70,8 +70,8 @@ impl Worker {
         }
     }
 
-    /// Returns who does the same in its place, with its instructions, rights and bounds. What was said of the model and the
-    /// arguments of the one means nothing to the other.
+    /// Returns the worker that replaces it, with its instructions, permissions and limits. Model and arguments come
+    /// from `other`, because those values mean nothing to another client.
     #[must_use]
     pub fn handed_to(&self, other: &Self) -> Self {
         Self {
@@ -86,18 +86,17 @@ impl Worker {
         }
     }
 
-    /// Says whether it is known what is to be started for it. Never run what this says no to: the prompt of an agent
-    /// is no script.
+    /// Returns whether the program to start is known. If not, it must not run: the prompt of an agent is not a script.
     pub fn can_be_started(&self) -> bool {
         self.client.is_some() || self.command.is_some() || self.kind == WorkerKind::Custom
     }
 
-    /// Says whether somebody has to be paid for what it does: a script of one's own costs nothing.
+    /// Returns whether its calls cost anything: a local script costs nothing.
     pub fn is_paid(&self) -> bool {
         self.kind != WorkerKind::Custom
     }
 
-    /// Returns what it is called: its client, its command line, or its kind.
+    /// Returns its name: its client, its command line, or its kind.
     pub fn name(&self) -> &str {
         match (&self.client, &self.command) {
             (Some(client), _) => &client.name,
@@ -106,12 +105,12 @@ impl Worker {
         }
     }
 
-    /// Returns who does its work at this place of the chain: itself at 0.
+    /// Returns the worker at this place of its chain, starting at 0 with itself.
     pub fn at(&self, place: u32) -> &Self {
         self.chain().nth(place as usize).unwrap_or(self)
     }
 
-    /// Returns itself and all who may take over.
+    /// Returns itself and all of its replacements.
     pub fn chain(&self) -> impl Iterator<Item = &Self> {
         std::iter::once(self).chain(&self.fallback)
     }
@@ -134,7 +133,7 @@ pub enum WorkerKind {
     #[serde(rename = "OPENCODE")]
     #[strum(serialize = "OPENCODE")]
     OpenCode,
-    /// Any other client that has a description.
+    /// Any other client with a description.
     Client,
 }
 
@@ -144,23 +143,23 @@ impl WorkerKind {
         self.into()
     }
 
-    /// The kinds that have a client of their own, and its name.
+    /// Kinds with a dedicated client, and its name.
     const OF_CLIENTS: [(Self, &str); 3] =
         [(Self::ClaudeCode, "claude"), (Self::CodexCli, "codex"), (Self::OpenCode, "opencode")];
 
-    /// Returns the kind that a client of this name is recorded as.
+    /// Returns the kind that is recorded for a client of this name.
     pub fn of_client(name: &str) -> Self {
         let own = Self::OF_CLIENTS.into_iter().find(|(_, client)| *client == name);
         own.map_or(Self::Client, |(kind, _)| kind)
     }
 
-    /// Returns the name of the client that such a worker always is.
+    /// Returns the name of the fixed client of this kind.
     pub fn client_name(self) -> Option<&'static str> {
         Self::OF_CLIENTS.into_iter().find(|(kind, _)| *kind == self).map(|(_, client)| client)
     }
 }
 
-/// What a worker may do.
+/// Permission of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -173,13 +172,13 @@ pub enum Capability {
     Tasks,
 }
 
-/// What the worker of an iteration knows of the one before, beside its prompt.
+/// Knowledge of a worker about the previous iteration, in addition to its prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Session {
-    /// Nothing: each begins a conversation of its own.
+    /// None: each iteration starts a separate conversation.
     #[default]
     Fresh,
-    /// The conversation goes on, where the client can do that.
+    /// The conversation continues, if the client supports that.
     Continue,
 }

@@ -1,4 +1,4 @@
-//! Settings that take each other's meaning away.
+//! Settings that make other settings meaningless.
 
 use std::collections::BTreeSet;
 
@@ -9,18 +9,18 @@ use unstuck_core::workflow::{Convergence, Step, Workflow};
 
 use super::Explored;
 
-/// A setting that cannot mean what it says, beside the others.
+/// A setting that has no effect, or cannot be met, because of other settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Contradiction {
     /// The step.
     pub step: StepId,
     /// The key, as a path from the step.
     pub key: &'static str,
-    /// What is wrong, and what to do about it.
+    /// Description of the problem, with advice.
     pub what: String,
 }
 
-/// Finds settings of a workflow that contradict each other, or what was found out by exploring it.
+/// Finds settings of a workflow that contradict each other, or that the exploration shows to be unused.
 pub fn contradictions(workflow: &Workflow, explored: &[Explored]) -> Vec<Contradiction> {
     let of_step = |(step, explored): (&Step, &Explored)| {
         let own = of_check(workflow, step);
@@ -148,6 +148,6 @@ fn samples(pattern: &str) -> Vec<String> {
             .is_none()
     };
     let meant: Vec<String> = files.iter().filter(|file| is_meant(file)).cloned().collect();
-    // What cannot be guessed is taken by its own words.
+    // If no sample matches the pattern, use all of them.
     if meant.is_empty() { files.to_vec() } else { meant }
 }

@@ -1,4 +1,4 @@
-//! What one iteration can come to, as few words as make a difference to the controller.
+//! Possible results of an iteration, reduced to the ones that the controller distinguishes.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use serde::{Serialize, Serializer};
 use unstuck_core::judge::scope::{self, Drift, Protected};
 use unstuck_core::workflow::{Baseline, CheckBy, Convergence, Gate, Step};
 
-/// What one iteration comes to. Failure sets are told by what they are beside the one before.
+/// A result of one iteration. Failure sets are described relative to the set of the iteration before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Letter {
-    /// The check is content.
+    /// The check passes.
     Complete,
     /// The same failures, although the workspace changed.
     Same,
@@ -17,17 +17,17 @@ pub enum Letter {
     Fewer,
     /// The same failures and one more.
     More,
-    /// Failures that never were there before.
+    /// Failures that never occurred before.
     Other,
-    /// Nothing in the workspace changed, so the same failures; the first ones, where there were none.
+    /// Nothing in the workspace changed, so the failures are the same. In the first iteration: the initial failures.
     Unchanged,
-    /// The failures before those of now.
+    /// The failure set before the current one.
     Back,
-    /// Incomplete without a word.
+    /// Incomplete without a reason.
     Silent,
-    /// Everything is well but for what was changed.
+    /// Everything passes, but files outside the scope changed.
     OutOfScope,
-    /// No verdict can be read.
+    /// The verdict cannot be read.
     Unreadable,
     /// The verdict says that a person must act.
     Blocked,
@@ -37,9 +37,9 @@ pub enum Letter {
     WorkerFails,
     /// The check cannot be run, and each retry of it.
     CheckCannotRun,
-    /// The check exits with a code that is no verdict.
+    /// The check exits with a code that stands for no verdict.
     CheckOtherCode,
-    /// The first run of the commands shows nothing that can be compared with.
+    /// The first run of the commands shows nothing to compare with.
     NoBaseline,
 }
 
@@ -85,7 +85,7 @@ impl Letter {
         }
     }
 
-    /// Returns what the iterations of a step can come to.
+    /// Returns the possible results of a step's iterations.
     pub fn of_step(step: &Step) -> Vec<Self> {
         Self::ALL.into_iter().filter(|letter| letter.fits(step)).collect()
     }

@@ -1,9 +1,9 @@
-//! What a loop can come to: all short histories, played against the real core, and longer ones that are made to lead to an end.
+//! Possible ends of a loop: plays all short histories against the real core, and longer ones that lead to an end.
 //!
-//! Each step is explored by itself. An iteration comes to one of a few [`Letter`]s; histories that lead to
-//! the same state but for names are one. What is searched is bounded by a count, not by a clock, so that
-//! the same workflow always gives the same answer. Every end that is named was played, but for the bound of a very long
-//! loop: there a history was played that leads back to where it was, so that it can go on for ever.
+//! Each step is explored separately. An iteration has one of a few results, see [`Letter`]. Histories that lead to the
+//! same state except for names count as one. The search is limited by a count, not by a clock, so the same workflow
+//! always gives the same answer. Every reported end was played, except the iteration limit of a very long loop: there,
+//! the played history returns to an earlier state and can repeat forever.
 
 mod contradictions;
 mod letter;
@@ -23,20 +23,20 @@ use play::{Begun, Node, Player, Set, at};
 
 use crate::describe::stall;
 
-/// So many iterations are played in search of every short history.
+/// Maximum iterations to play in search of every short history.
 const SHORT_MAX: u64 = 2_500;
-/// So many are played along histories that repeat one or two letters, which go the furthest.
+/// Maximum iterations to play along histories that repeat one or two letters, which get the furthest.
 const STEADY_MAX: u64 = 1_500;
-/// More stages than that are not listed.
+/// Maximum stages to list.
 const LISTED_MAX: usize = 20;
-/// So many iterations of a history that repeats one or two letters are played.
+/// Maximum length of a history that repeats one or two letters.
 const DEPTH_MAX: u32 = 60;
-/// So many iterations are played to come to the last stage.
+/// Maximum iterations to play on the way to the last stage.
 const CLIMB_MAX: u32 = 1_000;
-/// Retries of a worker, or of a check, that are played in one iteration.
+/// Maximum retries of a worker, or of a check, to play in one iteration.
 const RETRIES_MAX: u32 = 10;
 
-/// What a step can come to.
+/// Possible ends of a step, and its cost in the worst case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Explored {
     /// The step.
@@ -79,7 +79,7 @@ pub struct End {
     pub why: String,
     /// A shortest history that leads there, of those that were played; a letter for each iteration.
     pub history: Vec<Letter>,
-    /// It is only the beginning: it leads back to where it was, and so it can go on to the bound of the loop.
+    /// The history is only a start: it returns to an earlier state, so it can repeat up to the iteration limit.
     pub goes_on: bool,
 }
 
@@ -111,7 +111,7 @@ struct Explorer {
     played: u64,
 }
 
-/// What leads to an end.
+/// A history that leads to an end.
 #[derive(Clone, Default)]
 struct Reached {
     history: Vec<Letter>,
@@ -192,8 +192,8 @@ impl Explorer {
         (states, self.bound)
     }
 
-    /// Looks at histories that are made to come to each way of getting nowhere: the last stage is reached as soon as
-    /// may be, and from there each rule is played.
+    /// Plays histories that lead to each way of being stuck. They reach the last stage as early as possible, and apply
+    /// each rule from there.
     fn stalls(&mut self, step: &Step, root: &Node) {
         let Some(policy) = &step.convergence else { return };
         let last_but_one = Stage(policy.max_stage.0.saturating_sub(1).max(1));
@@ -213,7 +213,7 @@ impl Explorer {
         }
     }
 
-    /// Looks at histories that say one or two things over and over.
+    /// Plays histories that repeat one or two letters.
     fn steady_histories(&mut self, step: &Step, root: &Node) {
         let most = self.played + STEADY_MAX;
         for first in self.letters.clone() {
@@ -233,7 +233,7 @@ impl Explorer {
         }
     }
 
-    /// Notes that a history can go on to the bound of the loop.
+    /// Records that a history can repeat up to the iteration limit.
     fn goes_on(&mut self, step: &Step, node: &Node) {
         let once = Step { max_iterations: 1, convergence: None, completion: None, ..step.clone() };
         let mut player = Player::new(&once);
@@ -265,7 +265,7 @@ impl Explorer {
         None
     }
 
-    /// Says whether somebody is asked for the cause once, at the end.
+    /// Returns whether an agent is called to diagnose the cause once, at the end.
     fn may_diagnose(&self, step: &Step) -> bool {
         let asks = |policy: &Convergence| policy.diagnose_with.is_some() && policy.fail_on_max_stage;
         step.convergence.as_ref().is_some_and(asks)
@@ -290,7 +290,7 @@ impl Explorer {
                 let each = u64::try_from(commands.len())
                     .unwrap_or(u64::MAX)
                     .saturating_mul(check.observations.into());
-                // What fails on a clean checkout is run in the workspace too.
+                // Commands that fail on a clean checkout also run in the workspace.
                 command_runs = each.saturating_mul(checks.saturating_add(baselines));
             }
             check_time = Millis(check.timeout.0.saturating_mul(checks.saturating_add(baselines)));
@@ -344,13 +344,13 @@ fn because(end: &StepEnd) -> String {
     }
 }
 
-/// Returns what decides how a history goes on, without names, sizes and times. Two histories with the same
-/// key are one.
+/// Returns the part of a state that decides how a history continues, without names, sizes and times. Histories with the
+/// same key count as one.
 fn key(node: &Node) -> String {
     format!("{} {}", standing(node), at(&node.state).iteration)
 }
 
-/// Returns what decides how a history goes on as long as the bound of the loop is far away.
+/// Returns the part of a state that decides how a history continues while the iteration limit is far away.
 fn standing(node: &Node) -> String {
     /// Cycles are not told apart.
     const PERIOD_MAX: u64 = 2;

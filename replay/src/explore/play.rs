@@ -42,7 +42,7 @@ pub struct Node {
     changes: u64,
 }
 
-/// What was begun while a letter was played.
+/// Number of calls that were started while a letter was played.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Begun {
     pub workers: u64,
@@ -52,7 +52,7 @@ pub struct Begun {
 /// Plays the iterations of one step.
 pub struct Player {
     step: Step,
-    /// What commands show of a failure set; reading it is the slowest part.
+    /// Result of a command for each failure set. It is cached because parsing the output is the slowest part.
     shown: BTreeMap<Set, CommandResult>,
 }
 
@@ -226,7 +226,7 @@ impl Player {
         give(&state, Observation::CheckFinished(finished))
     }
 
-    /// What the validators find, where they are asked: the first says what the letter says, the others pass.
+    /// Returns the results of the validators in the current phase: the first follows the letter, the others pass.
     fn validators(&mut self, node: &Node, letter: Letter) -> Vec<ValidatorResult> {
         let phase = match at(&node.state).verdicts.inquiry {
             Inquiry::Preflight => Phase::Preflight,
@@ -263,7 +263,7 @@ impl Player {
         names.into_iter().zip(outcomes).map(result).collect()
     }
 
-    /// What the worker answers, or the closer: completion, unless nobody can read it.
+    /// Returns the answer of the worker or the closer: completion, unless the letter is `Unreadable`.
     fn answer(&self, letter: Letter) -> Option<Box<AnswerSeen>> {
         let completion = self.step.completion.as_ref()?;
         let required = completion.closer.iter().flat_map(|closer| &closer.required);
@@ -275,7 +275,7 @@ impl Player {
         Some(Box::new(AnswerSeen { value, ..AnswerSeen::default() }))
     }
 
-    /// What each command shows: the first fails, the others pass. Before the work began all passed.
+    /// Returns the results of the commands: the first follows the letter, the others pass. In the baseline, all pass.
     fn results(
         &mut self,
         node: &Node,
@@ -306,7 +306,7 @@ impl Player {
         }
     }
 
-    /// What a command shows in which these tests fail.
+    /// Returns the result of a command in which these tests fail.
     fn shown(&mut self, set: &Set) -> CommandResult {
         if let Some(shown) = self.shown.get(set) {
             return shown.clone();

@@ -1,4 +1,4 @@
-//! What each kind of loop can come to.
+//! Possible ends of each kind of loop.
 
 use std::fmt::Write as _;
 
@@ -75,7 +75,7 @@ fn a_loop_of_commands_is_looked_at_as_a_whole_where_it_is_short() {
 }
 
 #[test]
-fn a_loop_without_a_controller_goes_on_to_its_bound() {
+fn loop_without_convergence_runs_to_its_limit() {
     let endless = Step { convergence: None, ..looped(commands(Gate::Pass), 25, 2) };
     check(
         endless,
@@ -191,7 +191,7 @@ fn only_a_loop_without_rules_reaches_a_bound_too_large_to_play() {
 }
 
 #[test]
-fn whoever_looks_for_the_cause_is_a_worker_call_too() {
+fn diagnosis_counts_as_a_worker_call() {
     let calls = |change: &dyn Fn(&mut Convergence), max_iterations| {
         let mut policy = policy(2, 2);
         policy.diagnose_with = Some(script_worker(WorkerKind::Command, "look for it"));
@@ -202,13 +202,13 @@ fn whoever_looks_for_the_cause_is_a_worker_call_too() {
     assert_eq!(calls(&|_| {}, 2), 3);
     assert_eq!(calls(&|it| it.diagnose_with = None, 2), 2);
     assert_eq!(calls(&|it| it.fail_on_max_stage = false, 2), 2);
-    // Nobody is stuck after one iteration.
+    // A loop cannot be stuck after one iteration.
     assert_eq!(calls(&|_| {}, 1), 1);
     assert_eq!(calls(&|_| {}, 100), 101);
 }
 
 #[test]
-fn what_is_never_used_is_a_contradiction() {
+fn unused_setting_is_a_contradiction() {
     let found = |change: &dyn Fn(&mut Step)| {
         let mut step = looped(commands(Gate::Pass), 3, 2);
         change(&mut step);
@@ -295,7 +295,7 @@ fn every_history_that_is_named_leads_where_it_is_said_to() {
 }
 
 #[test]
-fn retries_that_nobody_could_play_are_counted() {
+fn retries_beyond_the_played_ones_are_counted() {
     for max_retries in [0, 3, 10, 11, 1000, u32::MAX] {
         let on_failure = unstuck_core::workflow::OnFailure::Retry;
         let step = Step { max_retries, on_failure, ..looped(commands(Gate::Pass), 2, 2) };

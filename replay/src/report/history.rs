@@ -1,4 +1,4 @@
-//! Which failures a step had, look by look.
+//! Failures of a step in each of its checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,18 +16,18 @@ use unstuck_core::{Event, Fact};
 /// Failures over iterations.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct History {
-    /// The looks, in order; the baseline is the first where there is one.
+    /// The check runs, in order. The baseline comes first if there is one.
     pub columns: Vec<Column>,
-    /// The failures, those first that survived longest.
+    /// The failures. The ones that survived longest come first.
     pub rows: Vec<Survivor>,
 }
 
-/// A look at what fails.
+/// A check run and what it says about the failures as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Column {
     /// The iteration; 0 is the baseline.
     pub iteration: Iteration,
-    /// The event that tells.
+    /// The event of the check run or of its verdict.
     pub event: Seq,
     /// Whether what is not named did not fail: all came to its end and could be read.
     pub conclusive: bool,
@@ -40,15 +40,15 @@ pub struct Column {
 pub struct Survivor {
     /// Its identity.
     pub fingerprint: String,
-    /// What it is called.
+    /// Name of the failure.
     pub name: String,
-    /// What the tool said, the last time.
+    /// Message of the tool, from the last check that reported the failure.
     pub message: String,
     /// A mark for each column.
     pub marks: Vec<Mark>,
 }
 
-/// What a look says about a failure.
+/// Result of a check for one failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mark {
@@ -60,7 +60,7 @@ pub enum Mark {
     Flaky,
     /// It does not fail.
     Absent,
-    /// Nobody knows: the look was not conclusive, or the test is not run any more.
+    /// Unknown: the check was inconclusive, or the test no longer runs.
     Unknown,
 }
 
@@ -103,7 +103,7 @@ impl History {
     }
 }
 
-/// What each iteration showed.
+/// Results of the checks by iteration.
 #[derive(Default)]
 struct Looks(BTreeMap<Iteration, Look>);
 
@@ -113,7 +113,7 @@ struct Look {
     conclusive: bool,
     raised_to: Option<Stage>,
     seen: BTreeMap<String, Seen>,
-    /// Tests that are not run any more.
+    /// Tests that no longer run.
     gone: BTreeSet<TestName>,
     /// Everything that the controller may call what is in `seen`.
     known: BTreeSet<String>,
@@ -173,7 +173,7 @@ impl Looks {
                 message: String::new(),
                 marks: self.marks(fingerprint, seen.test.as_ref()),
             });
-            // What it said last is what a person meets.
+            // The report shows the newest name and message.
             (row.name, row.message) = (seen.name.clone(), seen.message.clone());
         }
         let mut rows: Vec<Survivor> = rows.into_values().collect();
@@ -281,11 +281,11 @@ mod tests {
             (Baseline::Off, &[""], &[]),
             // It comes, goes, and is not new when it comes again; who survived longest is first.
             (Baseline::Gate, &["a b", "a c", "a", "a c", ""], &["a xxxx.", "c .+.x.", "b x...."]),
-            // Who is still there is before who is gone, then the name decides.
+            // Failures that still exist come before the ones that are gone. Then the name decides.
             (Baseline::Gate, &["c", "b", "a d"], &["a ..+", "d ..+", "b .+.", "c x.?"]),
-            // Nobody knows what a check would have shown that did not end; that is a failure of its own.
+            // If a check times out, its failures are unknown. The timeout counts as a separate failure.
             (Baseline::Gate, &["a", "hangs", "a"], &["a x?x", "timeout .+."]),
-            // What only the verdict names is there, too.
+            // Failures that only the verdict names are included.
             (Baseline::Gate, &["a", "gone"], &["tests_removed:check .+", "a x."]),
         ] {
             assert_eq!(played(baseline, looks), want, "{looks:?}");

@@ -1,5 +1,5 @@
-//! What the log of a run tells beyond its [`Story`]: when which step did what, which failures were there when,
-//! and on which events all of it rests. Made to be shown; drawing is left to whoever shows it.
+//! Data of the report page, in addition to the [`Story`]: times of each step, its failures over time, and the events
+//! behind them. The caller renders the data.
 
 mod history;
 mod spans;
@@ -22,13 +22,13 @@ pub use spans::{Activity, Span};
 /// A run with all that its report shows.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The run as people read it.
+    /// The run as a summary for users.
     pub story: Story,
-    /// What is told of each step beyond that, in the same order.
+    /// Additional data of each step, in the same order.
     pub steps: Vec<StepReport>,
 }
 
-/// What is told of a step beyond its story.
+/// Data of a step in addition to its story.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct StepReport {
     /// The event that ended it.
@@ -43,16 +43,16 @@ pub struct StepReport {
     pub iterations: BTreeMap<Iteration, IterationReport>,
 }
 
-/// What is told of an iteration beyond its story.
+/// Data of an iteration in addition to its story.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct IterationReport {
     /// The stage that it worked in; `None` before its work was requested.
     pub stage: Option<Stage>,
-    /// What its workers, and whoever judged them, were asked.
+    /// Prompts of its workers, reviewers included.
     pub asked: Vec<Asked>,
-    /// What they answered.
+    /// Answers of its workers, reviewers included.
     pub answered: Vec<Answered>,
-    /// What was claimed, where the evidence made it something else.
+    /// The claimed decision, if the evidence changed it.
     pub claimed: Option<Decision>,
     /// The events that its verdict rests on.
     pub evidence: Vec<Seq>,
@@ -108,7 +108,7 @@ impl Report {
         Self { story, steps }
     }
 
-    /// Returns the steps, each with what is told of it beyond its story.
+    /// Returns the steps, each with its additional data.
     pub fn steps(&self) -> impl Iterator<Item = (&StepStory, &StepReport)> {
         self.story.steps.iter().zip(&self.steps)
     }
@@ -136,7 +136,7 @@ impl StepReport {
             Observation::WorkerFinished(e) if e.step == *step => {
                 self.answered(e.iteration, event, &e.outcome)
             }
-            // What commands print is told by their failures.
+            // The output of commands is reported as failures.
             Observation::CheckFinished(e) if e.step == *step && e.commands.is_empty() => {
                 self.answered(e.iteration, event, &e.outcome);
             }

@@ -8,19 +8,19 @@ use unstuck_core::{Event, Fact};
 /// Something that took time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Span {
-    /// What was done.
+    /// Kind of activity.
     pub activity: Activity,
     /// When it began.
     pub from: Timestamp,
-    /// When it ended; where it is not known, when it was last heard of.
+    /// When it ended. If the end is unknown: the time of the last event before it was lost.
     pub to: Timestamp,
     /// The event that it began with.
     pub event: Seq,
-    /// Whether its end was seen: it goes on, or was lost with its supervisor, if not.
+    /// Whether its end was recorded. If not, it still runs, or was lost with its supervisor.
     pub ended: bool,
 }
 
-/// What takes time.
+/// Kind of activity that takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
@@ -68,7 +68,7 @@ impl Spans<'_> {
             }
             Observation::WorkerFinished(e) if e.step == *self.step => self.end(event.at),
             Observation::CheckFinished(e) if e.step == *self.step => self.end(event.at),
-            // Whoever takes the run up again knows only that the other supervisor is gone.
+            // The supervisor that resumes the run does not know when the other one ended.
             Observation::RunResumed(_) => self.lose(),
             _ => {}
         }

@@ -72,8 +72,8 @@ impl Site {
         Ok(Outcome { answer: needs.join("; "), fatal, ..Outcome::of(Exit::Child(end)) })
     }
 
-    /// Takes a child run up again, with what a person has given its parent since. One that cannot go on has ended as it
-    /// did, or now for the money or the time that it lacks.
+    /// Resumes a child run with everything that the user gave its parent since. A child that cannot continue keeps its
+    /// end, or now ends because it lacks money or time.
     async fn child_again(&self, run: &RunId, place: Place) -> Result<Ended, Error> {
         let (log, _) = self.mend(run)?;
         let how = TakeUp::AsChild(Box::new(place));

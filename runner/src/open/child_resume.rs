@@ -1,4 +1,4 @@
-//! What a child run gets when it is taken up again.
+//! Order with which a child run is resumed.
 
 use unstuck_core::event::{AnswerGiven, RunOutcome, RunResumed};
 use unstuck_core::id::Millis;

@@ -1,4 +1,4 @@
-//! How a run is opened: started, taken up again, undone or mended.
+//! Opening of a run: start, resume, undo and repair.
 
 mod child;
 mod child_resume;

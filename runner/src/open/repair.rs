@@ -1,4 +1,4 @@
-//! Opens a log that may be damaged, and records what was mended.
+//! Opens a log that may be damaged, and records the repairs.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use unstuck_store::run_log::RunLog;
 use super::site::{Error, Site};
 
 impl Site {
-    /// Opens the log of a run, and brings its store and its mirror together. Damage that was mended is recorded.
+    /// Opens the log of a run, and synchronizes its store and its mirror. Repairs are recorded.
     ///
     /// # Errors
     ///
-    /// When the log cannot be opened, or somebody works on it.
+    /// If the log cannot be opened, or another process holds it.
     pub fn mend(&self, run: &RunId) -> Result<(Arc<RunLog>, Opening), Error> {
         let (log, opening) = self.store.claim(run)?;
         Ok((self.record_repairs(log, &opening)?, opening))

@@ -22,35 +22,35 @@ use crate::repository;
 use crate::runner::Runner;
 use crate::snapshots::Keeper;
 
-/// What is found in the workspace of a run that is taken up again, where that is to be recorded.
+/// Changes in the workspace of a resumed run that are recorded.
 #[derive(Default)]
 struct Found {
-    /// What an attempt has left that was lost.
+    /// Result of a lost attempt.
     left: Option<Box<Snapshot>>,
-    /// What a person has made of the workspace.
+    /// Workspace with the user's changes.
     now: Option<Box<Snapshot>>,
 }
 
-/// How a run is taken up again.
+/// How a run is resumed.
 #[derive(Clone, Debug)]
 pub enum TakeUp {
-    /// It goes on where it stopped.
+    /// It continues where it stopped.
     Resume(RunResumed),
     /// A person answered what it needed.
     Answer(AnswerGiven),
-    /// It goes on as a part of another run, with what a person has given that one since.
+    /// It continues as a part of another run, with everything that the user gave that run since.
     AsChild(Box<Place>),
 }
 
 impl Site {
-    /// Takes a run up again, of which [`mend`](Self::mend) has opened the log, and drives it to its end.
+    /// Resumes a run whose log was opened by [`Self::mend`], and drives it to its end.
     ///
-    /// What is left of a supervisor that died is ended first; what was in flight is recorded as lost.
+    /// First ends the processes of a supervisor that died. Work in flight is recorded as lost.
     ///
     /// # Errors
     ///
-    /// When somebody works in the workspace, the state does not admit it, files were changed since the run came
-    /// to rest and that is not accepted, or the store fails later.
+    /// If another run works in the workspace, the state does not admit the resume, files changed since the run stopped
+    /// and that is not accepted, or the store fails later.
     pub async fn take_up(&self, log: Arc<RunLog>, how: TakeUp, accept_drift: bool) -> Result<Ended, Error> {
         let (mut runner, _workspace) = self.take_over(log)?;
         let begins_anew = runner.begins_anew(accept_drift)?;
@@ -61,7 +61,7 @@ impl Site {
             TakeUp::Answer(answer) => Observation::AnswerGiven(answer),
             TakeUp::AsChild(place) => as_child(runner.state(), *place),
         };
-        // Nothing is said of the workspace where the run does not go on.
+        // Changes are not recorded if the run cannot continue.
         runner.state().admits(&order).map_err(crate::Error::from)?;
         // Without the earlier snapshots there is nothing to compare with; a warning says so.
         let Found { left, now } = self.found(&runner, accept_drift || begins_anew)?;
@@ -90,12 +90,12 @@ impl Site {
         finish(runner).await
     }
 
-    /// Returns what the workspace has become since the last snapshot: what a lost attempt has left, and what a person has
-    /// made of it since the run came to rest, if that is accepted.
+    /// Returns the changes since the last snapshot: the result of a lost attempt, and, if accepted, the changes that
+    /// the user made since the run stopped.
     fn found(&self, runner: &Runner<Host>, accepted: bool) -> Result<Found, Error> {
         let state = runner.state();
         let may_have_changed = state.may_have_changed_workspace();
-        // What a child run has left without anybody looking is said by its parent.
+        // Changes that a child run left without a snapshot are reported by its parent.
         let is_known = self.parent.is_none() || !may_have_changed;
         let Some(last) = state.last_snapshot().filter(|_| is_known) else { return Ok(Found::default()) };
         let now = match runner.look() {
@@ -111,8 +111,8 @@ impl Site {
         if !may_have_changed {
             return Ok(Found { left: None, now: self.edits(runner, last, now, accepted)? });
         }
-        // What a lost attempt left is nobody's edit, nor what was left when no snapshot could be taken.
-        // Only a warning depends on it.
+        // Files that a lost attempt left are not the user's changes, nor are files left while no snapshot could be
+        // taken. Only a warning depends on it.
         let files = runner.drift(last, &now).unwrap_or_default();
         if !files.is_empty() {
             let files = repository::named(&files);
@@ -214,7 +214,7 @@ impl Runner<Host> {
         Ok(None)
     }
 
-    /// Compares the work of steps from now on with the last snapshot, where those of before are gone.
+    /// Compares the work of steps with the last snapshot from now on, if their own snapshots are gone.
     fn rebase(&self) {
         if let (Some(keeper), Some(last)) = (&self.world.snapshots, self.state.last_snapshot()) {
             keeper.rebase(last.clone());

@@ -41,19 +41,19 @@ pub struct Site {
     pub store: Arc<dyn Store>,
     /// The folder for what runs of the workspace share; `None` where runs are kept in memory.
     pub state_dir: Option<StateDir>,
-    /// Who wants to know.
+    /// Receives events and output.
     pub watcher: Arc<dyn Watcher>,
     /// Knows the secrets.
     pub redactor: Redactor,
-    /// Wishes to stop.
+    /// Requests to stop.
     pub interrupts: watch::Receiver<Option<Interrupt>>,
-    /// What is known of the branch; `None` outside git.
+    /// Facts about the branch; `None` outside git.
     pub branch: Option<BranchFacts>,
-    /// Holds runs to their branch; `None` where nobody asks for that.
+    /// Limits runs to their branch; `None` if the lock is off.
     pub branch_lock: Option<BranchLock>,
-    /// Branches that are not worked on.
+    /// Branches that must not be changed.
     pub protected_branches: Protected,
-    /// Work on them is allowed all the same.
+    /// Whether changing them is allowed anyway.
     pub allow_protected_branch: bool,
     /// Baselines are shared with other runs, where the commands and the files are the same.
     pub reuse_baseline: bool,
@@ -82,10 +82,10 @@ pub enum Error {
     WorkspaceBusy {
         /// The workspace.
         workspace: PathBuf,
-        /// Who holds it.
+        /// Holder of the lease.
         holder: Option<Holder>,
     },
-    /// The right to work in the workspace cannot be taken.
+    /// The lease of the workspace cannot be taken.
     #[error("run {run} cannot take the workspace")]
     Workspace {
         /// The run.
@@ -93,7 +93,7 @@ pub enum Error {
         /// Why not.
         source: AcquireError,
     },
-    /// The workspace is where a link leads now.
+    /// A link has replaced the workspace.
     #[error("{}, so nothing is done there", workspace::leads(workspace, to))]
     LeadsElsewhere {
         /// The workspace.
@@ -117,7 +117,7 @@ pub enum Error {
         /// The workspace that its log names.
         workspace: PathBuf,
     },
-    /// Somebody has changed files since the run came to rest.
+    /// Files changed since the run stopped.
     #[error(
         "{} changed in the workspace since the run came to rest: {}",
         counted(files),
@@ -140,10 +140,10 @@ pub enum Error {
         /// From the root of the workspace.
         files: Vec<String>,
     },
-    /// A snapshot cannot be taken or put back.
+    /// A snapshot cannot be taken or restored.
     #[error(transparent)]
     Snapshots(#[from] snapshot::Error),
-    /// The run cannot go on.
+    /// The run cannot continue.
     #[error(transparent)]
     Run(#[from] crate::Error),
 }
@@ -184,7 +184,7 @@ impl Site {
         }
     }
 
-    /// Goes on with a log that was opened, with the right to work in the workspace.
+    /// Takes over an opened log, together with the lease of its workspace.
     pub(super) fn take_over(&self, log: Arc<RunLog>) -> Result<(Runner<Host>, Lease), Error> {
         let runner = self.runner_of(log)?;
         self.finds_in_place(&runner.world.workspace)?;
@@ -296,8 +296,8 @@ impl Runner<Host> {
         keeper.map(look).transpose().map(|seen| seen.map(Box::new))
     }
 
-    /// Records what was left when the supervisor before this one died, if its guard could look: before anything else, so that
-    /// what a person changed since is a person's, whatever becomes of this supervisor.
+    /// Records the workspace as the previous supervisor left it when it died, if its guard took a snapshot. That comes
+    /// first, so that later changes of the user are not counted as work, even if this supervisor dies too.
     pub(super) fn record_abandoned(&mut self) -> Result<(), crate::Error> {
         if !self.state.may_have_changed_workspace() {
             return Ok(());

@@ -31,8 +31,8 @@ impl Site {
 /// Drives a run to its end, and records what it leaves.
 pub(super) async fn finish(mut runner: Runner<Host>) -> Result<Ended, Error> {
     let outcome = runner.drive().await?;
-    // What a person changes from now on is to be told from what the run has left. A check is not looked at when it
-    // ends, so that it changed nothing has to be recorded, too. What it has changed itself belongs to what the run has.
+    // The snapshot separates later changes by the user from the result of the run. A check takes no snapshot at its
+    // end, so a check without changes is recorded too. Changes made by a check belong to the result of the run.
     let seen = runner.look().unwrap_or_else(|error| {
         let why = with_causes(&error);
         tracing::warn!("nobody could look at the workspace when the run came to rest: {why}");

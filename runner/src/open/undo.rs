@@ -18,17 +18,17 @@ use crate::host::Host;
 use crate::runner::Runner;
 use crate::snapshots::{self, Keeper};
 
-/// What was done to put files back.
+/// Result of an undo.
 pub struct Undone {
-    /// The event with the workspace as it was until then.
+    /// The event with the snapshot from before the undo.
     pub before: Seq,
     /// The plan.
     pub planned: Planned,
-    /// What was done.
+    /// The restored files.
     pub restored: Restored,
-    /// What its owner could not read until then.
+    /// Files that their owner could not read before the undo.
     pub made_readable: Vec<PathBuf>,
-    /// Why it could not be recorded, though it was done.
+    /// Error of the recording, if the undo was done but not recorded.
     pub unrecorded: Option<Error>,
 }
 
@@ -88,7 +88,7 @@ impl Site {
         let before = record(now, SnapshotMoment::BeforeUndo)?;
         let git = if planned.keeps_git { Git::Leave } else { order.git };
         let restored = keeper.restore(order.snapshot, git, &planned.files)?;
-        // By now the files are what they are: whoever has asked for that is told so, whatever becomes of the record.
+        // The files are restored by now, so the caller gets the result even if the recording fails.
         let taken = keeper.take(first.as_ref(), None).map_err(Error::from);
         let recorded = taken.and_then(|now| Ok(record(now, SnapshotMoment::Undone(order.seq))?));
         runner.save_checkpoint();

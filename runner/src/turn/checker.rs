@@ -1,4 +1,5 @@
-//! A script or an agent checks. The exit code of a script is its verdict; that of an agent is its answer or its decision file.
+//! Checks by a script or an agent. The verdict of a script is its exit code. The verdict of an agent is its answer or
+//! its decision file.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! A run of its own that is the work of a step.
+//! A child run that does the work of a step.
 
 use std::time::Instant;
 

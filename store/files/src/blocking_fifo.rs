@@ -1,8 +1,8 @@
-//! Finds the pipe that git waits at. A worker may put one in the place of a file that git reads, and git then waits
-//! for somebody to write into it.
+//! Finds the pipe that blocks git. A worker can replace a file that git reads by a pipe, and git then waits for a
+//! writer.
 //!
-//! Whether somebody waits at a pipe is asked by opening it to write, without waiting. So a pipe that git does not read is
-//! not taken for the cause.
+//! The search opens each pipe for writing without blocking, which only succeeds if a reader waits. So a pipe that git
+//! does not read is not taken for the cause.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -11,15 +11,14 @@ use std::time::{Duration, Instant};
 
 use crate::safe_dir;
 
-/// How long is looked, at most.
+/// Maximum duration of the search.
 const LOOK: Duration = Duration::from_secs(2);
-/// How many files and folders are looked at.
+/// Maximum files and directories to check.
 const LOOKS_MAX: usize = 500_000;
-/// What git reads beside the files that it tracks.
+/// Names that git reads in addition to the tracked files.
 const READ: [&str; 3] = [".gitignore", ".gitattributes", ".gitmodules"];
 
-/// Returns a pipe that is in the place of a file that git reads in the repository of a folder, and at which somebody waits
-/// right now.
+/// Returns a pipe that has replaced a file that git reads in the repository of a directory, and that a reader waits at.
 pub fn pipe(folder: &Path) -> Option<PathBuf> {
     let folder = folder.canonicalize().ok()?;
     let root = folder.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok())?;

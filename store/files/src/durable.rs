@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::platform::{owner_only, sync_folder};
 use crate::safe_open;
 
-/// Creates `folder` and what is missing above it, and makes the new names durable. Only the owner may look in:
-/// what workers print and what their workspaces hold is nobody else's business.
+/// Creates `folder` and its missing parents, and makes the new names durable. Only the owner has access: outputs of
+/// workers and contents of workspaces are private.
 pub fn create_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
@@ -21,11 +21,11 @@ pub fn create_folder(folder: &Path) -> io::Result<()> {
     create_last_folder(folder)
 }
 
-/// Creates `folder`, for its owner only, in a folder that is there, and makes its name durable.
+/// Creates `folder`, for its owner only, in an existing directory, and makes its name durable.
 pub fn create_last_folder(folder: &Path) -> io::Result<()> {
     match owner_only(&mut fs::DirBuilder::new()).create(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
-        // What is in the way is the trouble, not that it is there.
+        // Report the type of the existing file instead of its existence.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             safe_open::check_folder(folder).and(Err(error))
         }
@@ -38,8 +38,8 @@ fn parent(folder: &Path) -> Option<&Path> {
     folder.parent().filter(|parent| !parent.as_os_str().is_empty())
 }
 
-/// Replaces `path` by `bytes` in one step: a reader, now or after a crash, finds the old content or the new one. A crash
-/// may leave a file beside it that [`is_unfinished`].
+/// Replaces `path` by `bytes` in one step: a reader, now or after a crash, finds the old content or the new one. A
+/// crash may leave a file in the same directory that [`is_unfinished`].
 ///
 /// # Errors
 ///
@@ -75,7 +75,7 @@ pub fn is_unfinished(name: &OsStr) -> bool {
 
 const TEMPORARY_PREFIX: &str = ".tmp-";
 
-/// Moves `path` to the first free name `<name>.<word>-<n>` beside it and returns that name.
+/// Moves `path` to the first free name `<name>.<word>-<n>` in the same directory and returns that name.
 pub fn set_aside(path: &Path, word: &str) -> io::Result<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let aside = (1..)

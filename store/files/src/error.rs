@@ -1,4 +1,4 @@
-//! How an error is told, whichever of its parts it is asked for: in one line, with all that caused it.
+//! Formats an error as one line, with all its causes.
 
 use std::error::Error;
 

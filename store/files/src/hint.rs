@@ -1,4 +1,4 @@
-//! What a person can do about an error of the disk. The errors themselves name the thing and the place.
+//! Hints for errors of the disk. The errors themselves name the file and the problem.
 
 use std::io::{Error, ErrorKind};
 
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cause_that_a_person_can_remove_has_a_hint_of_its_own() {
+    fn each_removable_cause_has_its_hint() {
         let cases = [
             (Errno::ENOSPC, "room on the disk"),
             (Errno::EDQUOT, "quota"),

@@ -1,6 +1,6 @@
-//! The files that Unstuck itself prints into, which are nobody's work.
+//! Files that receive the output of Unstuck itself, so that they do not count as changes of a worker.
 //!
-//! This process knows those of its own standard output and error, and those that it was told of.
+//! These are the standard output and error of this process, and files that were passed to `hold`.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::safe_dir::{self, FILE};
 
-/// Files of whoever has started this process. While they are open, no other file gets their number.
+/// Files of the parent process. While they are open, no other file gets their number.
 static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
 
 /// Returns the paths of the files that standard output and error go to, as far as the system tells.
@@ -17,8 +17,8 @@ pub fn paths() -> Vec<PathBuf> {
     safe_dir::own_output_paths()
 }
 
-/// Takes the files at these paths for our own output too, instead of those that were told before. What cannot be opened,
-/// or is no file, is none.
+/// Adds the files at these paths to the output files, in place of earlier ones. Skips paths that cannot be opened or
+/// are not regular files.
 pub fn hold<P: AsRef<Path>>(paths: &[P]) {
     let opened = paths.iter().filter_map(|path| safe_dir::open_file(path.as_ref()).ok());
     let files = opened.filter(|file| safe_dir::look_at(file).is_ok_and(|seen| seen.is(FILE)));

@@ -1,7 +1,8 @@
-//! A folder of ours in the workspace, where anybody may put a link, a pipe or a file in place of anything, at any time.
+//! Directory of Unstuck in the workspace, where any process may put a link, a pipe or a file in place of anything, at
+//! any time.
 //!
-//! It is reached from the workspace folder by folder. A file in it is written under a name that nothing has and nobody can
-//! guess, and takes its place as a whole; so nothing that stands there is opened, followed or waited for.
+//! Each access walks there from the workspace, one directory at a time. A file is written under an unused name that
+//! cannot be guessed, and then takes its place in one step. So nothing at its place is opened, followed or waited for.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -10,19 +11,19 @@ use std::path::{Path, PathBuf};
 
 use crate::safe_dir::{self, FILE, FOLDER, LINK, SafeDir, TYPE};
 
-/// Where a folder of ours is, or is to be.
+/// Location of a directory of Unstuck, which may be missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrivateDir {
-    /// Where the way begins on which no link is followed.
+    /// Start of the path on which no link is followed.
     root: PathBuf,
-    /// The rest of it.
+    /// Rest of the path.
     below: PathBuf,
-    /// The beginning is ours, too, and made where it is missing. A workspace is not.
+    /// Whether the start belongs to Unstuck too, and is created if missing. A workspace does not.
     is_all_ours: bool,
 }
 
 impl PrivateDir {
-    /// Returns `folder`, which is reached from the workspace where it is within it.
+    /// Returns `folder`, which is reached from the workspace if it is inside it.
     pub fn of(workspace: &Path, folder: &Path) -> Self {
         match folder.strip_prefix(workspace) {
             Ok(below) if below != Path::new("") => {
@@ -32,7 +33,7 @@ impl PrivateDir {
         }
     }
 
-    /// Returns a folder that is ours wherever it is, and may be reached through links.
+    /// Returns a directory that belongs to Unstuck wherever it is, and may be reached through links.
     pub fn at(folder: &Path) -> Self {
         Self { root: folder.to_owned(), below: PathBuf::new(), is_all_ours: true }
     }
@@ -49,16 +50,16 @@ impl PrivateDir {
         self.root.join(&self.below).components().collect()
     }
 
-    /// Puts a file in its place as a whole, so that a reader never sees half of it. Makes the folders that are missing.
+    /// Puts a file in place in one step, so that a reader never sees half of it. Creates missing directories.
     ///
     /// # Errors
     ///
-    /// What stands in the way, or what the system refuses.
+    /// Returns an error that names what is in the way, or the error of the system.
     pub fn put(&self, name: impl AsRef<Path>, content: &[u8]) -> io::Result<()> {
         self.put_with(put, name.as_ref(), content)
     }
 
-    /// The same of a view, which is made again whenever a run is taken up, and need not survive a loss of power.
+    /// Puts a view in place. Views are written again whenever a run is resumed, and need not survive a power loss.
     pub fn put_view(&self, name: &str, content: &[u8]) -> io::Result<()> {
         self.put_with(put_view, name.as_ref(), content)
     }
@@ -69,7 +70,7 @@ impl PrivateDir {
         name: &Path,
         content: &[u8],
     ) -> io::Result<()> {
-        // On the way to what is there, nobody needs the right to list folders.
+        // An existing directory can be opened without the right to list its parents.
         let folder = match self.open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.make()?,
             opened => opened?,
@@ -78,11 +79,11 @@ impl PrivateDir {
         put.map_err(|error| at(&self.path().join(name), error))
     }
 
-    /// Finds out whether a file can be put there. Nothing of that is left.
+    /// Checks whether a file can be put there. Leaves nothing behind.
     ///
     /// # Errors
     ///
-    /// What stands in the way, or what the system refuses.
+    /// Returns an error that names what is in the way, or the error of the system.
     pub fn can_be_written_to(&self) -> io::Result<()> {
         let folder = self.open()?;
         let made = create_beside(&folder).map_err(|error| at(&self.path(), error))?;
@@ -102,11 +103,11 @@ impl PrivateDir {
         self.reach(|root, below| root.open_below(below))
     }
 
-    /// Says what stands in the way to it, if anything does that is no folder. Nothing is made.
+    /// Checks that nothing but directories is in the way. Creates nothing.
     ///
     /// # Errors
     ///
-    /// A sentence that names what stands there.
+    /// Returns an error that names the file in the way.
     pub fn check_way(&self) -> io::Result<()> {
         match self.open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -153,8 +154,8 @@ pub fn put(folder: &SafeDir, name: &[u8], content: &[u8]) -> io::Result<()> {
     place(folder, &temporary, name, written)
 }
 
-/// The same of a view, which whoever comes after a loss of power makes again. A file that loses its name to another one makes
-/// some systems wait for the disk; one that changes places with it does not.
+/// Puts a view in place. After a power loss, the next supervisor writes it again. On some systems, replacing a file
+/// waits for the disk; exchanging two files does not.
 fn put_view(folder: &SafeDir, name: &[u8], content: &[u8]) -> io::Result<()> {
     let (temporary, written) = write_beside(folder, content)?;
     let is = |name: &[u8], kind: u32| folder.look(name).is_ok_and(|seen| seen.is(kind));
@@ -189,7 +190,7 @@ pub fn remove(folder: &SafeDir, name: &[u8]) -> io::Result<()> {
     remove_unless(folder, name, &|| false, 0)
 }
 
-/// The same, unless somebody stops it.
+/// Removes something with its contents, until it is stopped. No link is followed.
 pub fn remove_unless(
     folder: &SafeDir,
     name: &[u8],
@@ -210,7 +211,7 @@ pub fn remove_unless(
         return Err(io::Error::other("there are too many folders in each other"));
     }
     let here = folder.open(name)?;
-    // Somebody may have taken the right to write from it.
+    // The write permission may have been removed.
     let _of_somebody_else = here.set_permissions(0o700);
     here.names()?.iter().try_for_each(|name| remove_unless(&here, name, is_stopped, depth + 1))?;
     folder.remove_folder(name)
@@ -221,7 +222,7 @@ pub fn create_beside(folder: &SafeDir) -> io::Result<(Vec<u8>, File)> {
     make_beside(|name| folder.create_for_all(name))
 }
 
-/// Makes something under a name that nothing has and nobody can guess.
+/// Creates something under an unused name that cannot be guessed.
 pub fn make_beside<T>(mut make: impl FnMut(&[u8]) -> io::Result<T>) -> io::Result<(Vec<u8>, T)> {
     const TRIES: u32 = 100;
     let mut tried = 0;
@@ -237,7 +238,7 @@ pub fn make_beside<T>(mut make: impl FnMut(&[u8]) -> io::Result<T>) -> io::Resul
 const PREFIX: &str = ".unstuck-";
 const SUFFIX: &str = ".tmp";
 
-/// Says whether a name is one that something has only until it is whole.
+/// Returns whether a name is the temporary name of an unfinished file.
 pub fn is_temporary(name: &[u8]) -> bool {
     name.starts_with(PREFIX.as_bytes()) && name.ends_with(SUFFIX.as_bytes())
 }
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_place_of_a_file_is_replaced_and_never_opened() {
+    fn anything_in_place_of_a_file_is_replaced_and_never_opened() {
         for script in [
             ":",
             "mkdir -p ctx/s; echo old >ctx/s/f.json",
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_way_to_a_folder_is_named() {
+    fn file_in_the_way_is_named() {
         const LINK: &str = "is a link, and nothing is read or written through one";
         const OTHER: &str = "is no folder, and one of Unstuck must be there";
         for (script, expected) in [

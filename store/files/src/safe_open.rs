@@ -17,7 +17,7 @@ const LARGE_MAX: u64 = 1 << 30;
 ///
 /// # Errors
 ///
-/// What the system says, or what is there instead of a file.
+/// Returns the error of the system, or [`UnexpectedFileType`] if it is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path)
 }
@@ -26,7 +26,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// What the system says, or what is there instead of a file.
+/// Returns the error of the system, or [`UnexpectedFileType`] if it is not a regular file.
 pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let opened = platform::without_waiting(options).open(path).and_then(|file| Ok((file.metadata()?, file)));
     match opened {
@@ -83,7 +83,7 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 ///
 /// # Errors
 ///
-/// What the system says, or that it is no file, or too large.
+/// Returns the error of the system, or one for a path that is not a regular file, or is too large.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     rest_of(open(path)?, 0)
 }
@@ -98,7 +98,7 @@ pub fn rest_of(mut file: File, after: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// What the system says, or that it is no file, or that the line is too long.
+/// Returns the error of the system, or one for a path that is not a regular file, or a line that is too long.
 pub fn first_line(path: &Path) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     BufReader::new(open(path)?).take(LINE_MAX + 1).read_until(b'\n', &mut line)?;
@@ -118,7 +118,7 @@ fn longer(what: &str, most: u64) -> io::Error {
 ///
 /// # Errors
 ///
-/// What the system says, or what is there instead of a folder.
+/// Returns the error of the system, or [`UnexpectedFileType`] if it is not a directory.
 pub fn check_folder(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(seen) if !path.is_dir() => {
@@ -143,7 +143,7 @@ fn what(seen: &Metadata) -> &'static str {
     }
 }
 
-/// What is there instead of a file or a folder.
+/// Type of a file in place of the expected file or directory.
 #[derive(Debug, thiserror::Error)]
 pub enum UnexpectedFileType {
     /// In place of a file.
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_but_a_file_is_opened_and_nobody_waits() {
+    fn only_regular_files_are_opened_and_nothing_waits() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("file"), "one\ntwo").unwrap();

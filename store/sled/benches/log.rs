@@ -1,4 +1,4 @@
-//! What the log costs, each figure beside a limit that is taken in the same run.
+//! Cost of the log: each figure is printed with a limit that is measured in the same run.
 //!
 //! `cargo bench -p unstuck-store`; `UNSTUCK_BENCH_EVENTS` changes how long the log of the replays is
 //! (1,000,000), `UNSTUCK_BENCH_DIR` where it lies, `UNSTUCK_BENCH_ONLY` takes words of the rows wanted.
@@ -44,7 +44,7 @@ fn row(measure: &str, figure: &str, limit: &str, ratio: f64, target: &str) {
     println!("{measure:<58} {figure:>14} {limit:>14} {ratio:>7.2}  {target}");
 }
 
-/// What was recorded of one iteration of a real run: work, a check with a failure, and the verdict.
+/// Facts of one iteration of a real run: work, a check with a failure, and the verdict.
 fn iteration() -> &'static [Fact] {
     static RECORDED: LazyLock<Vec<Fact>> = LazyLock::new(|| {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/v1/gated.jsonl");

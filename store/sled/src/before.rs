@@ -1,7 +1,7 @@
-//! A store and a mirror as they were before they were opened, to be put back where that is refused.
+//! Store and mirror as they were before they were opened, to restore them if the opening fails.
 //!
-//! The engine writes into its files while it opens them, and what it cannot read it writes over: of a database that is
-//! damaged it leaves less than there was. The mirror is completed before, and may be mended after.
+//! The engine writes to its files while it opens them, and overwrites data that it cannot read: a damaged database has
+//! less data afterwards. The mirror is completed before, and may be repaired after.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -13,14 +13,14 @@ use unstuck_files::safe_open::{self, FileError};
 use unstuck_store::mirror::Tail;
 use unstuck_store::run_folder::RunFolder;
 
-/// So many bytes of a store are copied at most: some 100,000 events, in less than a tenth of a second.
+/// Maximum bytes of a store that are copied: some 100,000 events, in less than a tenth of a second.
 const COPY_MAX: u64 = 64 << 20;
 
-/// What may have to be put back.
+/// Data to restore.
 pub(crate) struct Before {
     store: PathBuf,
     was_there: bool,
-    /// A copy of the store; `None` where there was none, no room for one, or too much of it.
+    /// A copy of the store; `None` if there was none, no room for one, or the store is too large.
     copy: Option<PathBuf>,
     mirror: PathBuf,
     /// `None` where there was no mirror.
@@ -29,9 +29,9 @@ pub(crate) struct Before {
 
 /// The end of a mirror.
 struct Lines {
-    /// So long were its lines.
+    /// Length of its complete lines, in bytes.
     whole: u64,
-    /// What followed them.
+    /// Bytes after them.
     rest: Vec<u8>,
 }
 
@@ -43,7 +43,7 @@ impl Before {
 
     fn remember_up_to(folder: &RunFolder, most: u64) -> Result<Self, FileError> {
         let (store, copy, mirror) = (folder.store(), folder.store_before(), folder.mirror());
-        // Of a process that died while it opened the log. It was not synced, so nobody knows whether all of it is there.
+        // Copy of a process that died while it opened the log. It was not synced, so it may be incomplete.
         remove_if_there(fs::remove_dir_all(&copy)).map_err(FileError::at(&copy))?;
         let lines = Lines::remember(&mirror).map_err(FileError::at(&mirror))?;
         // An error here must not look like a missing store, which `put_back` would remove.
@@ -69,7 +69,7 @@ impl Before {
         match &self.copy {
             None if self.was_there => return Ok(false),
             Some(copy) => put_folder_back(&self.store, copy).inspect_err(|_| {
-                // What is left under its own name is taken for nothing.
+                // A copy under its own name is removed by the next opening.
                 let _best_effort = durable::set_aside(copy, "kept");
             })?,
             None if self.store.is_dir() => {
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_there_was_is_put_back_but_of_a_store_that_is_too_large() {
+    fn store_and_mirror_are_restored_unless_the_store_is_too_large() {
         let check = |most: u64, lines: Option<&str>, is_put_back: bool| {
             let keep = tempfile::tempdir().unwrap();
             let folder = RunFolder::new(keep.path(), "0123456789ab".into());

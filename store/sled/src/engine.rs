@@ -22,11 +22,11 @@ use unstuck_store::event_store::ReadError;
 
 use crate::waker::Waker;
 
-/// What sled may keep in memory. Its default is a gigabyte.
+/// Maximum bytes that sled keeps in memory. Its default is a gigabyte.
 const CACHE_BYTES: u64 = 1 << 20;
-/// How often sled's own thread flushes: a second net, nothing rests on it.
+/// Interval at which sled's own thread flushes. It is a fallback that nothing depends on.
 const FLUSH_EVERY_MS: u64 = 500;
-/// How long a database that is being closed is waited for.
+/// Maximum time to wait for a database that is being closed.
 const CLOSING_MAX: Duration = Duration::from_secs(2);
 /// Our thread that opens, the waker, the flusher of sled and the seven of its pool.
 const THREADS: usize = 10;
@@ -43,7 +43,7 @@ pub(crate) enum EngineError {
     /// It panicked, or said itself that its files are damaged.
     #[error("store/db is damaged, or cannot be written (its engine says: {0})")]
     Broken(String),
-    /// Its other files are there.
+    /// The other files of the store exist.
     #[error("store/db is missing, and the other files of the store are of no use without it")]
     Missing,
 }
@@ -170,7 +170,7 @@ impl Engine {
         Ok(found.map(|(_, record)| record.to_vec()))
     }
 
-    /// Returns the value in which a record lies if it is there.
+    /// Returns the value that holds a record, if one exists.
     fn value_with(&self, seq: Seq) -> Result<Option<Value>, EngineError> {
         let found = fenced(|| self.db().range(..=seq.0.to_be_bytes()).next_back().transpose())??;
         found.map(Value::of).transpose()
@@ -217,7 +217,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // sled flushes when it is closed, but where nobody could wake it.
+        // sled also flushes when it is closed, but the waker does not watch that flush.
         if let Err(error) = self.flush() {
             tracing::debug!("the last flush failed: {error}");
         }
@@ -225,7 +225,7 @@ impl Drop for Engine {
         if let Some(db) = self.db.take() {
             close(db);
         }
-        // Closed is closed: whoever comes next is not to find it locked.
+        // The next process must not find the database locked.
         let since = Instant::now();
         while self.data.try_lock().is_err() && since.elapsed() < CLOSING_MAX {
             thread::sleep(Duration::from_millis(1));
@@ -254,8 +254,8 @@ fn threads_can_be_started() -> io::Result<()> {
     })
 }
 
-/// Opens the database, and waits a little for one that is just being closed: threads of sled's pool may hold
-/// it for some milliseconds longer than its owner. That nobody else uses it is what the lease is for.
+/// Opens the database, and waits a short time for one that is being closed: threads of sled's pool may hold it for some
+/// milliseconds longer than its owner. The lease ensures that no other process uses it.
 fn open_when_free(folder: &Path) -> Result<sled::Db, EngineError> {
     let since = Instant::now();
     loop {
@@ -354,7 +354,7 @@ impl From<sled::Error> for EngineError {
     }
 }
 
-/// Returns the error of the system that sled has copied: the text of the copy is that of a debugger, `Os { code: 28, ...`.
+/// Returns the system error that sled copied: the copy has only its debug text, `Os { code: 28, ...`.
 fn as_it_was(copied: io::Error) -> io::Error {
     let text = copied.to_string();
     let code = text.split_once("Os { code: ").and_then(|(_, rest)| rest.split_once(','));
@@ -400,7 +400,7 @@ fn keep_fenced_panics_quiet() {
     });
 }
 
-/// Runs something of sled's on a thread of its own, stack and all.
+/// Runs a function of sled on a new thread with its own stack.
 pub(crate) fn on_own_thread<T: Send + 'static>(
     name: &str,
     run: impl FnOnce() -> T + Send + 'static,

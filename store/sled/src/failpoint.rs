@@ -12,7 +12,7 @@ pub(crate) enum Boundary {
     After,
 }
 
-/// Counts the appends of one writer and dies where it is told to.
+/// Counts the appends of one writer, and aborts the process at the configured one.
 #[derive(Debug, Default)]
 pub(crate) struct Failpoint {
     #[cfg(feature = "failpoints")]

@@ -40,7 +40,7 @@ pub(crate) fn append(index: &Path, mut line: Vec<u8>) -> io::Result<()> {
     file.write_all(&line)
 }
 
-/// Says whether the last line of a file is whole.
+/// Returns whether the last line of a file is complete.
 fn ends_line(file: &fs::File) -> io::Result<bool> {
     let length = file.metadata()?.len();
     let mut last = [b'\n'];

@@ -1,7 +1,7 @@
-//! All that is whole of a log: the lines of the mirror, and in the place of those that are damaged or missing the records that
-//! lie in the files of the store.
+//! Intact events of a log: lines of the mirror, and, if those are damaged or missing, records in the files of the
+//! store.
 //!
-//! Each of both has its hash and that of the one before, so what continues the chain is known whichever file it is from.
+//! Lines and records hold their own hash and the previous one. So the next event of the chain is recognized in both.
 
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write};
 
@@ -18,18 +18,18 @@ use unstuck_store::run_folder::RunFolder;
 
 use crate::unmirrored::{Found, RECORDS_MAX};
 
-/// What was merged.
+/// Result of a merge.
 #[derive(Debug, Default)]
 pub struct Merged {
-    /// The last event of the last whole batch.
+    /// The last event of the last complete batch.
     pub(crate) head: Head,
-    /// How many events are from the files of the store.
+    /// Number of events from the files of the store.
     pub(crate) found: u64,
-    /// Whether the last event is one of those: where they end, the file of the store may have been cut.
+    /// Whether the last event is from the store. The file of the store may have been cut after it.
     pub(crate) ends_in_store: bool,
-    /// The last event of which there is a trace.
+    /// The last event that left a trace.
     pub(crate) known: Seq,
-    /// Whether whole lines of the mirror were passed over.
+    /// Whether intact lines of the mirror were skipped.
     pub(crate) is_damaged: bool,
     /// How many lines behind the last one that was taken are damaged or cut short, and have no record in their place.
     pub(crate) behind: u64,
@@ -49,7 +49,7 @@ impl Merged {
     }
 }
 
-/// Writes the lines of all events that are whole, up to the first that neither has. Nobody else may be writing the log.
+/// Writes the lines of all intact events, up to the first that both files lack. No other process may write the log.
 ///
 /// # Errors
 ///
@@ -152,7 +152,7 @@ impl Merge<'_> {
         Ok(missing.filter(|missing| missing.iter().all(|it| self.line_of(it).is_some())))
     }
 
-    /// Returns the line of a record, if its payload is there.
+    /// Returns the line of a record, if its payload exists.
     fn line_of(&self, record: &Record) -> Option<Vec<u8>> {
         let mut line = Vec::new();
         line::push_stored(&mut line, &record.as_ref(), self.blobs).ok().map(|()| line)
@@ -161,7 +161,7 @@ impl Merge<'_> {
     /// Takes what the store has behind the last line that was taken.
     fn take_what_follows(&mut self) -> Result<(), ReadError> {
         loop {
-            // Those of an earlier lease than that of the head were given up.
+            // Ignore records of a lease before the lease of the head: they were given up.
             self.store = Found::read(self.folder, self.head.seq, self.head).map_err(in_file)?;
             let (before, records) = (self.head.seq, self.store.continuing(self.head));
             for record in &records {
@@ -183,7 +183,7 @@ impl Merge<'_> {
         Ok(())
     }
 
-    /// Takes a record that follows, if its payload is there and so was that of the one before.
+    /// Takes a record that follows, if its payload and the one before exist.
     fn take_record(&mut self, record: &Record) -> Result<(), ReadError> {
         let follows = self.head.check_next(&record.header).is_ok();
         let Some(line) = follows.then(|| self.line_of(record)).flatten() else { return Ok(()) };

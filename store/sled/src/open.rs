@@ -85,7 +85,8 @@ fn reader(folder: &RunFolder) -> ReadLog {
     ReadLog::of(folder, Arc::new(SledFiles))
 }
 
-/// Writes the lines of all that is whole, and leaves out the rest. The caller holds the lease, or the run is at rest.
+/// Writes the lines of all intact events, and leaves out the rest. The caller holds the lease, or the run is not
+/// running.
 ///
 /// # Errors
 ///
@@ -94,8 +95,8 @@ pub(crate) fn salvage(folder: &RunFolder, out: &mut dyn Write) -> Result<Merged,
     merged::write(folder, &FolderBlobs::new(folder.blobs()), out)
 }
 
-/// Writes the store anew from all that is whole of the mirror and of the damaged store's own files. What was there is kept
-/// aside, and what is known to be lost is named.
+/// Rebuilds the store from all intact events of the mirror and of the damaged store's files. Keeps the old files, and
+/// names known losses.
 ///
 /// # Errors
 ///
@@ -310,7 +311,7 @@ impl Opened {
     }
 }
 
-/// Writes what is whole of a log to the new file `lines`.
+/// Writes the intact events of a log to the new file `lines`.
 fn merge_into(folder: &RunFolder, lines: &Path) -> Result<Merged, OpenError> {
     let failed = open_error::io(folder);
     let mut file = File::create_new(lines).map_err(&failed)?;
@@ -326,7 +327,7 @@ fn merge_into(folder: &RunFolder, lines: &Path) -> Result<Merged, OpenError> {
     merged
 }
 
-/// Puts new lines in the place of those of the mirror. Those that are damaged are kept; returns where.
+/// Replaces the lines of the mirror. Keeps damaged ones, and returns their path.
 fn put_lines(folder: &RunFolder, lines: &Path, is_damaged: bool) -> io::Result<Option<PathBuf>> {
     let mirror = folder.mirror();
     let aside = if is_damaged { Some(durable::set_aside(&mirror, "damaged")?) } else { None };

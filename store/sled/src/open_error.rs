@@ -52,7 +52,7 @@ pub(crate) fn is_of_damage(error: &OpenError) -> bool {
     matches!(error, OpenError::Corrupt { .. } | OpenError::Damaged { .. } | OpenError::NewerVersion { .. })
 }
 
-/// The same, with what there is now for a store that is written anew.
+/// Returns the error with the events that a rebuild of the store would restore now.
 pub(crate) fn looked_at_again(mut error: OpenError, folder: &RunFolder, is_put_back: bool) -> OpenError {
     if let OpenError::Corrupt { rest, is_as_before, .. } | OpenError::Damaged { rest, is_as_before, .. } =
         &mut error
@@ -84,7 +84,7 @@ pub(crate) fn from_lease(folder: &RunFolder, error: AcquireError) -> OpenError {
     }
 }
 
-/// Returns what is whole of a log that no process writes.
+/// Returns which events of a log are intact. No process may write the log.
 fn rest_of(folder: &RunFolder) -> Rest {
     match merged::write(folder, &FolderBlobs::new(folder.blobs()), &mut io::sink()) {
         Ok(merged) if merged.head.seq == Seq(0) => Rest::Nothing,

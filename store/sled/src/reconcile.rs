@@ -91,8 +91,8 @@ pub(crate) fn complete_mirror(
     }
 }
 
-/// Writes a mirror whose last line is damaged anew if the files of the store have what its lines have not. Returns where the
-/// old one is then, and the last event of which there is a trace.
+/// Rebuilds a mirror whose last line is damaged, if the files of the store have events that its lines lack. Returns the
+/// path of the old one, and the last event that left a trace.
 fn merged_anew(folder: &RunFolder, blobs: &FolderBlobs) -> Result<Option<(PathBuf, Seq)>, OpenError> {
     let (path, failed) = (folder.mirror(), open_error::io(folder));
     let lines = durable::temporary_beside(&path);
@@ -149,7 +149,7 @@ impl Reconciler<'_> {
         }
         let head = self.level(&verified)?;
         let saved = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
-        // Of what was dropped above that is said there.
+        // Events that were dropped above are reported there.
         let known = if seen > verified.last { saved.max(seen) } else { saved };
         let witness = if known > saved { "the file of the store has traces" } else { "a checkpoint knows" };
         if head.seq == Seq(0) && (known > Seq(0) || self.aside.is_some()) {
@@ -225,7 +225,7 @@ impl Reconciler<'_> {
         Ok(end)
     }
 
-    /// Writes the mirror again from the store. The old one, if it is there, is kept aside.
+    /// Rebuilds the mirror from the store. Keeps the old one, if it exists.
     pub(crate) fn rewrite_mirror(&mut self) -> Result<(), OpenError> {
         let path = self.folder.mirror();
         let is_there = path.try_exists().map_err(open_error::io(self.folder))?;
@@ -279,7 +279,7 @@ impl Reconciler<'_> {
         found.unwrap_or_default()
     }
 
-    /// The mirror has more than the store: its events are put back, once its chain is verified.
+    /// Restores the store from a mirror that has more events, once the chain of the mirror is verified.
     fn restore_tail(&mut self, verified: &Verified, mirrored: Head) -> Result<Head, OpenError> {
         let head = self.check_mirror(verified.head)?;
         self.set_flawed_record_aside(verified)?;
@@ -319,7 +319,7 @@ impl Reconciler<'_> {
         Ok(end)
     }
 
-    /// Keeps the bytes of a last record that is not whole in a file, and takes it out of the store.
+    /// Saves the bytes of a damaged last record to a file, and removes it from the store.
     fn set_flawed_record_aside(&self, verified: &Verified) -> Result<Option<PathBuf>, OpenError> {
         if verified.flaw.is_none() {
             return Ok(None);

@@ -169,7 +169,7 @@ impl SledStore {
         StateDir::locate(workspace).map(Self::new)
     }
 
-    /// Uses `folder`, whatever its name: that of `--store sled:PATH`.
+    /// Uses `folder`, whatever its name, as in `--store sled:PATH`.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self::new(StateDir::at(folder))
     }
@@ -219,7 +219,7 @@ impl SledStore {
         folder.lacks_format().then(|| folder.format())
     }
 
-    /// Writes the store of a run again from all that is whole. What was there is kept aside.
+    /// Rebuilds the store of a run from all intact events. Keeps the old files.
     ///
     /// # Errors
     ///
@@ -237,7 +237,7 @@ impl SledStore {
         open::rebuild_mirror(&self.run(run))
     }
 
-    /// Writes the lines of all that is whole of a log, whatever else it holds.
+    /// Writes the lines of all intact events of a log, even if other parts are damaged.
     ///
     /// # Errors
     ///
@@ -259,7 +259,7 @@ impl SledStore {
         taken.map(|(lease, _)| lease).map_err(|error| open_error::from_lease(&folder, error))
     }
 
-    /// Removes a run and everything that belongs to it. `lease` is that of the run.
+    /// Removes a run and everything that belongs to it. `lease` is the lease of the run.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
-//! What the files of a store have beyond the mirror.
+//! Events in the files of a store that the mirror lacks.
 //!
-//! The mirror is not synced, so a loss of power can cut it. Whoever only reads takes no lock and cannot ask the engine, and
-//! a damaged store has no engine to be asked; but records lie in the files of the store as they are, each with the hash of the one
-//! before it. Those that continue the chain of the mirror, up to the end of a batch, are found there whatever else the
-//! files have. Those behind a gap tell how many events there were.
+//! The mirror is not synced, so a power loss can cut it. A reader takes no lock and cannot use the engine, and the
+//! engine of a damaged store does not open. But the files of the store hold the records as they are, each with the
+//! previous hash. Records that continue the chain of the mirror, up to the end of a batch, are found there whatever
+//! else the files hold. Records after a gap reveal how many events existed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,17 +23,17 @@ use unstuck_store::envelope::{self, Header, MAGIC, RECORD_MAX, Record, RecordRef
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::{Beyond, BeyondMirror};
 
-/// So much of a file is looked at at a time.
+/// Bytes of a file to read at a time.
 const CHUNK: usize = 1 << 20;
-/// So many records are kept at most; of those behind them only the last number is known.
+/// Maximum records to keep; after that, only the last number is known.
 pub(crate) const RECORDS_MAX: usize = 10_000;
 
-/// A part of a file for which it is worth to begin a thread.
+/// Minimum size of a part of a file that gets its own thread.
 const PART_MIN: u64 = 8 << 20;
-/// So many threads read a file at most.
+/// Maximum threads that read a file.
 const PARTS_MAX: u64 = 8;
 
-/// So many records of a batch may be in the mirror that has not all of it.
+/// Maximum records of an incomplete batch at the end of the mirror.
 const BEGUN_MAX: u64 = 1_000;
 
 /// The files of the engine.
@@ -55,7 +55,7 @@ pub(crate) fn after(folder: &RunFolder, last: Option<&Header>) -> Result<Beyond,
     let mut records = found.continuing(head);
     let end = records.last().map_or(head.seq, |last| last.header.seq);
     let known = if found.last > end { found.last } else { Seq(0) };
-    // What was begun of a batch at the very end was never acknowledged.
+    // An incomplete batch at the very end was never acknowledged.
     let whole = records.iter().rposition(|it| it.header.more == 0).map_or(0, |last| last + 1);
     records.truncate(whole);
     Ok(Beyond { begun, records, known })
@@ -80,7 +80,7 @@ impl Found {
         safe_open::check_folder(&folder.store()).map_err(FileError::at(folder.path()))?;
         for path in files(folder).map_err(FileError::at(&folder.store()))? {
             match found.read_file(&path, &|bytes| record(bytes, seq).filter(is_kept)) {
-                // There is no store yet, or the engine did not need it any more.
+                // The store does not exist yet, or the engine has removed the file.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 read => read.map_err(FileError::at(&path))?,
             }
@@ -132,7 +132,7 @@ impl Found {
         let magic = memmem::Finder::new(&MAGIC);
         loop {
             let read = file.by_ref().take(CHUNK as u64).read_to_end(&mut bytes)?;
-            // What begins near the end is looked at again when all of it is there.
+            // A record near the end is read again with the next chunk.
             let looked = if read == 0 { bytes.len() } else { bytes.len().saturating_sub(RECORD_MAX) };
             let is_looked_at = |at: &usize| *at < looked && begin + (*at as u64) < part.end;
             for at in magic.find_iter(&bytes).take_while(is_looked_at) {
@@ -176,7 +176,7 @@ impl Found {
         self.records.get(&seq)?.iter().find(|it| it.header.hash == hash)
     }
 
-    /// Returns the records that lead from `head` to the one of this place and hash, if all are there.
+    /// Returns the records that lead from `head` to the one with this number and hash, if all of them exist.
     pub(crate) fn between(&self, head: Head, mut seq: Seq, mut hash: Digest) -> Option<Vec<Record>> {
         let mut records = Vec::new();
         while seq > head.seq {
@@ -204,7 +204,7 @@ impl Found {
     }
 }
 
-/// Returns the files of the store in which records lie: that of the database, and those in which it keeps large pages.
+/// Returns the files of the store that hold records: the database file, and the files of its large pages.
 pub(crate) fn files(folder: &RunFolder) -> io::Result<Vec<PathBuf>> {
     let pages = match fs::read_dir(folder.store().join("blobs")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),

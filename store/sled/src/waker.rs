@@ -1,9 +1,9 @@
-//! Wakes a flush of sled's that would sleep for ever.
+//! Wakes a flush of sled that would sleep forever.
 //!
-//! Where a write fails of a buffer that was still being filled when it was closed, sled 0.34.7 keeps the
-//! error and wakes nobody (`exit_reservation` in its `pagecache/logger.rs`, other than
-//! `maybe_seal_and_write_iobuf`): who waits in `flush` waits on. Whoever calls `flush` after that finds the
-//! error at once and wakes all that wait. So a second flush is begun beside one that takes long.
+//! If a write fails for a buffer that was still being filled when it was closed, sled 0.34.7 keeps the error and wakes
+//! no thread (`exit_reservation` in its `pagecache/logger.rs`, unlike `maybe_seal_and_write_iobuf`). A thread that
+//! waits in `flush` then waits forever. The next call of `flush` finds the error at once and wakes all waiting threads.
+//! So a second flush is started if one takes long.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,7 +58,7 @@ impl Waker {
     }
 }
 
-/// Begins a flush that nobody waits for; it ends with the one that it helps.
+/// Starts a flush without waiting for it. It ends with the flush that it helps.
 fn begin_flush(db: &sled::Db) {
     let db = db.clone();
     let helper = thread::Builder::new().name("unstuck-flush".to_owned());

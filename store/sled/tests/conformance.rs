@@ -1,4 +1,4 @@
-//! What every backend must do: one suite, run for each, and a comparison of two with the same batches.
+//! Requirements of every backend: one suite, run for each, and a comparison of two with the same batches.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -78,7 +78,7 @@ macro_rules! conformance {
 conformance! {
     an_empty_store_has_no_events
     every_fact_reads_back_also_after_reopening
-    reading_begins_where_it_is_told_to
+    reading_starts_at_the_requested_event
     an_append_with_the_wrong_version_changes_nothing
     a_batch_must_continue_the_stream
     an_empty_batch_changes_nothing
@@ -86,10 +86,10 @@ conformance! {
     records_are_chained_and_say_how_many_follow
     any_version_numbers_anew
     concurrent_producers_lose_nothing_and_stay_in_order
-    of_racing_writers_with_the_same_version_one_wins
+    one_of_several_racing_writers_wins
     a_reader_sees_what_was_there_when_it_began
     verify_accepts_what_was_written
-    whichever_operation_fails_what_was_acknowledged_is_there_and_it_goes_on
+    acknowledged_events_survive_any_failed_operation
 }
 
 fn read_all(log: &dyn EventStore) -> Vec<Event> {
@@ -122,7 +122,7 @@ fn every_fact_reads_back_also_after_reopening(backend: &dyn Backend) {
     assert_eq!(log.read(head.seq.next()).unwrap().map(Result::unwrap).collect::<Vec<_>>(), next);
 }
 
-fn reading_begins_where_it_is_told_to(backend: &dyn Backend) {
+fn reading_starts_at_the_requested_event(backend: &dyn Backend) {
     let log = backend.create(RUN);
     let all = events(1, (0..10).map(|n| answer(&n.to_string())));
     log.append(&all, Expected::Exactly(Seq(0))).unwrap();
@@ -231,7 +231,7 @@ fn concurrent_producers_lose_nothing_and_stay_in_order(backend: &dyn Backend) {
     }
 }
 
-fn of_racing_writers_with_the_same_version_one_wins(backend: &dyn Backend) {
+fn one_of_several_racing_writers_wins(backend: &dyn Backend) {
     let log = backend.create(RUN);
     for version in 0..20 {
         let barrier = Barrier::new(4);
@@ -284,7 +284,7 @@ fn an_export_is_read_back_with_the_same_hashes() {
     assert_eq!(read_all(&copy), read_all(&log));
     assert_eq!(export(&folder), exported);
     assert_eq!(std::fs::read(folder.mirror()).unwrap(), exported);
-    // A mirror that is made anew from the store is the same, too.
+    // A mirror that is rebuilt from the store is the same too.
     drop(copy);
     std::fs::remove_file(folder.mirror()).unwrap();
     let (copy, _) = in_folder::open_for_writing(&folder).unwrap();
@@ -324,9 +324,9 @@ fn verify_accepts_what_was_written(backend: &dyn Backend) {
 struct Writer {
     log: Faulty<RunLog>,
     blobs: Faulty<Arc<dyn BlobStore>>,
-    /// What the store has acknowledged.
+    /// Events that the store has acknowledged.
     acknowledged: Vec<Event>,
-    /// What it was asked to take when it failed.
+    /// Events of the append that failed.
     in_doubt: Vec<Event>,
 }
 
@@ -336,7 +336,7 @@ impl Writer {
         Self { log: Faulty::new(log, fault.clone()), blobs, acknowledged, in_doubt: Vec::new() }
     }
 
-    /// Writes, reads and refuses a little of everything, from where the log stands on.
+    /// Writes, reads and refuses a little of everything, from the end of the log.
     fn play(&mut self) -> Result<(), Box<dyn std::error::Error>> {
         for sizes in [&[1][..], &[5, 40_000, 5], &[2, 2]] {
             let blob = self.blobs.put(&vec![7; sizes[0] * 1000])?;
@@ -355,7 +355,7 @@ impl Writer {
     }
 }
 
-fn whichever_operation_fails_what_was_acknowledged_is_there_and_it_goes_on(backend: &dyn Backend) {
+fn acknowledged_events_survive_any_failed_operation(backend: &dyn Backend) {
     let mut untouched = 0;
     for nth in 1.. {
         for when in [When::Before, When::After] {
@@ -387,7 +387,7 @@ fn whichever_operation_fails_what_was_acknowledged_is_there_and_it_goes_on(backe
     }
 }
 
-/// What a backend does itself when its place of blobs fails within an append.
+/// Checks how a backend handles a failure of its blob store within an append.
 #[test]
 fn a_payload_that_cannot_be_stored_leaves_nothing_of_its_batch() {
     for nth in 1.. {
@@ -411,7 +411,7 @@ fn any_fact() -> impl Strategy<Value = Fact> {
     prop_oneof![6 => small, 3 => text, 1 => large]
 }
 
-/// What a writer does: a batch, how it numbers it, and whether the log is opened again first.
+/// Returns the steps of a writer: a batch, its numbering, and whether the log is opened again first.
 fn any_steps() -> impl Strategy<Value = Vec<(Vec<Fact>, Option<u64>, bool)>> {
     let expected = prop_oneof![4 => Just(None), 1 => (0_u64..4).prop_map(Some)];
     proptest::collection::vec(

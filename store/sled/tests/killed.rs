@@ -1,6 +1,6 @@
-//! A writer that is killed at any moment loses nothing that it was told is durable.
+//! A writer that is killed at any time loses no event that was acknowledged as durable.
 //!
-//! The writer is this test binary once more, in a process of its own.
+//! The writer is a second process of this test binary.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -31,7 +31,7 @@ fn batch(after: u64) -> Vec<Event> {
     events(after + 1, (0..BATCH).map(|n| answer(&format!("{n}{}", "x".repeat(size)))))
 }
 
-/// Not a test of its own: what the child does.
+/// Code of the child process, not a separate test.
 #[test]
 fn child_writer() {
     let Some(runs) = std::env::var_os(RUNS) else { return };
@@ -96,7 +96,7 @@ fn a_writer_killed_at_any_moment_loses_nothing_acknowledged() {
         for _ in 0..(round * 7) % 40 + 1 {
             seen = lines.by_ref().find_map(|line| acknowledged(&line)).unwrap();
         }
-        // A kill in the midst of the next append.
+        // A kill during the next append.
         child.kill().unwrap();
         child.wait().unwrap();
         seen = lines.filter_map(|line| acknowledged(&line)).last().unwrap_or(seen);

@@ -1,4 +1,4 @@
-//! What opening a log may find: each outcome, made on purpose.
+//! Every result of opening a log, provoked on purpose.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -257,7 +257,7 @@ fn a_log_of_which_store_and_mirror_are_gone_is_no_empty_one_and_is_read_in_again
 }
 
 #[test]
-fn a_format_that_is_lost_or_damaged_keeps_nobody_from_the_records_and_is_written_anew() {
+fn lost_or_damaged_format_is_rewritten_and_records_stay_readable() {
     let check = |damage: &dyn Fn(&RunFolder)| {
         let run = Run::with(5);
         damage(&run.folder);
@@ -486,7 +486,7 @@ fn a_reader_sees_what_only_the_store_of_an_interrupted_run_has() {
         assert_eq!(all(&run), whole[..kept.min(3)]);
         drop(log);
         assert_eq!(all(&run), whole, "{kept}");
-        // Whoever reads nothing but the mirror is told.
+        // A reader of the mirror alone gets an error.
         let behind = in_folder::open_for_reading(&run.folder).unwrap().behind();
         let last = Seq(whole.len() as u64);
         assert!(
@@ -497,7 +497,7 @@ fn a_reader_sees_what_only_the_store_of_an_interrupted_run_has() {
 }
 
 #[test]
-fn a_reader_is_told_of_events_that_only_the_checkpoint_knows() {
+fn reader_gets_an_error_for_events_that_only_the_checkpoint_knows() {
     for kept in [0, 1, 4, 5] {
         let run = Run::with(5);
         let (log, _) = run.open();
@@ -520,7 +520,7 @@ fn a_reader_is_told_of_events_that_only_the_checkpoint_knows() {
 }
 
 #[test]
-fn a_reader_of_more_than_it_keeps_is_told_how_many_there_are() {
+fn reader_of_too_many_events_gets_their_number() {
     const BATCH: u64 = 1_500;
     let run = Run::new();
     let log = in_folder::create(&run.folder).unwrap();
@@ -546,7 +546,7 @@ fn a_reader_of_more_than_it_keeps_is_told_how_many_there_are() {
 }
 
 #[test]
-fn a_reader_is_told_where_the_end_of_the_lines_cannot_be_read() {
+fn reader_gets_an_error_for_an_unreadable_end() {
     for (end, at) in [("garbage\n", 4), ("{\"seq\":4,\"at\":17", 4)] {
         let run = Run::with(3);
         run.set_mirror(&[run.mirror(), end.as_bytes().to_vec()].concat());
@@ -555,7 +555,7 @@ fn a_reader_is_told_where_the_end_of_the_lines_cannot_be_read() {
         assert_eq!(behind.at(), Some(Seq(at)), "{behind}");
         let read: Vec<_> = log.read(Seq(1)).unwrap().collect();
         assert_eq!((read.len(), read.last().unwrap().is_err()), (4, true), "{read:?}");
-        // Whoever writes it is about to write the rest of a line.
+        // A writer may be about to write the rest of a line.
         let (_lease, _) = FileLease::acquire(&run.folder.lease()).unwrap();
         assert_eq!(log.behind().is_some(), end.ends_with('\n'), "{end}");
     }
@@ -573,7 +573,7 @@ fn an_unfinished_line_that_the_store_does_not_know_is_reported() {
 }
 
 #[test]
-fn a_mirror_that_is_damaged_where_the_store_is_good_is_written_anew() {
+fn damaged_mirror_is_rebuilt_from_an_intact_store() {
     let run = Run::with(5);
     let good = run.mirror();
     let mut mirror = good.clone();
@@ -588,7 +588,7 @@ fn a_mirror_that_is_damaged_where_the_store_is_good_is_written_anew() {
     assert_eq!(run.mirror(), good);
     assert_eq!(fs::read(aside).unwrap(), mirror);
 
-    // In the middle it is not looked at when opening, but by whoever reads it and by `verify`.
+    // Damage in the middle is not detected by opening, but by reading and by `verify`.
     let mut mirror = good.clone();
     mirror[good.len() / 2] ^= 1;
     run.set_mirror(&mirror);
@@ -686,7 +686,7 @@ fn a_last_line_that_lacks_nothing_but_its_end_is_kept() {
 
 #[test]
 fn a_store_that_is_refused_is_as_it_was_and_has_what_the_lines_lack() {
-    // Which line is damaged, how many there are, which record is none any more, and how many events that leaves.
+    // Number of the damaged line, number of lines, number of the wiped record, and number of remaining events.
     for (damaged, lines, wiped, kept) in [
         (Some(3), 9, None, 9),
         (Some(1), 9, None, 9),
@@ -706,7 +706,7 @@ fn a_store_that_is_refused_is_as_it_was_and_has_what_the_lines_lack() {
             let seq = u64::from_le_bytes(bytes[at + 18..at + 26].try_into().unwrap());
             bytes[at + 60] ^= u8::from(Some(seq) == wiped);
         }
-        // What the engine finds first is not what it wrote, so it takes the file for one that holds nothing.
+        // The engine does not recognize its header, so it takes the file for an empty one.
         bytes[5] ^= 1;
         fs::write(run.folder.data_file(), &bytes).unwrap();
         let case = format!("{damaged:?} {lines} {wiped:?}");
@@ -805,7 +805,7 @@ fn damage_in_the_middle_stops_with_the_event_and_changes_nothing() {
 }
 
 #[test]
-fn a_store_is_written_anew_from_what_its_own_file_has_beyond_the_mirror_and_the_rest_is_named() {
+fn store_is_rebuilt_from_its_file_and_mirror_and_losses_are_named() {
     // Which record is wiped out of the file, how many lines the mirror has, and which events that leaves.
     for (wiped, lines, kept, lost) in [
         (None, 10, 25, None),
@@ -820,7 +820,7 @@ fn a_store_is_written_anew_from_what_its_own_file_has_beyond_the_mirror_and_the_
         run.set_mirror(&torn);
         let mut bytes = fs::read(run.folder.data_file()).unwrap();
         let records: Vec<_> = memchr::memmem::find_iter(&bytes, b"UNST").collect();
-        // Whatever the engine makes of it, the first record is none of its own any more.
+        // The engine may still open the file, but its first record is destroyed.
         bytes[records[0] + 60] ^= u8::from(lines > 0);
         for at in records {
             let seq = u64::from_le_bytes(bytes[at + 18..at + 26].try_into().unwrap());
@@ -987,7 +987,7 @@ fn a_payload_that_cannot_be_stored_stops_the_log() {
 }
 
 #[test]
-fn a_last_record_that_is_not_whole_is_restored_or_dropped_and_said_so() {
+fn damaged_last_record_is_restored_or_reported_as_dropped() {
     let run = Run::with(6);
     run.change_record(6, |record| record.payload[8] ^= 1);
     run.expect(&["the store had lost its tail: event 6 was restored from events.jsonl"], 6);
@@ -1133,7 +1133,7 @@ fn a_follower_of_a_long_log_gets_all_of_it_in_pieces() {
 }
 
 #[test]
-fn what_a_newer_version_wrote_is_refused_with_the_word_upgrade() {
+fn log_of_a_newer_version_is_refused_with_upgrade_hint() {
     let run = Run::with(3);
     fs::write(run.folder.format(), br#"{"format":2,"program":"unstuck 9.0","more":[]}"#).unwrap();
     let error = run.open_error();
@@ -1172,7 +1172,7 @@ fn what_a_newer_version_wrote_is_refused_with_the_word_upgrade() {
     run.set_mirror(newer.as_bytes());
     let error = run.open_error();
     assert!(matches!(error, OpenError::NewerVersion { .. }), "{error}");
-    // What this version wrote is not taken for it where the type, or its version, was changed since.
+    // A line of this version counts as damaged if its type, or its version, was changed since.
     for changed in [renamed, String::from_utf8(good).unwrap().replace("\"v\":1", "\"v\":7")] {
         run.set_mirror(changed.as_bytes());
         let reading = in_folder::open_for_reading(&run.folder).unwrap();
@@ -1185,7 +1185,7 @@ fn what_a_newer_version_wrote_is_refused_with_the_word_upgrade() {
 }
 
 #[test]
-fn a_checkpoint_saves_verification_before_it_and_tells_of_a_tail_that_is_lost() {
+fn checkpoint_spares_verification_and_reveals_a_lost_tail() {
     let run = Run::with(6);
     let (log, _) = run.open();
     assert_eq!(log.checkpoint(1), None);
@@ -1355,7 +1355,7 @@ fn a_zeroed_page_in_the_database_never_loses_an_event_in_silence() {
 }
 
 #[test]
-fn an_empty_head_is_that_of_no_event() {
+fn empty_log_has_the_default_head() {
     assert_eq!(Run::with(0).open().0.head(), Head::default());
 }
 

@@ -43,7 +43,7 @@ impl fmt::Display for SchemaVersion {
 /// A fact as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    /// What kind of fact it is.
+    /// Type of the fact.
     pub kind: EventType,
     /// The version of its shape.
     pub schema: SchemaVersion,
@@ -55,7 +55,7 @@ pub struct Encoded {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot encode {}: {detail}", kind.name())]
 pub struct EncodeError {
-    /// What kind of fact it is.
+    /// Type of the fact.
     pub kind: EventType,
     /// Why.
     pub detail: String,
@@ -141,7 +141,7 @@ trait Stored: Serialize + DeserializeOwned {
     fn into_fact(self) -> Result<Fact, Invalid>;
 }
 
-/// What the table knows of a stored struct.
+/// Functions of a stored struct.
 struct Shape {
     decode: Decode,
     decode_json: DecodeJson,

@@ -16,8 +16,8 @@ use unstuck_core::id::Digest;
 
 use crate::cursor::Cursor;
 
-/// Reads a shape and puts its bincode into `payload` in place of what that held. `None` if the JSON is not
-/// of this program.
+/// Reads a shape and replaces the content of `payload` by its bincode. Returns `None` if the JSON was not written by
+/// this program.
 pub(super) fn decode<T: DeserializeOwned>(json: &str, payload: &mut Vec<u8>) -> Option<T> {
     payload.clear();
     let mut reader = Reader { rest: Cursor(json), payload };
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_program_writes_is_never_declined() {
+    fn output_of_this_program_is_never_declined() {
         check_golden::<v1::RunStarted>("run_started");
         check_golden::<v1::RunResumed>("run_resumed");
         check_golden::<v1::RunInterrupted>("run_interrupted");
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_in_another_way_is_declined() {
+    fn json_in_another_format_is_declined() {
         for json in [
             r#"{ "signal":2}"#,
             r#"{"signal":2} "#,

@@ -9,11 +9,11 @@ use tokio::net::TcpStream;
 /// A request.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// Without what follows a question mark.
+    /// Path, without the query.
     pub path: String,
-    /// What follows it.
+    /// Query: the text after the question mark.
     pub query: String,
-    /// JSON; `null` where it is none.
+    /// Body as JSON; `null` if it is not JSON.
     pub body: Value,
 }
 
@@ -61,7 +61,7 @@ pub(super) async fn send(
     to.flush().await
 }
 
-/// Sends events, each in a chunk of its own; [`end`] ends them.
+/// Sends events, one chunk each. [`end`] ends the stream.
 pub(super) async fn stream(to: &mut BufReader<TcpStream>, events: &[Event]) -> io::Result<()> {
     const HEAD: &str =
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";

@@ -1,12 +1,12 @@
-//! A model that answers by a script: a service on this machine that speaks the protocols of the real ones.
+//! A model that answers from a script: a local service with the protocols of the real services.
 //!
-//! It is what real clients are tested against: [`ModelStub::start`] takes a [script](Turn), a client is given
-//! [`ModelStub::url`] for the address of its service, and [`ModelStub::asked`] tells what it asked. Spoken are, streaming and
-//! not: Messages (`/v1/messages`), Responses (`/v1/responses`), Chat Completions (`/v1/chat/completions`) and
-//! `generateContent` (`/v1beta/models/...`).
+//! Real clients are tested against it. [`ModelStub::start`] takes a [script](Turn), the client gets
+//! [`ModelStub::url`] as the address of its service, and [`ModelStub::asked`] returns its requests. Supported
+//! protocols, streaming and not: Messages (`/v1/messages`), Responses (`/v1/responses`), Chat Completions
+//! (`/v1/chat/completions`) and `generateContent` (`/v1beta/models/...`).
 //!
-//! A client asks for more than its work: for a title, for a count of tokens, whether it is really done. A request that
-//! offers no tool is such an aside. It gets a short answer, and uses up no turn of the script.
+//! Clients also send side requests: for a title, for a token count, or to confirm that the work is done. A request
+//! without tools is a side request. It gets a short answer and uses no turn of the script.
 
 use std::io;
 use std::net::SocketAddr;
@@ -36,21 +36,22 @@ pub use script::{Fault, Tokens, Turn};
 pub struct ModelStub {
     address: SocketAddr,
     desk: Arc<Desk>,
-    /// Ends all connections when it is dropped, those that are silent, too.
+    /// Ends all connections when it is dropped, including silent ones.
     _runtime: Runtime,
 }
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Debug)]
 struct Desk {
     script: Vec<Turn>,
-    /// Whoever offers no tool asks for something beside the work, such as a title, and is answered in a word.
+    /// Whether the client has tools. If so, a request without tools is a side request, such as for a title, and gets a
+    /// fixed short answer.
     has_tools: bool,
     asked: Mutex<Vec<Value>>,
 }
 
 impl ModelStub {
-    /// Starts a service with a script. The last turn is repeated for whoever asks on.
+    /// Starts a service with a script. Repeats the last turn once the script is used up.
     ///
     /// # Panics
     ///
@@ -59,7 +60,7 @@ impl ModelStub {
         Self::start_with(script, true)
     }
 
-    /// The same for a client that has no tools: all that it asks is of its work.
+    /// Starts a service for a client without tools: all its requests belong to its work.
     pub fn start_without_tools(script: Vec<Turn>) -> Self {
         Self::start_with(script, false)
     }

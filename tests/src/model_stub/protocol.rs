@@ -1,4 +1,4 @@
-//! What the protocols have in common, and which one a request is of.
+//! Common parts of the protocols, and detection of the protocol of a request.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ pub(super) struct Tool {
     pub schema: Value,
 }
 
-/// What a model answers.
+/// An answer of the model.
 #[derive(Debug)]
 pub(super) struct Answer {
     /// How many there were, for names.
@@ -33,7 +33,7 @@ pub(super) struct Answer {
     pub tokens: Tokens,
 }
 
-/// What an answer consists of.
+/// A part of an answer.
 #[derive(Debug)]
 pub(super) enum Part {
     Text(String),

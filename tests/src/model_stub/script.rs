@@ -1,4 +1,4 @@
-//! What a model is to answer.
+//! Script for a model: its answers and faults.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub(super) enum Act {
     Fault(Fault),
 }
 
-/// What an answer counts.
+/// Token counts of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
     /// Read by the model, those from a cache not included.
@@ -30,7 +30,7 @@ pub struct Tokens {
     pub output: u64,
 }
 
-/// What can go wrong.
+/// A fault that replaces an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The service refuses, and may say for how many seconds.
@@ -40,7 +40,7 @@ pub enum Fault {
         /// The seconds to wait.
         retry_after: Option<u32>,
     },
-    /// The connection breaks in the middle of an answer; one that is not streamed is whole.
+    /// The connection breaks in the middle of a streamed answer. An answer that is not streamed arrives in full.
     Cut,
     /// Nothing comes, and the connection stays.
     Silence,

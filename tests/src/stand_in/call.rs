@@ -44,7 +44,7 @@ impl Sessions {
 
     /// Returns the conversation of a call, and what it has counted before.
     pub fn open(&self, flags: &Flags, plan: &Path, number: u64) -> Result<(String, (Tokens, u64)), Refused> {
-        // It says with one flag which conversation, and with another that it goes on.
+        // Goose names the conversation with one flag and resumes it with another.
         let name = flags.get("--name").filter(|_| self.client == "goose").unwrap_or_default();
         let goes_on = match self.client {
             "codex" => flags.words.get(1).filter(|word| *word == "resume").and_then(|_| flags.words.get(2)),
@@ -99,7 +99,7 @@ impl Sessions {
     }
 }
 
-/// Reads what stands on standard input, to its end: as the clients do, it waits for ever on one that stays open.
+/// Reads the prompt from standard input to its end. Like the clients, it waits forever if the input stays open.
 pub(super) fn prompt(client: &str, flags: &Flags) -> io::Result<String> {
     let mut text = String::new();
     match flags.get("--message-file").filter(|_| client == "aider") {

@@ -52,7 +52,7 @@ impl Voice for Codex {
     }
 
     fn retry(&mut self, stage: &mut Stage, failure: &Failure, attempt: u32) {
-        // It waits for a limit without a word.
+        // Codex prints nothing while it waits for a rate limit.
         if failure.why != Why::RateLimit {
             let text = format!("Reconnecting... {attempt}/5 ({})", text(failure));
             stage.line("error", &[("text", quoted(&text))]);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// How a client was called.
 #[derive(Debug, Default)]
 pub(super) struct Flags {
-    /// What was given; the last value of a flag counts.
+    /// Values of the flags that were given. The last value of a flag counts.
     values: BTreeMap<&'static str, String>,
     /// Flags that were given more than once.
     twice: Vec<&'static str>,
@@ -236,7 +236,7 @@ impl Flags {
         Ok(())
     }
 
-    /// Returns the value of a flag; that of one without a value is empty.
+    /// Returns the value of a flag, which is empty if the flag takes none.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
     }
@@ -277,7 +277,7 @@ impl Flags {
         }
     }
 
-    /// What a client takes each by itself, and not together.
+    /// Refuses flags that a client does not accept together.
     fn check(&self, client: &str) -> Result<(), Refused> {
         let refuse = |says: &str| Err(Refused { status: 1, says: says.to_owned() });
         match client {

@@ -33,10 +33,10 @@ impl Voice for Goose {
         stage.line("tool_result", &values);
     }
 
-    /// It tries again in silence.
+    /// Prints nothing for a retry.
     fn retry(&mut self, _: &mut Stage, _: &Failure, _: u32) {}
 
-    /// What its provider fails with it says as if the model had said it, and ends as always.
+    /// Reports most errors of its provider as text of the model, and ends as usual.
     fn fail(&mut self, stage: &mut Stage, failure: &Failure) -> u8 {
         let message = failure.message();
         let resets = failure.fault.resets.as_ref().map(|resets| format!(" (resets {resets})"));

@@ -1,16 +1,16 @@
 //! A stand-in for the real clients: one program that speaks as the client under whose name it is called.
 //!
-//! It takes the flags of that client and no others, reads the prompt, carries out the acts that a [plan](Plan)
-//! has for this call, and prints what the client would print. What it cannot do is think. Tests put links to
-//! it into a folder that comes first on `PATH`, see [`install`]:
+//! It accepts only the flags of that client, reads the prompt, carries out the acts that a [plan](Plan) has for this
+//! call, and prints the output of the client. Tests put links to it into a directory that is first on `PATH`, see
+//! [`install`]:
 //!
-//! - `STAND_IN_PLAN` names the plan (or else `stand-in.json` beside the program);
+//! - `STAND_IN_PLAN` names the plan (default: `stand-in.json` in the directory of the program);
 //!   `<plan>.calls` and `<plan>.sessions/` remember what was called and how much each conversation counted;
 //! - `STAND_IN_LOG` names a file that gets a line of JSON for each call: how it was called, and with which prompt.
 //!
-//! A fault of the test itself (no plan, no call left) ends with status [`NO_PLAN`] and says so.
+//! A fault of the test itself (no plan, no call left) is reported and ends with status [`NO_PLAN`].
 //!
-//! Lines are made from templates, `<client>.txt` beside this file, which are lines of the real clients.
+//! Lines are made from templates, which are lines of the real clients: `<client>.txt` in the directory of this file.
 
 use std::io;
 use std::path::Path;

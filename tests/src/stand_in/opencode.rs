@@ -10,7 +10,7 @@ pub(super) struct OpenCode {
 }
 
 impl Voice for OpenCode {
-    /// The first line is that of the first step.
+    /// Prints nothing: the first line belongs to the first step.
     fn begin(&mut self, _: &mut Stage) {}
 
     fn say(&mut self, stage: &mut Stage, text: &str) {
@@ -52,7 +52,7 @@ impl Voice for OpenCode {
         self.finish(stage, "tool-calls");
     }
 
-    /// It waits without a word.
+    /// Prints nothing while it waits.
     fn retry(&mut self, _: &mut Stage, _: &Failure, _: u32) {}
 
     fn fail(&mut self, stage: &mut Stage, failure: &Failure) -> u8 {

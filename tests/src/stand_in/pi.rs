@@ -6,7 +6,7 @@ use super::stage::{End, Failure, Kind, Outcome, Stage, Tool, Voice, quoted};
 pub(super) struct Pi {
     /// All messages, which the end repeats.
     messages: Vec<String>,
-    /// That of the model which is being told.
+    /// Current message of the model.
     message: String,
     retried: u32,
 }
@@ -90,7 +90,7 @@ impl Voice for Pi {
     fn end(&mut self, stage: &mut Stage, end: &End) -> u8 {
         match end {
             End::Failed(text) => self.give_up(stage, text),
-            // It has no limits of its own.
+            // Pi has no limits for turns or money.
             End::Done | End::MaxTurns(_) | End::MaxBudget(_) => self.end_agent(stage),
         }
         0

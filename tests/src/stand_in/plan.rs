@@ -1,4 +1,4 @@
-//! What a stand-in is to do: a list of calls, each a list of acts.
+//! Plan of a stand-in: a list of calls, each a list of acts.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -11,9 +11,9 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Plan {
-    /// Of all calls, whichever client is called.
+    /// One list of calls for all clients.
     All(Vec<Vec<Act>>),
-    /// Of the calls of each client.
+    /// A list of calls for each client.
     Each(BTreeMap<String, Vec<Vec<Act>>>),
 }
 
@@ -31,9 +31,9 @@ pub enum Act {
     Decide(Decision),
     /// Gives a value apart from the words, JSON as text; only where the call asks for one by a schema.
     Structured(String),
-    /// What the next message counts.
+    /// Sets the tokens of the next message.
     Usage(Tokens),
-    /// What the next message costs, in dollars.
+    /// Sets the cost of the next message, in dollars.
     Cost(f64),
     /// Status 429.
     RateLimit(Fault),
@@ -69,7 +69,7 @@ pub enum Act {
     EndError(String),
     /// Ends as the client does when its turns are used up.
     EndMaxTurns {},
-    /// Ends without a word.
+    /// Ends without output.
     EndNone {},
     /// Ends with this status, whatever was said before.
     Exit(u8),
@@ -121,17 +121,17 @@ pub struct Tokens {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fault {
-    /// What the service says; each kind has a default.
+    /// Message of the service; each kind has a default.
     pub message: Option<String>,
-    /// In seconds.
+    /// Delay until a retry, in seconds.
     pub retry_after: Option<u64>,
-    /// When the limit ends, in words: the limit is that of a subscription.
+    /// End of the limit, as the client prints it. If set, the limit belongs to a subscription.
     pub resets: Option<String>,
-    /// How often the client tries again.
+    /// Number of retries of the client.
     pub retries: u32,
-    /// How long it really waits before each, in milliseconds.
+    /// Actual wait before each retry, in milliseconds.
     pub pause_ms: u64,
-    /// It works in the end, and the next act follows; or else the call ends.
+    /// Whether the last retry works and the next act follows. Otherwise the call ends.
     pub recovers: bool,
 }
 

@@ -13,7 +13,7 @@ use super::plan::{Act, Decision, Fault, Flood, Fork, Plan, Tokens};
 use super::stage::{End, Failure, Kind, Outcome, Stage, Tool, Voice, Why, quoted, write};
 use super::{CLIENTS, aider, claude, codex, gemini, goose, opencode, pi, qwen};
 
-/// What a message counts if the plan says nothing.
+/// Tokens of a message if the plan has none.
 const USUAL: Tokens = Tokens { input: 400, cached: 800, cache_write: 0, output: 40, reasoning: 0 };
 
 /// Plays a call with the words of its command line. Returns its exit status.
@@ -133,7 +133,7 @@ struct Call {
     client: &'static str,
     flags: Flags,
     sessions: Sessions,
-    /// What the next message counts and costs, if the plan says.
+    /// Tokens of the next message, if the plan has them; `cost` is its cost.
     usage: Option<Tokens>,
     cost: Option<u64>,
     /// Files that were written in this call.
@@ -364,7 +364,7 @@ fn partial(text: &str) {
     write(&[&line.as_bytes()[..half]]);
 }
 
-/// Starts a process in a group of its own, as the tools of the clients are.
+/// Starts a process in a separate group, as the tools of the clients do.
 fn leave_behind(fork: Fork) -> Result<(), String> {
     let mut command = Command::new("sleep");
     command.arg(fork.seconds.to_string()).stdin(Stdio::null());

@@ -39,7 +39,7 @@ impl Voice for Qwen {
     }
 
     fn retry(&mut self, stage: &mut Stage, failure: &Failure, attempt: u32) {
-        // Only that it waits for a limit is told.
+        // The client reports a retry only for a rate limit.
         if failure.why == Why::RateLimit {
             let values = [
                 ("attempt", attempt.to_string()),

@@ -1,4 +1,4 @@
-//! What all clients have in common while they play: the output, the templates, the numbers.
+//! State and output that all clients share: templates, token counts, costs.
 
 use std::io::{self, Write as _};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -18,12 +18,12 @@ pub(super) struct Stage {
     pub model: String,
     pub prompt: String,
     pub cwd: String,
-    /// What it may do, in the words of the client.
+    /// Permission mode, as the client names it.
     pub permission: String,
-    /// What the messages of this call count and cost.
+    /// Tokens of the messages of this call; `micro_usd` is their cost.
     pub usage: Tokens,
     pub micro_usd: u64,
-    /// The same for the calls before of this conversation.
+    /// Tokens and cost of the earlier calls of this conversation.
     pub before: (Tokens, u64),
     /// The message that is being said.
     pub message: (Tokens, u64),
@@ -47,12 +47,12 @@ pub(super) enum Kind {
     Shell { command: String },
 }
 
-/// What came of it.
+/// Result of a tool call.
 pub(super) struct Outcome {
     /// The exit code of a command, 0 for a file that was written.
     pub exit: i32,
     pub output: String,
-    /// The file was there before.
+    /// Whether the file existed before.
     pub existed: bool,
 }
 
@@ -128,7 +128,7 @@ pub(super) enum End {
     MaxBudget(String),
 }
 
-/// What a client prints. Each function prints the lines of one thing that happens.
+/// Output of a client. Each function prints the lines for one kind of event.
 pub(super) trait Voice {
     fn begin(&mut self, stage: &mut Stage);
     fn say(&mut self, stage: &mut Stage, text: &str);
@@ -263,7 +263,7 @@ impl Stage {
     }
 }
 
-/// Writes to standard output at once; nobody need read it.
+/// Writes to standard output and flushes. Exits with status 141 if the reader is gone.
 pub(super) fn write(parts: &[&[u8]]) {
     let mut out = io::stdout().lock();
     let written = parts.iter().try_for_each(|part| out.write_all(part)).and_then(|()| out.flush());

@@ -1,4 +1,4 @@
-//! Runs that nobody looks at: in the background, stopped from elsewhere, and told of when they end.
+//! Unattended runs: in the background, stopped from elsewhere, with a notification at the end.
 
 use std::fs;
 use std::io::Write as _;
@@ -18,7 +18,7 @@ fn detached(stage: &Stage, options: &[&str]) {
 }
 
 #[test]
-fn a_run_goes_on_when_its_terminal_is_closed_and_nobody_tells_it() {
+fn run_continues_if_its_terminal_is_closed_without_a_signal() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "2");
     let (live, terminal) =
         stage.start_on_terminal(&["run", "count", "--claim", "--with", &worker("count.sh")]);
@@ -55,7 +55,7 @@ fn output(stage: &Stage) -> String {
 }
 
 #[test]
-fn a_detached_run_goes_on_without_its_terminal_and_is_stopped_from_another_one() {
+fn detached_run_continues_without_its_terminal_and_is_stopped_from_another() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1");
     detached(&stage, &[]);
     stage.unstuck(&["status"]).with_status(0).says("RUNNING");
@@ -69,7 +69,7 @@ fn a_detached_run_goes_on_without_its_terminal_and_is_stopped_from_another_one()
 }
 
 #[test]
-fn a_run_that_lets_work_end_beside_a_step_that_is_blocked_can_be_stopped() {
+fn run_with_a_blocked_step_and_a_working_step_can_be_stopped() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1");
     let step = |command: &str| {
         format!(
@@ -89,7 +89,7 @@ fn a_run_that_lets_work_end_beside_a_step_that_is_blocked_can_be_stopped() {
 }
 
 #[test]
-fn a_detached_run_comes_to_its_own_end() {
+fn detached_run_ends_and_notifies() {
     let stage = Stage::repository();
     let (fix, told) = (worker("fix.sh"), stage.scratch("told").display().to_string());
     let notify = format!("echo done >'{told}'");
@@ -101,7 +101,7 @@ fn a_detached_run_comes_to_its_own_end() {
 }
 
 #[test]
-fn what_the_command_prints_that_starts_it_is_nobody_s_change() {
+fn output_of_the_detaching_command_is_not_a_change() {
     let stage = Stage::repository();
     let work = "until grep -q output d.log; do sleep 0.02; done; unstuck verdict complete";
     let keys = claims(&format!("{work:?}"), "require_change: true\nmax_iterations: 2");
@@ -125,12 +125,12 @@ fn a_run_that_cannot_begin_in_the_background_says_why_and_leaves_nothing() {
     stage.unstuck(&["stop"]).with_status(0);
 }
 
-/// Ends as the worker does, and notes what is told.
+/// Notify command that records its input and its variables.
 const NOTIFY: &str =
     "cat >>\"$SCRATCH/told\"; echo \"$UNSTUCK_EXIT $UNSTUCK_OUTCOME: $UNSTUCK_NEEDS\" >>\"$SCRATCH/words\"";
 
 #[test]
-fn every_end_but_an_interruption_is_told_once() {
+fn every_end_except_interruption_is_notified_once() {
     for (command, status, words) in [
         ("touch new; unstuck verdict complete", 0, "0 COMPLETE: \n"),
         ("unstuck verdict blocked --needs 'npm login'", 4, "4 BLOCKED: npm login\n"),
@@ -156,7 +156,7 @@ fn every_end_but_an_interruption_is_told_once() {
 }
 
 #[test]
-fn a_summary_that_cannot_be_written_hides_neither_the_end_nor_that_it_is_told() {
+fn unwritable_summary_hides_neither_the_end_nor_the_notification() {
     for (command, status, exit) in
         [("unstuck verdict complete", 0, 6), ("unstuck verdict incomplete --reason 'not yet'", 2, 2)]
     {
@@ -176,7 +176,7 @@ fn a_summary_that_cannot_be_written_hides_neither_the_end_nor_that_it_is_told() 
 }
 
 #[test]
-fn a_crash_is_no_end_and_what_a_resume_makes_of_it_is_told() {
+fn crash_sends_no_notification_and_the_resume_does() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1");
     let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh"), "--notify", NOTIFY]);
     wait_until("a worker works", || stage.calls() == 1);

@@ -1,4 +1,4 @@
-//! What is found before anybody works, and what it is good for afterwards.
+//! The baseline: failures found before the work begins, and their use afterwards.
 
 use crate::stage::{Ended, Stage};
 
@@ -47,7 +47,7 @@ fn s30_what_a_clean_checkout_leaves_out_is_looked_at_in_the_workspace() {
         assert!(said.contains(&format!("the baseline was taken in the workspace: {note}")), "{make}: {said}");
         let reasons = stage.verdict()["reasons"].to_string();
         assert!(reasons.contains("tests_removed: `sh t.sh` ran 1 of the 2 tests"), "{make}: {reasons}");
-        // What failed before is not the worker's.
+        // Failures of the baseline are not held against the worker.
         let stage = of_lists(make);
         run(&stage, "echo more >more", &["--no-worse", "sh t.sh"]).with_status(0);
         assert_eq!(stage.calls(), 1, "{make}");
@@ -69,7 +69,7 @@ fn s30_ignored_files_alone_do_not_have_the_baseline_taken_twice() {
 }
 
 #[test]
-fn s30_a_check_that_is_cut_short_before_the_work_is_no_baseline() {
+fn s30_check_cut_short_before_the_work_is_rejected_as_baseline() {
     let later = |before: &str| format!("test -e \"$SCRATCH/up\" || {before}; echo 'ok 1 - a'");
     let worker = "touch \"$SCRATCH/up\"; echo $n >src/n";
     for (before, told) in [
@@ -100,7 +100,7 @@ fn s30_a_check_that_is_cut_short_before_the_work_is_no_baseline() {
 }
 
 #[test]
-fn s31_a_failing_test_that_is_made_to_pass_at_times_is_not_mended() {
+fn s31_failing_test_made_flaky_is_not_fixed() {
     let at_times = "echo x >>\"$SCRATCH/runs\"; [ $(($(wc -l <\"$SCRATCH/runs\") % 2)) = 0 ]";
     let tests = "for t in a b; do sh $t.sh && echo \"ok - $t\" || { echo \"not ok - $t\"; bad=1; }; done; [ -z \"$bad\" ]";
     let stage_of = |a: &str, b: &str| {

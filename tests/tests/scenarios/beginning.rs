@@ -1,4 +1,4 @@
-//! Before a run begins: how the project is tested, the same as a file, and what it may come to.
+//! Before a run begins: detected test commands, saved command lines, `check --explore`, and errors in files.
 
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ fn a_command_line_that_is_saved_runs_as_a_file() {
 }
 
 #[test]
-fn check_explore_says_what_a_loop_can_come_to() {
+fn check_explore_lists_possible_ends_of_a_loop() {
     let stage = Stage::new();
     let convergence = "convergence: {enabled: true, stall_threshold: 4, max_stage: 2}";
     let step = format!(
@@ -61,7 +61,7 @@ fn check_explore_says_what_a_loop_can_come_to() {
 }
 
 #[test]
-fn the_example_without_a_file_mends_one_failure_after_the_other() {
+fn example_without_a_file_fixes_one_failure_after_the_other() {
     let stage = Stage::new();
     let example = |file: &str| repository("examples/fix-the-bug").join(file).display().to_string();
     let made = std::process::Command::new("sh")
@@ -80,7 +80,7 @@ fn the_example_without_a_file_mends_one_failure_after_the_other() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_told_as_json_as_well() {
+fn problems_of_a_file_are_reported_as_json_too() {
     let stage = Stage::repository();
     stage.write("flow.yaml", "name: x\nversion: \"1\"\ntimeout: 1h\nstepz: {}\n");
     let ended = stage.unstuck(&["check", "flow.yaml", "--json"]).with_status(64);
@@ -95,7 +95,7 @@ fn what_is_wrong_with_a_file_is_told_as_json_as_well() {
 }
 
 #[test]
-fn who_names_a_file_that_is_not_there_is_told_which_was_probably_meant() {
+fn missing_file_gets_a_suggestion_of_a_similar_name() {
     let stage = Stage::repository();
     stage.write("flows/fix-it.yaml", "name: x\nversion: \"1\"\ntimeout: 1h\nsteps: {}\n");
     stage.write("plan.md", "- [ ] one\n");

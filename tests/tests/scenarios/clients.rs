@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Ended, Stage};
 
-/// Holds once somebody has mended it.
+/// A check that passes once a worker has written the fix.
 pub const CHECK: &str = "grep mended notes";
 
 /// Sets up a repository with one client, which does in each call what the plan says.
@@ -14,7 +14,7 @@ pub fn with(client: &str, plan: &Value) -> Stage {
     Stage::repository().with_clients(&[client], plan)
 }
 
-/// A call that mends what is broken.
+/// A call that makes [`CHECK`] pass.
 pub fn mends() -> Value {
     json!([{"write": {"path": "notes", "content": "mended\n"}}, {"say": "I mended it."}])
 }
@@ -79,7 +79,7 @@ fn plays(client: &str) -> String {
         None => "-".to_owned(),
     };
     let (argv, answer) = (argv(&calls[1]), finished[1]["outcome"]["answer"].as_str().expect("an answer"));
-    // What Aider says besides cannot be told from its answer.
+    // Other output of Aider cannot be distinguished from its answer.
     let answer = answer.lines().last().unwrap_or_default().to_owned();
     let (input, cached, output) = (number("input"), number("cached"), number("output"));
     let scope = reading["usage"]["scope"].as_str().expect("a word");
@@ -122,10 +122,10 @@ fn each_client_is_called_in_its_own_way_and_read_the_same() {
     }
 }
 
-/// How a run goes on behind a call.
+/// How a run continues after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GoesOn {
-    /// With another try of the same iteration.
+    /// With another attempt of the same iteration.
     Retried,
     /// With the check, and another iteration.
     Checked,
@@ -155,7 +155,7 @@ fn after(client: &str, first: &Value, expected: GoesOn) -> Value {
 }
 
 #[test]
-fn what_is_no_end_in_its_own_words_is_none_whatever_the_exit_code_says() {
+fn call_without_reported_end_fails_with_any_exit_code() {
     let last = |line: &Value| json!([{"say": "Nearly."}, {"line": line.to_string()}, {"exit": 0}]);
     let api_error = json!({"message": "Unexpected end.", "statusCode": null});
     let error = json!({"type": "error", "sessionID": "s", "error": {"name": "APIError", "data": api_error}});
@@ -197,7 +197,7 @@ fn a_client_that_hangs_is_ended_when_it_is_silent_for_too_long() {
 }
 
 #[test]
-fn what_a_client_leaves_running_is_ended_and_counted() {
+fn processes_left_by_a_client_are_killed_and_counted() {
     let first = json!([{"fork": {"seconds": 600, "holds_output": true}}, {"fork": {"seconds": 600}}, {"say": "Done."}]);
     for client in ["claude", "gemini"] {
         let outcome = after(client, &first, Checked);
@@ -259,7 +259,7 @@ fn program(stage: &Stage, name: &str, script: &str) -> String {
 }
 
 #[test]
-fn a_client_of_ones_own_is_called_by_its_program_and_its_standard_error_is_no_answer() {
+fn custom_client_is_called_by_its_program_and_its_stderr_is_ignored() {
     let stage = with(
         "claude",
         &json!([[{"say": "I have only looked."}], [{"write": {"path": "notes", "content": "x"}}, {"decide": {"decision": "complete"}}, {"say": "Done."}]]),
@@ -293,7 +293,7 @@ fn a_client_of_ones_own_is_called_by_its_program_and_its_standard_error_is_no_an
 }
 
 #[test]
-fn who_takes_over_is_asked_at_once_and_the_bound_holds_for_all_of_them() {
+fn fallback_is_called_at_once_and_the_limit_is_shared() {
     let limited =
         json!([{"cost": 0.6}, {"say": "I begin."}, {"rate_limit": {"resets": crate::outage::limit()}}]);
     let looks = json!([{"cost": 0.6}, {"say": "I have only looked."}]);
@@ -317,7 +317,7 @@ fn behind<'a>(call: &'a Value, word: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn a_conversation_is_gone_on_with_in_its_own_run_only() {
+fn conversation_is_resumed_only_in_the_same_run() {
     let looks = json!([{"say": "I have only looked."}]);
     let stage = with("claude", &json!([looks, looks, mends(), mends()]));
     run(&stage, "claude", &["--keep-session"]).with_status(0);
@@ -335,7 +335,7 @@ fn a_conversation_is_gone_on_with_in_its_own_run_only() {
 }
 
 #[test]
-fn who_has_no_conversations_is_not_asked_to_go_on_with_one_in_silence() {
+fn client_without_conversations_reports_keep_session_as_unsupported() {
     let stage = with("aider", &json!([mends()]));
     run(&stage, "aider", &["--keep-session"]).with_status(0).says("Aider cannot be told: to go on");
 }
@@ -363,7 +363,7 @@ fn a_client_is_never_run_without_what_wraps_it() {
     let failed = by("sh -c 'echo no daemon here >&2; exit 125'", &["--yes"]).with_status(5);
     failed.says("not set up").says("which runs it, exited with 125: no daemon here");
     assert_eq!(stage.client_calls().len(), 0);
-    // Who is contained need not be acknowledged; not everything that wraps contains.
+    // A contained worker needs no acknowledgment. Not every wrapper contains the worker.
     by("env WRAPPED=yes", &[]).with_status(64).complains("nobody has said yet");
     let docker = program(&stage, "docker", "shift 2; exec \"$@\"");
     by(&format!("{docker} run image"), &[]).with_status(0);
@@ -388,7 +388,7 @@ fn a_prompt_that_is_too_long_for_an_argument_is_a_matter_of_the_setting() {
     };
     let refused = flow(120_000).with_status(64);
     refused.complains("the prompt has 120000 bytes").complains("prompt: stdin");
-    // What is added to the instructions is seen when it is.
+    // The limit also applies to text that is added to the instructions, which is known only at the call.
     flow(100_000).with_status(5).says("FAILED").says("an argument takes at most 100000");
     assert_eq!(stage.calls(), 0);
     flow(50_000).with_status(0);
@@ -418,7 +418,7 @@ fn workers_are_described_in_toml_as_in_yaml() {
 }
 
 #[test]
-fn whoever_a_file_describes_is_acknowledged_also_where_it_says_nothing_of_what_may_be_done() {
+fn described_worker_without_stated_rights_needs_acknowledgment() {
     let stage = Stage::repository();
     let own = program(&stage, "agent.sh", "echo called >>\"$SCRATCH/calls\"; echo mended >notes; echo Done.");
     let described = format!(
@@ -431,11 +431,11 @@ fn whoever_a_file_describes_is_acknowledged_also_where_it_says_nothing_of_what_m
     stage.unstuck(&[&words[..], &["--yes"]].concat()).with_status(0).says("does not say what it may do");
 }
 
-/// Says under what a repository can name a program of its own, and in which file.
+/// A description by which a repository names its own program.
 const EVIL: &str = "{like: claude, program: ./evil.sh}";
 
 #[test]
-fn what_a_repository_names_is_not_started_by_looking_at_it() {
+fn program_named_by_a_repository_is_not_started_for_its_version() {
     let stage = with("claude", &json!([mends()]));
     program(&stage, "evil.sh", "echo called >>\"$SCRATCH/calls\"; echo 6.6.6; exec claude \"$@\"");
     let house = "{title: House, program: ./evil.sh, stream: text, launch: {args: [work]}, rules: [{when: {line: never}, done: true}]}";
@@ -461,7 +461,7 @@ fn what_a_repository_names_is_not_started_by_looking_at_it() {
 }
 
 #[test]
-fn what_a_user_names_is_asked_also_where_a_repository_names_the_same() {
+fn program_named_by_the_user_is_started_for_its_version() {
     let stage = Stage::repository();
     let own = stage.scratch("own.sh").display().to_string();
     std::fs::write(&own, "#!/bin/sh\necho 7.7.7\n").expect("the scratch folder is ours");
@@ -497,7 +497,7 @@ fn the_program_that_a_file_describes_is_named_wherever_a_person_is_asked() {
     yes.says(&format!("worker   {who} runs with"));
     std::fs::remove_file(stage.workspace().join(".unstuck/workers.yaml")).expect("it was written");
 
-    // So does a workflow, and one that it calls; the name may be that of a built-in one.
+    // A workflow, or one that it calls, can also describe a worker, even with the name of a built-in one.
     let step = format!(
         "worker: CLAUDE_CODE\ninstructions: Mend it.\ncapabilities: [READ, EDIT]\ncompletion_check: {{commands: [\"{CHECK}\"]}}\nmax_iterations: 2"
     );
@@ -548,7 +548,7 @@ fn s76_all_commands_find_the_same_workers() {
             &format!("worker: CODEX_CLI\ninstructions: Mend it.\ncapabilities: [READ, EDIT]\n{check}"),
         );
     };
-    // The programs of the system, and nobody who works.
+    // Only the programs of the system, and no worker.
     let stage = Stage::repository().with_variable("PATH", "/usr/bin:/bin");
     flow(&stage);
     stage.unstuck(&["doctor"]).says("no worker is installed that is known by name");
@@ -584,7 +584,7 @@ fn an_output_that_counts_passed_tests_alone_is_probed_as_one_that_passed() {
 }
 
 #[test]
-fn a_line_of_a_batch_that_cannot_be_read_costs_nobody_the_others() {
+fn unreadable_line_of_a_batch_does_not_affect_the_others() {
     let stage = Stage::repository();
     stage.write("out.txt", "3 passed in 0.02s\n");
     let lines = [
@@ -607,7 +607,7 @@ fn a_line_of_a_batch_that_cannot_be_read_costs_nobody_the_others() {
 }
 
 #[test]
-fn a_run_that_is_stuck_goes_on_with_another_worker() {
+fn stuck_run_is_resumed_with_another_worker() {
     let idle = json!([{"say": "I see nothing to do."}]);
     let stage = Stage::repository()
         .with_clients(&["claude", "codex"], &json!([idle, idle, idle, idle, idle, idle, mends()]));
@@ -636,7 +636,7 @@ fn a_run_that_is_stuck_goes_on_with_another_worker() {
 }
 
 #[test]
-fn a_script_is_handed_over_to_nobody() {
+fn resume_with_another_worker_is_refused_for_a_script() {
     let stage = Stage::repository().with_clients(&["codex"], &json!([]));
     stage.workflow("", "worker: CUSTOM\ninstructions: exit 1\ncapabilities: [READ]");
     stage.unstuck(&["run", "flow.yaml"]).with_status(5);

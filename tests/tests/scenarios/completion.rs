@@ -73,7 +73,7 @@ fn s04_a_file_that_says_both_is_incomplete_and_both_are_quoted() {
 }
 
 #[test]
-fn s05_a_changelog_full_of_done_and_complete_is_no_verdict() {
+fn s05_changelog_full_of_done_and_complete_is_not_a_verdict() {
     let stage = Stage::repository();
     stage
         .unstuck(&["run", "mend add", "--claim", "--with", &worker("changelog.sh"), "--iterations", "1"])
@@ -307,7 +307,7 @@ fn s15_a_service_that_is_out_of_order_costs_no_iteration() {
 }
 
 #[test]
-fn a_claim_is_never_taken_for_that_of_a_step_beside_it() {
+fn claim_is_never_credited_to_a_parallel_step() {
     let stage = Stage::repository();
     stage.write(
         "flow.yaml",
@@ -384,7 +384,7 @@ fn a_script_that_checks_and_is_blocked_is_so_whatever_it_exits_with() {
         );
         stage.workflow("", &keys);
         stage.unstuck(&["run", "flow.yaml"]).with_status(4).says("a login").says("unstuck answer");
-        // What cannot be a verdict is not written as one.
+        // An invalid verdict is refused and not written.
         for (arguments, said) in [
             (&["verdict", "blocked", "--needs", " ", "--file", "w.json"][..], "what a person must do"),
             (
@@ -416,7 +416,7 @@ fn a_worker_that_commits_all_that_it_finds_commits_nothing_of_ours() {
 }
 
 #[test]
-fn a_parent_goes_on_with_a_child_that_was_completed_by_itself() {
+fn parent_resumes_with_a_child_that_was_completed_separately() {
     let stage = Stage::repository();
     stage.write(
         "child.yaml",
@@ -436,7 +436,7 @@ fn a_parent_goes_on_with_a_child_that_was_completed_by_itself() {
 }
 
 #[test]
-fn a_verdict_that_nobody_asks_for_fails_no_worker_and_one_that_waits_says_for_how_long() {
+fn unrequested_verdict_is_harmless_and_waiting_verdict_has_a_delay() {
     let stage = Stage::repository();
     let binary = env!("CARGO_BIN_EXE_unstuck");
     let worker =
@@ -462,11 +462,11 @@ fn a_script_that_checks_again_finds_what_the_worker_left_and_not_what_it_wrote_i
         |decision: &str| format!("echo '{{\"decision\":\"{decision}\",\"retry_after\":1}}' >verdict.json");
     let waits = says("waiting");
     for (worker, first, then, status, decisions) in [
-        // What the first try wrote is not what the second one says.
+        // The second attempt ignores the decision file of the first one.
         ("true", format!("{waits}; exit 1"), "exit 0", 0, &["complete"][..]),
         ("true", format!("{waits}; exit 1"), "exit 1", 2, &["incomplete", "incomplete"]),
         ("true", format!("{}; kill -9 $$", says("incomplete")), "exit 0", 0, &["complete"]),
-        // What the worker wrote is there each time.
+        // The decision file of the worker exists in each attempt.
         (
             &*waits,
             format!("{}; exit 1", says("waiting")),

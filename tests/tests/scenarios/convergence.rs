@@ -55,7 +55,7 @@ fn runs_that_are_asked_to_share_the_baseline_of_the_same_files() {
     stage.git(&["config", "status.showUntrackedFiles", "no"]);
     let counted = format!("echo run >>\"$SCRATCH/checks\"; {TESTS}");
     let mut before = 0;
-    // What fails is run twice, and on a clean checkout first, then in the workspace.
+    // A failing check is run twice, first on a clean checkout and then in the workspace.
     let mut check = |command: &str, more: &[&str], runs_for_baseline: usize| {
         let ended = run(&stage, MENDED, &[&["--check", command], more].concat()).with_status(0);
         let runs = stage.noted("checks").lines().count();
@@ -199,7 +199,7 @@ fn s27_who_changes_nothing_is_stopped_although_the_judge_finds_something_else_ea
 }
 
 #[test]
-fn what_is_stuck_is_so_although_no_time_was_left_to_find_out_why() {
+fn stuck_run_ends_as_stuck_if_no_time_is_left_for_diagnosis() {
     let stage = Stage::repository();
     let more = ["--check", TESTS, "--diagnose-with", "sleep 60", "--max-time", "6s"];
     run(&stage, "echo '# try' >>src/add.sh", &more).with_status(3).says("stuck: the same failures again");
@@ -230,7 +230,7 @@ fn s30_what_failed_before_is_no_failure_of_the_work() {
 }
 
 #[test]
-fn s30_without_anything_to_compare_with_nobody_begins() {
+fn s30_run_without_usable_baseline_starts_no_worker() {
     let stage = Stage::repository();
     let ended = run(&stage, "true", &["--no-worse", "exit 1"]).with_status(5);
     assert!(ended.out.contains("there is no baseline"), "{ended:?}");
@@ -273,7 +273,7 @@ fn s64_tests_that_vanish_are_found_out() {
 }
 
 #[test]
-fn s64_who_rewrites_what_the_check_runs_is_told_of() {
+fn s64_modified_check_script_is_reported() {
     let stage = Stage::repository();
     let script = |how: &str, code: u8| format!("printf '{how} 1 - a\\nok 2 - b\\n1..2\\n'; exit {code}\n");
     stage.write("t.sh", script("not ok", 1));
@@ -304,7 +304,7 @@ fn a_check_whose_exit_code_is_covered_up_is_named_at_the_start() {
 }
 
 #[test]
-fn s64_who_edits_the_test_that_failed_is_told_of() {
+fn s64_edited_failing_test_is_reported() {
     let check = "sh spec/cart.bats";
     let failing = "echo 1..1; if [ $(($(cat src/n))) = 3 ]; then echo 'ok 1 adds'; else echo 'not ok 1 adds'; \
                    echo '# (in test file spec/cart.bats, line 1)'; exit 1; fi\n";
@@ -328,7 +328,7 @@ fn s64_who_edits_the_test_that_failed_is_told_of() {
 fn s24_what_comes_nearer_without_fewer_failures_is_not_stuck() {
     let passing = "k=$(cat src/k); for i in $(seq $k); do echo \"ok $i - t$i\"; done; n=$((k + 1)); [ $k -ge 12 ] && exit 0; echo";
     for check in [
-        // The runner stops at the first that fails, beside something else that fails.
+        // The runner stops at the first failing test. Another check always fails.
         format!("{passing} \"not ok $n - t$n\"; echo 'not ok 99 - lint'; exit 1"),
         "k=$(cat src/k); [ $k -ge 12 ] || { echo \"error: only $k of 12 stories are done\"; exit 1; }"
             .to_owned(),
@@ -352,7 +352,7 @@ fn work_whose_worker_failed_is_said_to_be_unchecked() {
 }
 
 #[test]
-fn s64_a_failing_test_that_is_skipped_is_not_mended() {
+fn s64_skipped_failing_test_is_not_fixed() {
     let stage = Stage::repository();
     // Names what fails, and counts the rest, as pytest -q does.
     let check = "if [ -e src/skip ]; then echo '2 passed, 1 skipped in 0.01s'; else \
@@ -374,7 +374,7 @@ fn s64_what_a_pipe_hides_is_not_believed_whatever_was_counted_before() {
         run(&stage, &worker, &["--check", check, "--iterations", "1"]).with_status(2);
         let reasons = stage.verdicts()[0]["reasons"].to_string();
         assert!(reasons.contains("exits with 0, but counts"), "{now}: {reasons}");
-        // Of failures without names nobody can say that none is new.
+        // Failures without names cannot be compared with the baseline.
         let refused = run(&stage, &worker, &["--no-worse", check]);
         refused.with_status(5).says("has no baseline to compare with: it counts");
     }
@@ -432,7 +432,7 @@ fn counted(stage: &Stage, check: &str) {
 }
 
 #[test]
-fn s64_a_test_that_nobody_names_is_not_swapped_for_another() {
+fn s64_unnamed_test_cannot_be_replaced_by_another() {
     let stage = Stage::repository();
     counted(
         &stage,
@@ -464,7 +464,7 @@ fn s64_a_test_that_nobody_names_is_not_swapped_for_another() {
 }
 
 #[test]
-fn s64_who_named_the_tests_or_wrote_a_report_has_to_go_on_with_that() {
+fn s64_check_has_to_keep_naming_its_tests_and_writing_its_report() {
     let named = "rm -f r.xml; f=ok; . ./tests/sums.sh; test_adds || f=FAILED
         [ -e quiet ] || echo \"test test_adds ... $f\ntest test_none ... ok\"
         [ $f = ok ] && f=\"ok. 2 passed; 0\" || f=\"FAILED. 1 passed; 1\"
@@ -564,7 +564,7 @@ fn s34_a_stuck_run_leaves_a_diagnosis_that_can_be_made_again() {
 }
 
 #[test]
-fn s29_a_reviewer_who_always_finds_something_new_is_told_from_progress() {
+fn s29_reviewer_with_new_findings_each_time_is_not_progress() {
     let stage = Stage::repository();
     let review = "n=$(wc -l <\\\"$SCRATCH/calls\\\"); echo '{\\\"decision\\\": \\\"incomplete\\\", \\\"fingerprints\\\": \
                   [\\\"finding '$n'\\\"], \\\"check_id\\\": \\\"'$UNSTUCK_CHECK_ID'\\\"}'";
@@ -638,7 +638,7 @@ fn s74_a_policy_that_would_have_let_it_through_ends_where_the_run_did() {
     let ends = answer.out.contains("recorded OUT OF ITERATIONS, then COMPLETE");
     assert!(ends && !answer.out.contains("ends there"), "{answer:?}");
     ask(&all[..1]).with_status(0).says("then OUT OF ITERATIONS");
-    // Where there was no baseline nobody knows what failed before.
+    // Without a baseline the earlier failures are unknown.
     let rest = "worker: CUSTOM\ncapabilities: [EDIT]\ninstructions: date >>src/new\nmax_iterations: 2\n\
                 completion_check: {commands: ['true']}";
     stage.workflow("", rest);
@@ -647,7 +647,7 @@ fn s74_a_policy_that_would_have_let_it_through_ends_where_the_run_did() {
 }
 
 #[test]
-fn s74_where_another_policy_leads_elsewhere_the_evidence_ends_in_words() {
+fn s74_replay_says_where_evidence_ends_under_another_policy() {
     let stage = Stage::repository();
     let step = |id: &str, more: &str| {
         format!(
@@ -659,7 +659,7 @@ fn s74_where_another_policy_leads_elsewhere_the_evidence_ends_in_words() {
     let steps = step("a", "") + &step("b", "    depends_on: [a]\n");
     stage.write("flow.yaml", format!("name: two\nversion: \"1\"\ntimeout: 5m\nsteps:\n{steps}"));
     stage.unstuck(&["run", "flow.yaml"]).with_status(0);
-    // The recorded run goes on with what the other one would have given up by then.
+    // The recorded run continues a step that the other policy would have given up by then.
     stage
         .unstuck(&["replay", "--what-if", "steps.a.max_iterations=2"])
         .with_status(0)
@@ -694,7 +694,7 @@ fn s74_a_decision_is_debugged_with_another_policy_and_a_better_reader() {
     stage.unstuck(&uncounted).with_status(64).complains("were not counted");
     ask(&["--what-if", "steps.work.convergence.protected_paths=[\".env\"]"])
         .says("nobody looked at files that git ignores, of .env");
-    // What would have been run otherwise was never seen, and what a file may not say nobody can ask for.
+    // Refuses changes that would run something else, which was not recorded, and values that a file may not have.
     let refused = |change: &str, why: &str| {
         let change = format!("steps.work.{change}");
         stage.unstuck(&["replay", "--what-if", &change]).with_status(64).complains(why);
@@ -710,7 +710,7 @@ fn s74_a_decision_is_debugged_with_another_policy_and_a_better_reader() {
         refused(change, "was not recorded");
     }
     refused("completion_check.commands=[]", "an empty list");
-    // What a policy calls a key, or has besides, is none of a file.
+    // Only keys of the file format are accepted, not the names and fields that a policy has internally.
     let bad = |change: &str, why: &str| {
         stage.unstuck(&["replay", "--what-if", change]).with_status(64).complains(why);
     };
@@ -775,7 +775,7 @@ fn s64_a_machine_report_tells_what_the_output_does_not() {
     assert!(!prompts.contains("stale"), "{prompts}");
 }
 
-/// A worker that mends so many places of one rule in each iteration, and then so many more or less.
+/// Runs a worker that does `by` in each iteration, on a file with 24 places that violate one rule.
 fn mends_places(stage: &Stage, by: &str) -> Ended {
     let places: String = (1..=24).map(|at| format!("line {at} bad\n")).collect();
     stage.write("places.txt", places);
@@ -797,7 +797,7 @@ fn s24_one_rule_that_is_broken_at_fewer_places_each_time_is_progress_and_at_as_m
 }
 
 #[test]
-fn a_test_that_could_not_run_is_not_told_as_mended() {
+fn test_that_could_not_run_is_not_reported_as_fixed() {
     let stage = Stage::repository();
     let panicked = "\\n\\nfailures:\\n\\n---- adds stdout ----\\nthread 'adds' panicked at src/lib.rs:3:5:\\nboom\\n\\n\\nfailures:\\n    adds\\n";
     let result = |passed: u8, failed: u8| {
@@ -836,7 +836,7 @@ fn a_test_that_could_not_run_is_not_told_as_mended() {
 }
 
 #[test]
-fn what_two_commands_show_is_told_to_the_worker_once() {
+fn output_of_two_commands_is_shown_to_the_worker_once() {
     let stage = Stage::repository();
     stage.write("check.sh", "printf 'a.py:%s:1: E501 line too long\\n' $*; test -e done");
     let worker = "[ $n = 2 ] && touch done; date >>src/new; cp \"$SCRATCH/prompt\" \"$SCRATCH/prompt.$n\"";
@@ -861,7 +861,7 @@ fn the_files_of_continuous_integration_stay_as_they_are_unless_all_may_change() 
         let said = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(said.contains("protected paths: .github/workflows/ci.yml"), calls == 2, "{said}");
     }
-    // What cannot be seen is not asked.
+    // A store in memory keeps no snapshots, so changed CI files are not detected.
     let stage = Stage::repository();
     let words = ["--store", "memory:", "run", "go", "--check", "test -e done", "--with", "touch done"];
     stage.unstuck(&words).with_status(0);

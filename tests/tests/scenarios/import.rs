@@ -1,4 +1,4 @@
-//! What drove another loop is imported and run: S18 and S19 with files as people have them.
+//! Import of files of other loops, and runs of the result: S18 and S19, with realistic files.
 
 use serde_json::{Value, json};
 
@@ -108,7 +108,7 @@ echo '<promise>DONE</promise>'
 }
 
 #[test]
-fn an_import_writes_over_nothing_and_refuses_what_is_no_file() {
+fn import_overwrites_nothing_and_refuses_special_files() {
     let stage = Stage::repository();
     stage.write("PROMPT.md", "Mend add.\n");
     stage.unstuck(&["import", "PROMPT.md"]).with_status(0);

@@ -1,4 +1,4 @@
-//! What bounds a run, and what happens at the bound: S36, S39, S40, S45, S84.
+//! Limits of a run, and its behavior when one is reached: S36, S39, S40, S45, S84.
 
 use serde_json::Value;
 
@@ -78,7 +78,7 @@ fn s39_a_crash_gives_no_iteration_back_and_repeats_none() {
 }
 
 #[test]
-fn s40_a_run_that_is_out_of_iterations_goes_on_when_it_gets_more() {
+fn s40_run_out_of_iterations_is_resumed_with_more() {
     let stage = Stage::repository().with_variable("DONE_AT", "4");
     let ended = stage
         .unstuck(&["run", "count", "--claim", "--with", &worker("count.sh"), "--iterations", "2"])
@@ -193,7 +193,7 @@ fn a_child_run_that_was_taken_up_by_itself_leaves_no_drift_for_its_parent() {
 
 #[cfg(unix)]
 #[test]
-fn what_a_run_prints_into_its_workspace_is_nobody_s_change() {
+fn output_of_a_run_in_its_workspace_is_not_a_change() {
     let stage = Stage::repository();
     let keys = claims("unstuck verdict complete", "require_change: true\nmax_iterations: 2");
     stage.workflow("", &keys);
@@ -214,7 +214,7 @@ fn what_a_run_prints_into_its_workspace_is_nobody_s_change() {
 
 #[cfg(unix)]
 #[test]
-fn what_a_supervisor_that_died_has_printed_is_nobody_s_change() {
+fn output_of_a_dead_supervisor_is_not_a_change() {
     let stage = Stage::repository();
     let work = "test -e \"$SCRATCH/go\" || { touch \"$SCRATCH/go\"; kill -9 $PPID; sleep 600; }; unstuck verdict complete";
     let keys = claims(&format!("{work:?}"), "require_change: true\nmax_iterations: 2");

@@ -1,4 +1,4 @@
-//! What a run may spend: S37, S38.
+//! Spending limits of a run: S37, S38.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -16,18 +16,18 @@ fn costs(dollars: f64) -> Value {
 }
 
 #[test]
-fn s37_a_run_that_is_out_of_money_stops_and_goes_on_when_it_gets_more() {
+fn s37_run_out_of_money_stops_and_is_resumed_with_more() {
     let stage = with("claude", &json!([costs(0.6), costs(0.6), mends()]));
     let ended = run(&stage, "claude", &["--max-usd", "1"]).with_status(2).says("OUT OF MONEY");
     assert!(ended.last_lines().contains("--add-usd"), "{ended:?}");
     assert_eq!(stage.client_calls().len(), 2);
     assert_eq!(stage.facts("run_ended")[0]["outcome"], "spend_limit");
     stage.unstuck(&["resume"]).with_status(64).complains("--add-usd");
-    // What a script gives `run` it may give `resume`.
+    // `resume` accepts the same options as `run` in a script.
     stage.unstuck(&["resume", "--add-usd", "1", "--yes"]).with_status(0);
     let calls = stage.client_calls();
     assert_eq!(calls.len(), 3);
-    // What is left is also told to the client, which keeps to it as well as it can.
+    // The client also gets the remaining budget as its own limit.
     let bounds: Vec<&str> = calls.iter().filter_map(bound).collect();
     assert_eq!(bounds, ["1", "0.4", "0.8"]);
     stage.verify();
@@ -59,7 +59,7 @@ fn s37_a_call_that_tells_what_it_costs_while_it_runs_is_ended_at_the_bound() {
 }
 
 #[test]
-fn s37_what_a_run_has_spent_so_far_is_shown_while_it_goes_on_and_after_a_kill() {
+fn s37_spending_is_shown_during_a_run_and_after_a_kill() {
     let turn = json!({"shell": "true"});
     for (client, plan, shown) in [
         ("opencode", json!([[{"cost": 0.6}, turn, {"cost": 0.6}, turn, {"hang": {}}]]), "$1.20"),
@@ -138,7 +138,7 @@ fn s37_child_runs_spend_what_their_parent_has_left() {
 }
 
 #[test]
-fn s37_a_bound_that_only_a_child_run_has_goes_up_with_that_of_its_parent() {
+fn s37_limit_of_a_child_run_is_raised_with_the_limit_of_its_parent() {
     for (top, more, cost) in
         [("max_usd: 1\n", "--add-usd", "1"), ("max_tokens: 1000\n", "--add-tokens", "9000")]
     {
@@ -156,7 +156,7 @@ fn s37_a_bound_that_only_a_child_run_has_goes_up_with_that_of_its_parent() {
 }
 
 #[test]
-fn s38_a_bound_that_nobody_could_keep_is_refused_or_acknowledged() {
+fn s38_unenforceable_limit_is_refused_or_acknowledged() {
     let stage = Stage::repository();
     let run = ["run", "mend it", "--check", CHECK, "--with", "echo mended >notes", "--max-usd", "1"];
     stage

@@ -1,4 +1,4 @@
-//! Limits and outages of services, and what only a person can mend: S25, S26, S41 to S44.
+//! Rate limits, outages, and problems that only a person can fix: S25, S26, S41 to S44.
 
 use std::fs;
 use std::sync::LazyLock;
@@ -42,8 +42,8 @@ fn waited_for_the_limit(stage: &Stage, who: &str) {
     stage.verify();
 }
 
-/// The hour in Seoul at which a limit ends: in four to five hours, whenever the tests run, since a moment that has just passed
-/// is waited for no more. No summer time is kept there.
+/// The hour in Seoul at which a limit ends: always four to five hours ahead, since Unstuck does not wait for a time
+/// that has just passed. Seoul has no daylight saving time.
 static RESETS: LazyLock<u64> = LazyLock::new(|| {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs();
     (now / 3600 + 5 + 9) % 24
@@ -91,7 +91,7 @@ fn s41_so_is_the_limit_of_each_client() {
 }
 
 #[test]
-fn s41_a_run_whose_supervisor_died_while_it_waited_is_gone_on_with_by_a_kick() {
+fn s41_kick_resumes_a_waiting_run_whose_supervisor_died() {
     let stage = with("claude", &json!([[{"rate_limit": {"resets": limit()}}], mends()]));
     flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
     let live = stage.start(&["run", "flow.yaml", "--yes"]);
@@ -108,7 +108,7 @@ fn a_kick_that_comes_too_late_does_not_end_the_next_wait() {
     flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
     let live = stage.start(&["run", "flow.yaml", "--yes"]);
     wait_until("it waits", || live.so_far().contains("waits for a service"));
-    // Somebody looked when it was at its first event.
+    // The kick was sent for the first event of the run, long before this wait.
     let mirror = stage.kept().into_iter().find(|path| path.ends_with("events.jsonl")).expect("a mirror");
     let sign = mirror.with_file_name("artifacts").join("kick");
     fs::write(&sign, "1").expect("the folder is ours");
@@ -120,7 +120,7 @@ fn a_kick_that_comes_too_late_does_not_end_the_next_wait() {
 }
 
 #[test]
-fn s41_so_is_one_that_was_ended_in_an_orderly_way_while_it_waited() {
+fn s41_kick_resumes_a_waiting_run_that_was_interrupted() {
     let stage = with("claude", &json!([[{"rate_limit": {"resets": limit()}}], mends()]));
     flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
     let live = stage.start(&["run", "flow.yaml", "--yes"]);
@@ -175,7 +175,7 @@ fn s41_who_takes_a_run_over_does_not_wait_for_the_limit_of_the_one_before() {
 const LATER: &str = "tomorrow at 11pm (UTC)";
 
 #[test]
-fn s41_where_all_who_may_take_over_are_limited_whoever_is_free_first_is_waited_for() {
+fn s41_run_with_all_fallbacks_limited_waits_for_the_first_free_one() {
     let soon = &*limit();
     for (claude, codex, awaited) in [(soon, soon, 0), (soon, LATER, 0), (LATER, soon, 1)] {
         let limited = |resets: &str| json!([{"rate_limit": {"resets": resets}}]);
@@ -228,7 +228,7 @@ fn s42_a_client_that_only_tries_again_until_it_is_ended_for_idleness_waited_for_
                 "worker: CLIENT\nclient: {client}\ninstructions: Mend it.\ncapabilities: [READ, EDIT]\n{rest}"
             ),
         );
-        // Two seconds, so nobody need kick it.
+        // The wait is two seconds, so the run needs no kick.
         stage.unstuck(&["run", "flow.yaml", "--yes"]).with_status(0);
         let waits = stage.facts("wait_requested");
         assert_eq!((waits.len(), &waits[0]["why"]["weather"]), (1, &why.into()), "{client}: {waits:#?}");
@@ -260,7 +260,7 @@ fn s42_a_service_that_is_not_waited_for_is_asked_once() {
 }
 
 #[test]
-fn s43_what_a_person_has_to_mend_ends_the_run_at_once_and_says_how() {
+fn s43_problem_only_a_person_can_fix_ends_the_run_with_instructions() {
     let auth = json!([[{"say": "I begin."}, {"auth_error": {}}]]);
     let credit = json!([[{"credit": {}}]]);
     for (client, plan, says) in [
@@ -392,7 +392,7 @@ fn s26_a_judge_that_asked_gets_the_answer() {
 }
 
 #[test]
-fn s26_each_of_several_blocked_steps_gets_an_answer_of_its_own() {
+fn s26_several_blocked_steps_get_separate_answers() {
     let stage = Stage::repository();
     let step = |id: &str| {
         let asks = format!("touch {id}.asked; unstuck verdict blocked --needs \"the key of {id}\"");

@@ -1,4 +1,4 @@
-//! Who works where, what it does to its supervisor, and what is left of it: S16, S32, S46 to S54, S57.
+//! Workspaces and processes of workers, attacks on the supervisor, and leftovers: S16, S32, S46 to S54, S57.
 
 use nix::sys::signal::Signal;
 
@@ -53,7 +53,7 @@ fn s51_of_two_that_start_at_the_same_moment_one_works() {
 }
 
 #[test]
-fn s51_two_runs_in_one_repository_work_beside_each_other_in_worktrees() {
+fn s51_two_runs_in_one_repository_work_in_parallel_worktrees() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "2");
     stage.write("notes.txt", "of a person, in no commit\n");
     let command = worker("count.sh");
@@ -152,9 +152,9 @@ fn doctor_names_a_workspace_that_cannot_be_read() {
 }
 
 #[test]
-fn a_worktree_is_made_and_removed_with_the_filters_of_the_user_and_without_those_of_the_repository() {
+fn worktree_uses_filters_of_the_user_and_ignores_filters_of_the_repository() {
     for (users, here, shown) in [
-        // The one of the repository may have been planted.
+        // A filter of the repository may have been planted.
         ("", "planted", "as committed"),
         ("users", "", "AS COMMITTED"),
         ("users", "planted", "AS COMMITTED"),
@@ -245,7 +245,7 @@ fn s16_what_a_worker_leaves_running_is_ended_before_the_check() {
 }
 
 #[test]
-fn s32_a_check_that_hangs_is_ended_and_the_worker_is_told() {
+fn s32_hanging_check_is_killed_and_reported_to_the_worker() {
     let stage = Stage::repository();
     let script = "cat > \"$SCRATCH/prompt\"; echo call >> \"$SCRATCH/calls\"";
     let check = "completion_check: {worker: CUSTOM, instructions: \"[ $(wc -l < $SCRATCH/calls) -ge 2 ] || sleep 999\", \
@@ -292,12 +292,12 @@ fn s47_nothing_outlives_a_supervisor_that_was_killed() {
     assert!(killed.elapsed().as_secs() < 5, "the promise is 5 s");
 }
 
-/// Starts a process that sheds its mark, leaves its session and is given up by its parent, and then goes on.
+/// Script that starts a process which sheds its mark, leaves its session, loses its parent, and keeps running.
 const SHED: &str = "(env -i HOME=/ setsid sh -c \"echo \\$\\$ > $SCRATCH/shed; exec sleep 999\" >/dev/null 2>&1 &)\n\
                     until [ -s $SCRATCH/shed ]; do sleep 0.01; done\n";
 
 #[test]
-fn s47_nor_does_what_shed_its_mark_and_left_its_session() {
+fn s47_process_without_mark_and_session_does_not_outlive_a_killed_supervisor() {
     let shed = |stage: &Stage| std::path::Path::new("/proc").join(stage.noted("shed").trim()).exists();
     let stage = Stage::repository();
     run_script(&stage, SHED, "").with_status(0);
@@ -315,7 +315,7 @@ fn s47_nor_does_what_shed_its_mark_and_left_its_session() {
 }
 
 #[test]
-fn what_the_command_that_tells_of_the_end_has_begun_does_not_outlive_the_run() {
+fn processes_of_the_notify_command_do_not_outlive_the_run() {
     let begin = "(env -i HOME=/ setsid sh -c \"echo \\$\\$ > $SCRATCH/shed; exec sleep 999\" >/dev/null 2>&1 &); \
                  until [ -s $SCRATCH/shed ]; do sleep 0.01; done";
     let there = |stage: &Stage| std::path::Path::new("/proc").join(stage.noted("shed").trim()).exists();
@@ -348,7 +348,7 @@ fn a_guard_that_a_worker_ends_is_followed_by_another() {
     let shed = || std::path::Path::new("/proc").join(stage.noted("shed").trim()).exists();
     wait_until("nothing is left", || !shed() && stage.processes().is_empty());
 
-    // A run whose guard is ended again and again comes to its end all the same, and leaves none.
+    // A run whose guard is killed again and again still ends, and leaves no process.
     let stage = Stage::repository();
     let script = format!(
         "for i in 1 2 3 4 5 6 7 8; do {ENDS_THE_GUARD}sleep 0.3; done; echo done >work.txt; echo COMPLETE"
@@ -401,7 +401,7 @@ fn a_worker_that_stalls_is_a_failure_that_the_controller_counts() {
         verdict["fingerprints"].as_array().is_some_and(|all| all.iter().any(|it| it == "stall:idle"))
     };
     assert!(!verdicts.is_empty() && verdicts.iter().all(stalls), "{verdicts:#?}");
-    // What it left is looked at all the same.
+    // The work of the killed worker is still checked.
     let done = Stage::repository();
     let check = "completion_check: {commands: ['test -e work.txt']}\nmax_iterations: 2\nidle_timeout: 1s";
     run_script(&done, "echo done > work.txt; sleep 999", check).with_status(0);

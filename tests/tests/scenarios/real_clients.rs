@@ -25,7 +25,7 @@ pub struct RealClient {
 impl RealClient {
     /// Sets up a client in a repository with a failing test. The script may name files of the workspace.
     ///
-    /// `None`, and a line that says why: it was not asked for, or is not there.
+    /// Returns `None` and prints the reason if the client was not requested or is not installed.
     pub fn new(name: &'static str, script: impl FnOnce(&Path) -> Vec<Turn>) -> Option<Self> {
         if std::env::var_os(ASKED_FOR).is_none_or(|it| it != "1") {
             eprintln!("skipped: {ASKED_FOR}=1 is not set, so {name} is not called");

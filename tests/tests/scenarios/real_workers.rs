@@ -17,7 +17,7 @@ const MEND: &str = "sed 's/ - / + /' src/add.sh >mended && mv mended src/add.sh"
 const CHECK: &str =
     "completion_check: {worker: CUSTOM, instructions: 'sh tests/run.sh || exit 1', capabilities: [READ]}\n";
 
-/// What every answer counts that counts something.
+/// Tokens of each answer in tests that count tokens.
 const COUNTED: Tokens = Tokens { input: 1000, cached: 200, output: 30 };
 
 macro_rules! clients {
@@ -46,8 +46,8 @@ macro_rules! clients {
             }
 
             #[test]
-            fn goes_on_with_its_conversation() {
-                super::goes_on_with_its_conversation(NAME);
+            fn resumes_its_conversation() {
+                super::resumes_its_conversation(NAME);
             }
 
             #[test]
@@ -172,7 +172,7 @@ fn mends_a_file_by_words(client: &'static str) {
     it.stage.verify();
 }
 
-/// What a model answers that mends the file.
+/// Returns the answers of a model that fixes the file.
 fn mend(client: &str) -> Vec<Turn> {
     match client {
         // It asks again once it has taken the file that is named into the conversation.
@@ -181,7 +181,7 @@ fn mend(client: &str) -> Vec<Turn> {
     }
 }
 
-/// A fault, and then what mends the file.
+/// Returns a fault, and then the answers that fix the file.
 fn mend_behind(client: &str, fault: Fault) -> Vec<Turn> {
     [vec![Turn::fail(fault)], mend(client)].concat()
 }
@@ -217,7 +217,7 @@ fn goes_on_after_a_crash(client: &'static str) {
     it.stage.verify();
 }
 
-fn goes_on_with_its_conversation(client: &'static str) {
+fn resumes_its_conversation(client: &'static str) {
     let turns = ["I looked around.", MEND, "Mended."];
     let script = vec![Turn::say(turns[0]), Turn::run(turns[1]), Turn::say(turns[2])];
     let script = script.into_iter().map(|turn| turn.counting(COUNTED)).collect();
@@ -231,11 +231,11 @@ fn goes_on_with_its_conversation(client: &'static str) {
     let readings = readings(&it);
     assert_eq!(readings[0]["session"], readings[1]["session"]);
     counts(&readings[0], 1);
-    // What it counts for the whole conversation is more.
+    // A count for the full conversation is larger.
     counts(&readings[1], if readings[1]["usage"]["scope"] == "session" { 3 } else { 2 });
 }
 
-/// What a user has told a client for all projects is in what it asks, unless it is to be isolated.
+/// Checks that a client sends the global instructions of the user, unless it is isolated.
 fn is_kept_from_what_its_user_told_it(client: &'static str, file: &str) {
     const TOLD: &str = "The magic word is xyzzy.";
     for is_isolated in [false, true] {
@@ -261,7 +261,7 @@ fn answers_in_the_form_that_is_asked_for(client: &'static str) {
     let seen = &finished[0]["answer"];
     let value: Value = serde_json::from_str(seen["value"].as_str().unwrap_or_default()).unwrap_or_default();
     assert_eq!((finished.len(), value), (1, answer), "{:#}", finished[0]);
-    // It cannot be told a schema, and its words are not taken for a value.
+    // The client accepts no schema, and its text is not taken for a value.
     let from =
         if matches!(client, "gemini" | "goose") { json!({"message": 1}) } else { json!("structured_output") };
     assert_eq!(seen["from"], from, "{:#}", finished[0]);
@@ -291,7 +291,7 @@ fn leaves_nothing_running(client: &'static str) {
     run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
 }
 
-/// What a client does of what its model asks for: each leaves a file behind, of that name.
+/// Checks which acts a client carries out with each set of rights. Each act creates a file with its name.
 fn does_what_its_rights_allow(client: &'static str) {
     const RIGHTS: [&str; 4] =
         ["READ", "READ, EDIT", "READ, EDIT, RUN_TESTS", "READ, EDIT, RUN_TESTS, RUN_COMMANDS"];
@@ -383,7 +383,7 @@ fn counts(reading: &Value, answers: u64) {
 fn costs(client: &str, reading: &Value, answers: u64) {
     let told = reading["cost"]["micro_usd"].as_u64();
     let expected = match client {
-        // It has prices of its own.
+        // Claude Code has a built-in price list.
         "claude" => return assert!(told > Some(0), "{reading:#}"),
         "opencode" | "pi" => Some((1000 + 20 + 300) * answers),
         _ => None,

@@ -1,5 +1,4 @@
-//! What a worker can do to the user's work and to the record, and what the record must not hold: S59, S66 to S70,
-//! S83.
+//! Damage by a worker to the work of the user and to the record, and secrets in the record: S59, S66 to S70, S83.
 
 use std::fs;
 
@@ -42,7 +41,7 @@ fn s69_the_values_of_secrets_are_nowhere_in_the_record_and_counted() {
     let stage = Stage::repository()
         .with_variable("API_KEY", KEY)
         .with_variable("DEPLOY_TOKEN", TOKEN)
-        // Words of our own format as values break nothing.
+        // Names from the log format as values break nothing.
         .with_variable("DB_PASSWORD", "decision_file")
         .with_variable("ROOT_PASSWORD", "worker_finished");
     let check =
@@ -78,7 +77,7 @@ fn s69_the_values_of_secrets_are_nowhere_in_the_record_and_counted() {
 }
 
 #[test]
-fn s69_a_secret_that_a_run_was_told_of_stays_one_when_it_goes_on_or_runs_in_the_background() {
+fn s69_secret_of_a_run_stays_secret_on_resume_and_in_background() {
     let value = "correct-horse-battery";
     let is_nowhere = |stage: &Stage| {
         for path in stage.kept() {
@@ -106,7 +105,7 @@ fn s69_a_secret_that_a_run_was_told_of_stays_one_when_it_goes_on_or_runs_in_the_
 }
 
 #[test]
-fn s69_a_secret_in_a_script_is_told_with_its_place_and_without_its_value() {
+fn s69_secret_in_a_script_is_reported_with_place_and_without_value() {
     let stage = Stage::repository().with_variable("API_KEY", "supersecret99");
     let step =
         "  a:\n    worker: CUSTOM\n    instructions: curl -H supersecret99 x\n    capabilities: [READ]\n";
@@ -123,7 +122,7 @@ fn s69_a_secret_in_a_script_is_told_with_its_place_and_without_its_value() {
 }
 
 #[test]
-fn s69_a_secret_in_the_description_of_a_client_or_a_validator_is_told_with_its_place() {
+fn s69_secret_in_a_client_or_validator_description_is_reported_with_place() {
     let stage = Stage::repository().with_variable("API_KEY", "supersecret99");
     let refuses = |words: &[&str], place: &str, line: &str| {
         let refused = stage.unstuck(words).with_status(64).complains(place).complains(line);
@@ -201,7 +200,7 @@ fn s66_what_a_worker_throws_away_is_noticed_and_comes_back_with_one_command() {
     }
 }
 
-/// What Unstuck makes in these folders is its own; what the user has in them is not.
+/// Files that Unstuck creates in these directories are exempt, but the files of the user are not.
 #[test]
 fn s66_files_of_the_user_in_folders_that_runs_write_to_are_seen_and_come_back() {
     for folder in ["context", ".unstuck"] {
@@ -278,7 +277,7 @@ fn s66_the_command_that_is_named_brings_back_what_an_earlier_iteration_threw_awa
 }
 
 #[test]
-fn s66_what_a_worker_does_to_the_repository_is_told_with_the_command_that_takes_it_back() {
+fn s66_repository_changes_are_reported_with_a_command_that_reverts_them() {
     for (command, told) in [
         ("git checkout -q -b elsewhere", "to elsewhere; go back: git switch work"),
         ("git branch -qD keep", "the branch keep was deleted; put it back: git branch keep $KEEP"),
@@ -376,7 +375,7 @@ fn s59_what_a_person_changed_meanwhile_is_shown_and_has_to_be_accepted() {
 }
 
 #[test]
-fn s59_an_edit_after_a_check_that_nobody_looked_at_is_asked_about_too() {
+fn s59_edit_after_the_last_check_requires_accept_drift() {
     let stage = Stage::repository();
     let worker = "sh -c 'date +%N >> f'";
     stage.unstuck(&["run", "go", "--check", "false", "--with", worker, "--iterations", "2"]).with_status(2);
@@ -404,7 +403,7 @@ fn s68_a_worker_that_moves_the_main_checkout_from_its_worktree_is_noticed() {
 }
 
 #[test]
-fn another_branch_is_told_but_for_the_step_that_is_there_to_make_it() {
+fn branch_switch_is_reported_except_for_the_branch_transition_step() {
     let goes = |step: &str, more: &str| {
         format!(
             "  {step}: {{worker: CUSTOM, instructions: git switch -q -c w-{step}, capabilities: [EDIT]{more}}}\n"
@@ -412,7 +411,7 @@ fn another_branch_is_told_but_for_the_step_that_is_there_to_make_it() {
     };
     for (top, is_told) in [
         ("create_branch: true\nbranch_transition_step: a\n", false),
-        // Without it no step is there for that.
+        // Without `create_branch` no step may change the branch.
         ("branch_transition_step: a\n", true),
         ("create_branch: true\nbranch_transition_step: b\n", true),
         ("", true),
@@ -438,7 +437,7 @@ fn s70_a_worker_that_edits_its_workflow_file_changes_nothing_about_its_run() {
         ),
     );
     let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(2);
-    // Who has edited it is not known.
+    // Unstuck does not know whether the worker or the user edited the file.
     ended.says("work #1: flow.yaml was edited during the iteration, but the workflow file was read when the run began");
     assert_eq!(stage.calls(), 2);
     stage.unstuck(&["resume"]).with_status(64).complains("--add-iterations");
@@ -449,7 +448,7 @@ fn s70_a_worker_that_edits_its_workflow_file_changes_nothing_about_its_run() {
 fn s63_a_change_outside_of_the_allowed_paths_is_incomplete_and_has_to_be_undone() {
     let stage = Stage::repository();
     stage.write("charts/c.yaml", "replicas: 1\n");
-    // Strays, commits that, says that all is done, and puts it back when it is told to.
+    // The worker leaves its scope, commits that, claims completion, and reverts the change once the prompt requires it.
     let script = "cat >\"$SCRATCH/prompt\"; echo call >>\"$SCRATCH/calls\"; echo more >>src/add.sh\n\
                   if grep -q 'outside of the allowed paths' \"$SCRATCH/prompt\"; then printf 'replicas: 1\\n' >charts/c.yaml\n\
                   else echo 'replicas: 9' >>charts/c.yaml; git add -A; git commit -qm oops; fi\n\
@@ -474,7 +473,7 @@ fn s63_a_change_outside_of_the_allowed_paths_is_incomplete_and_has_to_be_undone(
 }
 
 #[test]
-fn a_run_on_whose_files_somebody_works_is_not_undone_and_a_full_folder_is_not_checked_out_to() {
+fn undo_of_a_running_run_and_checkout_to_a_full_directory_are_refused() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "1");
     let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh")]);
     wait_until("it works", || stage.calls() == 1);
@@ -490,7 +489,7 @@ fn a_run_on_whose_files_somebody_works_is_not_undone_and_a_full_folder_is_not_ch
     assert!(there.join("src/add.sh").exists() && !there.join("notes.txt").exists());
     stage.unstuck(&["diff", "@last", "1", "--name-only"]).with_status(0).says("added notes.txt");
 
-    // What the run does not have is no other moment.
+    // A step or event that the run does not have is an error.
     for wrong in [&["undo", "--step", "wrok"][..], &["diff", "@last", "1", "--step", "wrok"]] {
         stage.unstuck(wrong).with_status(64).complains("no step wrok; its steps are: ");
     }
@@ -504,7 +503,7 @@ fn a_run_on_whose_files_somebody_works_is_not_undone_and_a_full_folder_is_not_ch
 }
 
 #[test]
-fn the_end_and_the_receipt_say_what_all_of_a_run_changed_and_not_what_was_put_back() {
+fn end_and_show_count_net_changes_of_a_run() {
     let stage = Stage::repository();
     stage.write("tried", "");
     // The first adds lines that the second takes back.
@@ -531,7 +530,7 @@ fn the_end_and_the_receipt_say_what_all_of_a_run_changed_and_not_what_was_put_ba
 const CLEANS_ALL: &str = "sh -c 'git reset -q --hard; top=$(git rev-parse --show-toplevel); git clean -fdxq $top; echo x > out.txt'";
 
 #[test]
-fn work_that_no_snapshot_holds_is_not_promised_to_be_kept_and_its_loss_is_told() {
+fn loss_of_files_without_snapshot_is_announced_and_reported() {
     let stage = Stage::repository();
     stage.write(".gitignore", "dev.sqlite\nbuild/\n");
     stage.git(&["add", "-A"]);
@@ -569,7 +568,7 @@ fn the_beginning_names_the_ignored_folders_in_which_no_change_is_seen() {
 }
 
 #[test]
-fn what_no_snapshot_holds_and_a_worker_changes_is_told_once_and_by_diff_and_undo() {
+fn changes_of_files_without_snapshot_are_reported_once_and_by_diff_and_undo() {
     const AGAIN: &str = "test -e second && touch done; touch second";
     for (change, told, undone) in [
         ("true", None, ""),
@@ -630,7 +629,7 @@ fn what_no_snapshot_holds_and_a_worker_changes_is_told_once_and_by_diff_and_undo
 }
 
 #[test]
-fn a_repository_in_a_folder_that_is_gone_is_told_and_comes_back_with_its_history() {
+fn removed_nested_repository_is_reported_and_restored_with_its_history() {
     for (change, told) in [
         ("rm -rf vendor", "removed"),
         ("rm -rf vendor/.git; git init -q vendor; git -C vendor commit -qm x --allow-empty", "replaced"),
@@ -657,7 +656,7 @@ fn a_repository_in_a_folder_that_is_gone_is_told_and_comes_back_with_its_history
 }
 
 #[test]
-fn a_file_that_leads_to_a_repository_within_is_told_and_comes_back() {
+fn changed_gitdir_file_is_reported_and_restored() {
     for (change, told) in [
         ("rm tree/.git", "threw away 1 change that no commit has: tree/.git; put it back: unstuck undo"),
         (
@@ -693,7 +692,7 @@ fn a_stash_that_is_dropped_is_named() {
 }
 
 #[test]
-fn what_a_run_changed_is_shown_after_it_was_undone_too() {
+fn diff_shows_changes_of_a_run_after_undo() {
     let stage = Stage::repository();
     stage.unstuck(&["run", "go", "--claim", "--with", "echo n >n.txt; echo COMPLETE"]).with_status(0);
     stage.unstuck(&["artifacts"]).with_status(0).says("| complete |").says("unstuck show");
@@ -714,7 +713,7 @@ fn the_runs_of_a_project_that_was_moved_are_found_again() {
     stage.unstuck_in(&moved, &words).with_status(0).says("COMPLETE");
     let ask = |command: &[&str]| stage.unstuck_in(&moved, &[&words[..2], command].concat());
     ask(&["diff"]).with_status(0).says("+++ b/n.txt");
-    // What looks at the workspace as it is needs the folder, which may be empty.
+    // A comparison with the workspace requires its directory, which may be empty.
     let now = ["diff", "@last", "@first", "@now"];
     let refused = ask(&now).with_status(6);
     let (_, command) = refused.err.split_once("next: ").expect("it is named");
@@ -723,7 +722,7 @@ fn the_runs_of_a_project_that_was_moved_are_found_again() {
 }
 
 #[test]
-fn work_outside_of_the_workspace_is_not_promised_to_be_kept_and_its_loss_is_told() {
+fn loss_of_work_outside_of_the_workspace_is_announced_and_reported() {
     let stage = Stage::repository();
     stage.write("part/a", "a\n");
     stage.git(&["add", "-A"]);
@@ -774,7 +773,7 @@ fn s66_a_workspace_that_was_removed_as_a_whole_comes_back_with_one_line() {
 }
 
 #[test]
-fn s66_a_link_in_place_of_the_context_folder_leads_nobody_out() {
+fn s66_link_in_place_of_the_context_directory_is_not_followed() {
     let stage = Stage::repository();
     let outside = stage.scratch("outside");
     fs::create_dir_all(outside.join("work/o")).expect("the scratch folder is ours");
@@ -791,7 +790,7 @@ fn s66_a_link_in_place_of_the_context_folder_leads_nobody_out() {
 }
 
 #[test]
-fn what_a_worker_puts_where_unstuck_writes_is_neither_followed_nor_waited_for() {
+fn links_and_pipes_in_place_of_unstuck_files_are_not_followed_and_do_not_block() {
     for plant in [
         "ln -s \"$SCRATCH/mine\" ctx/work/_meta.json.new",
         "rm -f ctx/work/_meta.json; ln -s \"$SCRATCH/mine\" ctx/work/_meta.json",
@@ -824,7 +823,7 @@ fn what_a_worker_puts_where_unstuck_writes_is_neither_followed_nor_waited_for() 
 }
 
 #[test]
-fn what_stands_in_place_of_a_folder_above_the_decision_file_costs_an_iteration_and_no_run() {
+fn file_in_place_of_the_decision_directory_costs_an_iteration_only() {
     const CLAIM: &str =
         r#"printf '{"decision":"complete","check_id":"%s"}' "$UNSTUCK_CHECK_ID" >"$UNSTUCK_DECISION_FILE""#;
     for (folder, plant, mends) in [
@@ -886,7 +885,7 @@ fn a_link_on_the_way_to_the_decision_file_is_refused_and_the_next_worker_can_tak
 }
 
 #[test]
-fn what_an_earlier_worker_planted_neither_holds_nor_runs_in_the_next_run() {
+fn planted_filter_or_pipe_neither_blocks_nor_runs_in_the_next_run() {
     let stage = Stage::repository();
     let filter = "echo '* filter=evil' >.git/info/attributes; \
                   git config filter.evil.clean 'echo ran >>\"$SCRATCH/ran\"; cat'; \
@@ -910,7 +909,7 @@ fn what_an_earlier_worker_planted_neither_holds_nor_runs_in_the_next_run() {
 }
 
 #[test]
-fn what_a_worker_makes_of_a_repository_within_is_told_and_what_it_would_run_is_put_back() {
+fn changes_of_a_nested_repository_are_reported_and_its_config_is_restored() {
     let stage = Stage::repository();
     let make =
         "git init -q inner; cd inner; git commit -q --allow-empty -m x; git branch keep; git rev-parse HEAD";
@@ -954,7 +953,7 @@ fn a_pipe_where_git_reads_a_file_is_named_and_not_waited_at() {
 }
 
 #[test]
-fn a_run_goes_on_only_where_its_work_is_done() {
+fn run_is_resumed_only_on_its_branch() {
     let stage = Stage::repository();
     let flag = stage.scratch("flag");
     stage.workflow("", "worker: CUSTOM\ncapabilities: [READ]\ninstructions: 'git branch --show-current >>\"$SCRATCH/on\"; test -e \"$SCRATCH/flag\"'");
@@ -973,7 +972,7 @@ fn a_run_goes_on_only_where_its_work_is_done() {
 }
 
 #[test]
-fn a_link_in_place_of_the_workspace_leads_nobody_out() {
+fn link_in_place_of_the_workspace_is_not_followed() {
     let moves = "mv \"$PWD\" \"$SCRATCH/aside\"; ln -s \"$SCRATCH/outside\" \"$PWD\"; echo COMPLETE";
     for (moves, judged) in [
         (moves, &["--claim"][..]),
@@ -1012,7 +1011,7 @@ fn a_link_in_place_of_the_workspace_leads_nobody_out() {
 }
 
 #[test]
-fn a_link_in_place_of_a_folder_above_the_workspace_leads_nobody_out() {
+fn link_in_place_of_a_parent_directory_is_not_followed() {
     let stage = Stage::repository();
     stage.write("part/a", "a\n");
     let (root, part) = (stage.workspace(), stage.workspace().join("part"));
@@ -1024,7 +1023,7 @@ fn a_link_in_place_of_a_folder_above_the_workspace_leads_nobody_out() {
     let ended = stage.unstuck_in(&stage.scratch(""), &arguments).with_status(5);
     ended.says("a link was put in the place of a folder above it, so nothing is run, read or written there");
     let projects = fs::read_dir(stage.state().join("unstuck")).expect("it is there");
-    // The folder has a right to work of its own; the runs are those of the repository.
+    // The subdirectory has a separate lease, but the project of the repository holds the runs.
     let has_runs = |project: &std::path::PathBuf| project.join("runs").is_dir();
     let project = projects.flatten().map(|it| it.path()).find(has_runs).expect("there is one");
     let store = format!("sled:{}", project.display());
@@ -1080,7 +1079,7 @@ fn artifacts_take_the_place_of_nothing_that_is_the_user_s() {
         .complains("context_dir");
     fs::remove_dir(&site).expect("nothing was put into it");
 
-    // What else is in the folder of a step stays the user's, and is kept and put back.
+    // Other files in the directory of a step belong to the user, and snapshots keep and restore them.
     fs::write(&notes, "mine\n").expect("the scratch folder is ours");
     stage.unstuck(&["run", "flow.yaml"]).with_status(0);
     fs::remove_file(&notes).expect("it is still there");

@@ -1,8 +1,8 @@
-//! Checks a value against a JSON Schema: as much of it as our own schemas use, and no more.
+//! Validates a value against a JSON Schema. Supports only the keywords that the schemas of this repository use.
 
 use serde_json::Value;
 
-/// The keywords that are understood; another one in a schema is an error of ours.
+/// Supported keywords. Another keyword in a schema is an error of the test.
 const KEYWORDS: &[&str] = &[
     "$schema",
     "$id",

@@ -1,4 +1,4 @@
-//! What a worker may change, what of it is put back, and who looks for the cause when the loop stands still.
+//! Scope of a worker: allowed changes, reverts, and diagnosis when the loop is stuck.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -178,7 +178,7 @@ fn s31_what_a_check_changes_itself_is_said_and_makes_nothing_flaky() {
         (empties, &["--baseline", "off"][..], Some("docs/d.md"), true),
         (empties, &["--baseline", "off", "--allow", "**"], Some("docs/d.md"), true),
         ("sh format.sh; true", &[], Some("src/a.rs"), false),
-        // What no commit has is nobody's, and a check may write that.
+        // A check may write files that no commit has.
         ("date >report.log; date >report.txt", &[], None, false),
     ] {
         let (stage, ended) = checked_by(check, more);
@@ -202,7 +202,7 @@ fn s31_what_a_check_changes_itself_is_said_and_makes_nothing_flaky() {
 
 #[test]
 fn s63_neither_a_check_nor_a_moved_base_nor_a_lost_worker_leads_out_of_the_scope() {
-    // What a check runs may be the worker's.
+    // A check may run code that the worker wrote.
     let stage = repository();
     stage.git(&["branch", "main"]);
     stage.workflow(
@@ -214,7 +214,7 @@ fn s63_neither_a_check_nor_a_moved_base_nor_a_lost_worker_leads_out_of_the_scope
     stage.unstuck(&["run", "flow.yaml"]).with_status(2);
     assert_eq!(strayed(&stage, ""), ["docs/d.md"]);
 
-    // Who moves the base does not move what was looked up before.
+    // Moving the base branch does not change the commit that was resolved before.
     let commit = "git add -A; git -c user.name=t -c user.email=t@t commit -qm evil; git branch -f main HEAD";
     let stage = repository();
     stage.git(&["branch", "main"]);
@@ -226,7 +226,7 @@ fn s63_neither_a_check_nor_a_moved_base_nor_a_lost_worker_leads_out_of_the_scope
     );
     assert_eq!(strayed(&stage, ""), ["docs/d.md"]);
 
-    // What a worker changed whose supervisor died is changed all the same.
+    // Changes of a worker count even if its supervisor died.
     let stage = repository();
     let work = "[ -e \"$SCRATCH/again\" ] && exit 0; touch \"$SCRATCH/again\"; echo x >docs/d.md; touch \"$SCRATCH/did\"; sleep 60";
     fs::write(stage.scratch("work.sh"), work).expect("the scratch folder is ours");
@@ -250,7 +250,7 @@ fn s63_what_only_a_check_writes_is_not_the_workers() {
         (work, green, counted, &[]),
         (work, green, "protected_paths: [\"tests/**\"]", &[]),
         (work, green, "allowed_paths: [\"src/**\"], diff_base_ref: work", &[]),
-        // What the work has made or changed stays its own, whatever a check does with it.
+        // A file that the work created or changed still counts if a check writes it too.
         (&*format!("{work}; echo >>report.xml"), green, SRC, &["report.xml"]),
         (&*format!("{work}; [ -e report.xml ] && echo >report.xml"), green, SRC, &["report.xml"]),
         (
@@ -283,8 +283,8 @@ fn s63_what_only_a_check_writes_is_not_the_workers() {
 }
 
 #[test]
-fn s63_a_claim_does_not_outlive_what_was_put_back() {
-    // A step with rules works alone, so what others do is never put back.
+fn s63_claim_is_void_after_a_revert() {
+    // A step with rules works alone, so changes of other steps are never reverted.
     for beside in ["", "  beside: {worker: CUSTOM, instructions: \"true\", capabilities: [READ]}\n"] {
         let stage = repository();
         let work = "echo call >>\"$SCRATCH/calls\"; echo x >>docs/d.md; \
@@ -341,7 +341,7 @@ fn s63_the_file_of_a_verdict_is_in_every_scope() {
 }
 
 #[test]
-fn s65_added_and_removed_lines_have_a_budget_of_their_own() {
+fn s65_added_and_removed_lines_have_a_separate_budget() {
     for (script, expected) in [
         ("seq 1 9 >src/new", None),
         ("seq 1 10 >src/new", Some("diff_budget: 10 lines were added or removed, and 9 may")),
@@ -360,7 +360,7 @@ fn s65_added_and_removed_lines_have_a_budget_of_their_own() {
 }
 
 #[test]
-fn s63_from_stage_2_on_what_strayed_is_put_back_and_the_worker_is_told() {
+fn s63_out_of_scope_changes_are_reverted_and_reported_from_stage_2() {
     let stage = repository();
     stage.write("mine.txt", "in no commit\n");
     let worker = "cat >\"$SCRATCH/prompt\"; echo call >>\"$SCRATCH/calls\"\n\
@@ -414,7 +414,7 @@ fn bounded(stage: &Stage, rules: &str, extra: &str) -> Ended {
 }
 
 #[test]
-fn s63_what_another_step_did_while_a_step_rested_is_neither_held_against_it_nor_put_back() {
+fn s63_changes_of_another_step_are_neither_counted_nor_reverted() {
     let reverts = "allowed_paths: [\"src/**\"], revert_out_of_scope: true";
     for (rules, extra, status, strayed) in [
         (reverts, "", 0, None),
@@ -423,7 +423,7 @@ fn s63_what_another_step_did_while_a_step_rested_is_neither_held_against_it_nor_
         (SRC, "", 0, None),
         (SRC, "[ $n -ge 5 ] && echo of-a >>docs/b.md", 2, Some("scope:file:docs/b.md")),
         (SRC, "[ $n -ge 5 ] && rm docs/b.md", 2, Some("scope:file:docs/b.md")),
-        // What it has done itself before the other step counts, and is put back.
+        // Its changes from before the other step count, and are reverted.
         (reverts, "[ $n -le 1 ] && echo x >>docs/d.md", 0, None),
         (SRC, "[ $n -le 1 ] && echo x >>docs/d.md", 2, Some("scope:file:docs/d.md")),
     ] {
@@ -449,7 +449,7 @@ fn s63_what_a_person_changed_while_a_step_rested_and_accepted_stays() {
     for (rules, extra) in [
         (reverts, ""),
         (&*format!("{reverts}, diff_base_ref: work"), ""),
-        // The worker's own change of the person's file is put back to what the person made of it.
+        // A change by the worker to a file that a person edited is reverted to the version of the person.
         (reverts, "[ $n -ge 3 ] && echo of-a >>docs/notes.md"),
         (reverts, "[ $n -ge 3 ] && rm docs/notes.md"),
     ] {
@@ -470,8 +470,8 @@ fn s63_what_a_person_changed_while_a_step_rested_and_accepted_stays() {
     }
 }
 
-/// Returns a worker that changes a file and goes on, and changes another one when it is called again. The first time it also
-/// leaves its scope, if that is asked for.
+/// Returns a worker that changes a file and keeps running, and changes another file when it is called again. The first
+/// call also leaves its scope if `strays` is set.
 fn lost_worker(stage: &Stage, strays: bool) -> String {
     let work = "[ -e \"$SCRATCH/again\" ] && { echo two >src/two.rs; exit 0; }; touch \"$SCRATCH/again\"\n\
                 echo one >src/one.rs; [ -z \"$STRAYS\" ] || echo of-worker >docs/d.md; touch \"$SCRATCH/did\"; sleep 60";
@@ -516,7 +516,7 @@ fn s59_what_a_person_changed_after_a_kill_is_not_the_lost_workers() {
     assert_eq!(files, ["src/one.rs", "src/two.rs"], "the lost work counts, and no other");
     stage.verify();
 
-    // What the worker itself had changed is its own, and so is what it left if nobody has touched it.
+    // Changes of the lost worker count as its work if no person has touched the files since.
     let stage = repository();
     killed(&stage, true);
     stage.unstuck(&["resume"]).with_status(2);
@@ -616,7 +616,7 @@ fn s59_what_a_person_changed_after_a_kill_is_not_the_lost_workers_of_a_child_run
 }
 
 #[test]
-fn s28_before_a_run_ends_as_stuck_somebody_else_looks_once_for_the_cause() {
+fn s28_diagnosis_runs_once_before_a_run_ends_as_stuck() {
     let stage = Stage::repository();
     let look = "cat >\"$SCRATCH/asked\"; echo look >>\"$SCRATCH/looks\"; echo ruined >src/add.sh; \
                 echo 'The minus in src/add.sh has to be a plus.'";
@@ -646,7 +646,7 @@ fn s28_before_a_run_ends_as_stuck_somebody_else_looks_once_for_the_cause() {
     assert!(source.contains("# try") && !source.contains("ruined"), "{source}");
     assert!(ended.out.contains("has to be a plus"), "{ended:?}");
     stage.unstuck(&["artifacts"]).with_status(0).says("has to be a plus");
-    // Who goes on is told what was found.
+    // The next worker gets the diagnosis in its prompt.
     fs::write(
         stage.scratch("work.sh"),
         "cat >\"$SCRATCH/prompt\"; echo 'add() { echo $(( $1 + $2 )); }' >src/add.sh\n",
@@ -669,7 +669,7 @@ fn a_pattern_on_the_command_line_is_what_it_is_in_a_file() {
 }
 
 #[test]
-fn what_unstuck_prints_into_the_workspace_is_in_no_scope_whoever_looks() {
+fn output_of_unstuck_in_the_workspace_is_never_out_of_scope() {
     for (first, then) in [
         ("unstuck run flow.yaml >out.txt", "unstuck resume --add-iterations 1"),
         ("echo old >out.txt; unstuck run flow.yaml", "unstuck resume --add-iterations 1 >>out.txt"),

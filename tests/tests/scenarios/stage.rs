@@ -1,7 +1,7 @@
-//! The stage that a scenario is played on: a workspace, a state folder and a scratch folder of its own.
+//! The stage of a scenario: a temporary workspace, state directory and scratch directory.
 //!
-//! Nothing of the user's is touched. Every process gets [`TAG`] into its environment, so that what is
-//! left of a scenario can be found, whatever the supervisor says.
+//! Files of the user are not touched. Every process has [`TAG`] in its environment, so that leftovers of a scenario
+//! can be found independently of the supervisor.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -284,7 +284,7 @@ impl Stage {
         Some(Live { child, out, err, deadline: self.deadline }.wait())
     }
 
-    /// Starts `unstuck` on a terminal of its own, which is closed when the other end of it is dropped.
+    /// Starts `unstuck` on a new terminal, which is closed when the other end of it is dropped.
     pub fn start_on_terminal(&self, arguments: &[&str]) -> (Live, OwnedFd) {
         let size = nix::pty::Winsize { ws_row: 24, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
         let pair = nix::pty::openpty(Some(&size), None).expect("a terminal");
@@ -293,7 +293,7 @@ impl Stage {
         (live, pair.master)
     }
 
-    /// The same, where nobody reads what it prints.
+    /// Runs `unstuck` with a closed pipe as standard output.
     pub fn unstuck_unheard(&self, arguments: &[&str]) -> Ended {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
@@ -349,7 +349,7 @@ impl Stage {
         files(&self.state)
     }
 
-    /// Checks that the log of the last run is whole, and that today all would be decided the same.
+    /// Checks that the log of the last run is intact, and that replaying it gives the same decisions.
     pub fn verify(&self) {
         let ended = self.unstuck(&["verify"]).with_status(0);
         assert!(ended.out.contains("all the same"), "{ended:?}");

@@ -44,7 +44,7 @@ fn s58_after_a_stall_a_new_run_starts_and_the_old_one_is_one_line() {
 }
 
 #[test]
-fn what_a_lost_attempt_has_changed_counts_with_the_one_that_takes_its_place() {
+fn changes_of_a_lost_attempt_count_for_its_replacement() {
     let stage = Stage::repository();
     let work = "test -e \"$SCRATCH/go\" || { echo x >made; echo call >>\"$SCRATCH/calls\"; sleep 600; }; unstuck verdict complete";
     let keys = claims(&format!("{work:?}"), "require_change: true\nmax_iterations: 2");
@@ -64,7 +64,7 @@ fn what_a_lost_attempt_has_changed_counts_with_the_one_that_takes_its_place() {
 }
 
 #[test]
-fn a_payload_that_is_lost_is_told_by_verify_unless_an_export_left_it_out() {
+fn lost_payload_is_reported_by_verify_unless_an_export_omits_it() {
     let stage = Stage::repository();
     stage.unstuck(&["run", "go", "--claim", "--iterations", "1", "--with", "echo not yet"]).with_status(2);
     let file = stage.scratch("log.jsonl");
@@ -106,7 +106,7 @@ fn s60_a_run_that_was_stopped_is_not_resumed_by_anything_but_a_person() {
 }
 
 #[test]
-fn s61_a_run_goes_on_with_the_workflow_that_it_read_and_says_that_the_file_has_changed() {
+fn s61_resume_uses_the_recorded_workflow_and_reports_a_changed_file() {
     let stage = Stage::repository().with_variable("HOLD_AT", "2");
     let step = |most: u32| {
         format!(
@@ -224,7 +224,7 @@ fn gc_forgets_runs_without_a_workspace_or_a_log_with_their_snapshots_and_says_wh
     let mut refs = fs::read_dir(project.join("snapshots.git/refs/unstuck")).expect("there are snapshots");
     assert!(refs.all(|name| runs.contains(&name.expect("a name").file_name().into_string().expect("an id"))));
 
-    // One has no log that can be read, somebody holds another without saying who, and the workspace is gone.
+    // One run has no readable log, another is locked by an unknown process, and the workspace is gone.
     fs::write(of(&runs[0]).join("events.jsonl"), "no event\n").expect("it is ours");
     let lease = of(&runs[1]).join("lease");
     fs::write(&lease, "").expect("it is ours");
@@ -290,7 +290,7 @@ fn gc_says_what_goes_and_keeps_what_waits_for_a_person() {
     let done = stage.unstuck(&["gc", "--older-than", "0d", "--yes"]).with_status(0);
     assert!(done.out.contains("1 run forgotten") && done.out.contains("out.db"), "{done:?}");
 
-    // Whoever names it means it; and then nothing of any workspace is left.
+    // A run that is named is deleted although it is blocked. Then nothing of any workspace is left.
     let packs = project_of(&stage).join("snapshots.git/objects/pack");
     assert_ne!(fs::read_dir(&packs).expect("there are snapshots").count(), 0);
     let project = project_of(&stage);
@@ -301,7 +301,7 @@ fn gc_says_what_goes_and_keeps_what_waits_for_a_person() {
 }
 
 #[test]
-fn a_run_without_its_snapshots_goes_on_from_what_is_there_once_that_is_accepted() {
+fn run_without_snapshots_is_resumed_only_with_accept_drift() {
     let stage = Stage::repository();
     stage.write("tests/t", "test\n");
     let script = "n=$(cat ../n 2>/dev/null || echo 0); echo $((n+1)) >../n; echo $n >>x; if [ $n = 2 ]; then echo cheat >tests/t; fi";
@@ -321,7 +321,7 @@ fn a_run_without_its_snapshots_goes_on_from_what_is_there_once_that_is_accepted(
 
     let accepted = stage.unstuck(&[&more[..], &["--accept-drift"]].concat()).with_status(2);
     assert!(accepted.err.contains("no undo, diff or scope reaches further back than now"), "{accepted:?}");
-    // What was accepted is known to the next supervisor; what strays from it is seen.
+    // The next supervisor knows the accepted files, and detects changes to them.
     let strayed = stage.unstuck(&more).with_status(2);
     assert!(strayed.out.contains("scope: undo what was changed in protected paths: tests/t"), "{strayed:?}");
     stage.unstuck(&["diff", "@last", "3"]).with_status(0).says("+cheat");
@@ -351,7 +351,7 @@ fn verify_reads_the_snapshots_and_doctor_the_last_ones() {
 }
 
 #[test]
-fn what_was_recorded_is_compared_and_written_out_without_the_workspace() {
+fn diff_and_checkout_work_without_the_workspace() {
     let stage = Stage::repository();
     let go = ["run", "go", "--check", "false", "--iterations", "1", "--with", "sh -c 'echo new >f'"];
     stage.unstuck(&go).with_status(2);
@@ -379,7 +379,7 @@ fn an_undo_that_was_ended_half_way_is_named() {
     stage.unstuck(&["undo", "@last", "1"]).with_status(0);
     let whole = stage.unstuck(&["export"]).with_status(0).out;
     let half = whole.trim_end().rsplit_once('\n').expect("there are several lines").0.to_owned() + "\n";
-    // The same log without its last event, beside the snapshots that it names.
+    // The same log without its last event, in a store that has its snapshots.
     let project = project_of(&stage);
     fs::remove_dir_all(project.join("runs").join(&run)).expect("it is ours");
     let file = stage.scratch("half.jsonl");
@@ -391,7 +391,7 @@ fn an_undo_that_was_ended_half_way_is_named() {
 }
 
 #[test]
-fn a_damaged_store_is_written_anew_from_a_whole_mirror_on_request_and_that_is_recorded() {
+fn damaged_store_is_rebuilt_from_an_intact_mirror_on_request() {
     let stage = Stage::repository();
     let go = |iterations| {
         let work = ["run", "go", "--check", "false", "--with", "sh -c 'date +%N >> f'", "--iterations"];
@@ -400,7 +400,7 @@ fn a_damaged_store_is_written_anew_from_a_whole_mirror_on_request_and_that_is_re
     };
     let (other, mirror) = (go("1"), go("2"));
     let events = stage.events().len();
-    // What is in the store is another run, which no tail explains.
+    // The store holds another run, which no missing tail explains.
     let database = |mirror: &PathBuf| mirror.with_file_name("store").join("db");
     let damage = || {
         fs::copy(database(&other), database(&mirror)).expect("both are ours");
@@ -439,7 +439,7 @@ fn named(said: &str) -> Vec<String> {
 }
 
 #[test]
-fn whatever_is_damaged_of_a_run_the_commands_that_are_named_lead_to_a_log_that_is_whole() {
+fn suggested_commands_repair_any_damage_of_a_run() {
     let stage = Stage::repository();
     let go = ["run", "go", "--check", "false", "--with", "sh -c 'date +%N >> f'", "--iterations", "2"];
     stage.unstuck(&go).with_status(2);
@@ -505,7 +505,7 @@ fn whatever_is_damaged_of_a_run_the_commands_that_are_named_lead_to_a_log_that_i
 }
 
 #[test]
-fn a_log_beside_which_the_mirror_is_behind_is_acted_on_as_a_whole() {
+fn log_with_outdated_mirror_is_used_in_full() {
     let stage = Stage::repository();
     let worker = "sh -c 'date +%N >> f'";
     stage.unstuck(&["run", "go", "--check", "false", "--with", worker, "--iterations", "3"]).with_status(2);
@@ -564,7 +564,7 @@ fn rewrite(file: &Path, change: impl FnOnce(Vec<u8>) -> Vec<u8>) {
 }
 
 #[test]
-fn a_log_that_is_damaged_shows_what_is_good_and_is_mended_or_names_what_is_lost() {
+fn damaged_log_shows_intact_events_and_is_repaired_or_names_the_loss() {
     type Damage = fn(&Path);
     let cut: Damage = |run| {
         rewrite(&run.join("events.jsonl"), |lines| {
@@ -712,14 +712,14 @@ fn an_export_that_was_cut_short_is_completed_by_a_longer_one_and_by_no_other() {
     resumed.with_status(64).complains("--accept-drift");
     assert_eq!(stage.unstuck_in(&other, &["export"]).with_status(0).out, whole);
 
-    // What was done there since is added too.
+    // The import also adds events that were recorded there since.
     stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(2);
     let longer = stage.unstuck(&["export"]).with_status(0).out;
     import(&longer).with_status(0).says(&format!("events {} to", lines.len() + 1));
 }
 
 #[test]
-fn an_export_that_had_not_ended_goes_on_only_where_that_is_accepted() {
+fn imported_unfinished_run_is_resumed_only_with_accept_drift() {
     let stage = Stage::repository();
     let go = ["run", "go", "--claim", "--with", &worker("count.sh"), "--iterations", "2"];
     stage.unstuck(&go).with_status(2);
@@ -752,7 +752,7 @@ fn an_export_that_had_not_ended_goes_on_only_where_that_is_accepted() {
 }
 
 #[test]
-fn what_keeps_an_export_from_being_read_in_is_told_of_the_file_or_of_the_run_that_is_here() {
+fn import_error_names_the_file_or_the_local_run() {
     let stage = Stage::repository();
     stage.unstuck(&["run", "go", "--check", "true", "--with", &worker("count.sh")]).with_status(0);
     let whole = stage.unstuck(&["export"]).with_status(0).out;
@@ -777,7 +777,7 @@ fn what_keeps_an_export_from_being_read_in_is_told_of_the_file_or_of_the_run_tha
     told_of_the_file("new", lines[0].to_owned(), 1, "the first batch of events is not whole");
     import("longer", lines[..2].concat()).with_status(0);
     told_of_the_file("longer", format!("{}{damaged}", lines[..3].concat()), 4, wrong_hash);
-    // What is wrong with the log that is here is not laid at the door of the file.
+    // If the local log is damaged, the error does not blame the imported file.
     let database = stage.scratch("longer").join("runs").join(stage.run()).join("store/db");
     let mirror = database.with_file_name("../events.jsonl");
     fs::write(&mirror, lines[1]).expect("it is ours");
@@ -849,7 +849,7 @@ fn gc_leaves_a_child_run_with_a_parent_that_is_worked_on() {
 }
 
 #[test]
-fn what_depends_on_a_step_whose_child_run_could_not_be_done_does_not_start() {
+fn step_depending_on_a_failed_child_run_does_not_start() {
     let stage = Stage::repository();
     let kid = |more: &str| {
         format!(

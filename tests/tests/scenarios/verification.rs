@@ -7,7 +7,7 @@ use crate::stage::Stage;
 
 const RETRY: &str = ".agent/fixer/prompts/steps/retry/issue";
 
-/// A workflow whose step is that of the registry; `worker` is a shell script.
+/// Writes a workflow whose step comes from the registry. `worker` is a shell script.
 fn flow(stage: &Stage, worker: &str, more: &str) {
     stage.write("worker.sh", worker);
     stage.workflow(
@@ -65,7 +65,7 @@ fn prompts(stage: &Stage) -> Vec<String> {
 }
 
 #[test]
-fn s61_a_changed_prompt_or_registry_is_told_when_a_run_goes_on_with_what_it_read() {
+fn s61_changed_prompt_or_registry_is_reported_by_a_resume() {
     let stage = Stage::repository();
     registry(&stage, &tests_pass(), &json!({"onFailure": {"action": "retry", "maxAttempts": 9}}));
     flow(&stage, "echo more >>work.txt; echo COMPLETE", "max_iterations: 2");
@@ -94,7 +94,7 @@ fn a_prompt_that_is_probed_has_the_values_that_every_run_has() {
 }
 
 #[test]
-fn a_prompt_that_is_probed_has_what_the_worker_declared_as_that_of_a_run_has() {
+fn probed_prompt_includes_declared_values_like_a_real_prompt() {
     let stage = Stage::repository();
     let form = schema(&stage);
     registry(&stage, &tests_pass(), &form);
@@ -113,7 +113,7 @@ fn a_prompt_that_is_probed_has_what_the_worker_declared_as_that_of_a_run_has() {
     let said = r#"{"status": "completed", "validation": {"tests_passed": true}}"#;
     let given = stage.unstuck(&[&probe[..], &["--declared", said]].concat()).with_status(0);
     given.says("| complete, tests-pass: passed | tests-pass failed: 1 test failed |");
-    // What declares nothing is not put beside anything.
+    // An answer without a declaration adds no comparison.
     let open =
         stage.unstuck(&[&probe[..], &["--declared", r#"{"status": "in_progress"}"#]].concat()).with_status(0);
     assert!(!open.out.contains("What was declared"), "{open:?}");
@@ -180,7 +180,7 @@ fn with_answers(stage: &Stage) {
     );
 }
 
-/// Adds a schema for the end of the step to that of its answers; `of_work` says whether those have one.
+/// Adds a schema for the end of the step. `of_work` also adds one for its other answers.
 fn ends_with(stage: &Stage, last: &Value, of_work: bool) {
     let schemas = json!({"$defs": {
         "work": {"type": "object", "required": ["status"], "properties": {
@@ -288,7 +288,7 @@ fn a_workflow_asks_for_the_form_of_an_answer_without_a_registry() {
         assert!(all.iter().all(|it| it.contains("\"count\"") && it.contains("How to answer")), "{}", all[0]);
         stage.verify();
     }
-    // Who can never say that it is complete never is.
+    // If no answer can say that the work is complete, the step never completes.
     let stage = Stage::repository();
     stage.write("forms/a.json", schema(", \"status\": {\"enum\": [\"in_progress\", \"blocked\"]}"));
     stage.workflow("", worker);
@@ -497,7 +497,7 @@ fn s18_a_checklist_has_to_be_done_to_its_last_item() {
 }
 
 #[test]
-fn who_deletes_what_is_open_has_not_done_it() {
+fn deleting_an_open_item_does_not_complete_it() {
     let open =
         json!({"stories": [{"id": "one", "passes": true}, {"id": "two", "passes": false}]}).to_string();
     let gone = json!({"stories": [{"id": "one", "passes": true}]}).to_string();
@@ -542,7 +542,7 @@ fn an_answer_that_never_has_the_form_ends_the_step_with_what_was_wrong() {
 }
 
 #[test]
-fn what_held_for_an_unchanged_workspace_is_not_asked_again_and_what_failed_is() {
+fn passed_validator_is_cached_for_unchanged_workspace_and_failed_one_is_rerun() {
     let stage = Stage::repository();
     let counts = json!({
         "a-holds": {"type": "command", "command": "echo run >>$SCRATCH/runs", "successWhen": "exitCode:0"},
@@ -559,7 +559,7 @@ fn what_held_for_an_unchanged_workspace_is_not_asked_again_and_what_failed_is() 
 }
 
 #[test]
-fn what_lies_outside_of_the_workspace_is_asked_about_again_although_that_is_the_same() {
+fn validator_outside_of_the_workspace_is_rerun_for_unchanged_workspace() {
     let stage = Stage::repository();
     let report = stage.scratch("report").display().to_string();
     let plan = stage.scratch("plan.md").display().to_string();
@@ -628,7 +628,7 @@ fn a_failure_that_is_skipped_hides_no_other_behind_it() {
 }
 
 #[test]
-fn what_a_validator_changes_has_the_others_asked_again() {
+fn validator_that_changes_the_workspace_causes_a_rerun_of_the_others() {
     let stage = Stage::repository();
     let makes = json!({
         "a-clean": {"type": "command", "command": "git status --porcelain", "successWhen": "empty"},
@@ -675,7 +675,7 @@ fn a_supervisor_that_dies_between_verdict_and_prompt_sends_the_prompt_after_all_
     stage.verify();
 }
 
-/// A registry with one condition, that a file is not there, and a closer.
+/// Writes a registry with a closer and one condition: the file `bad` does not exist.
 fn judged(stage: &Stage, closer: &Value) {
     let holds =
         json!({"no-bad": {"type": "command", "command": "test ! -e bad", "successWhen": "exitCode:0"}});
@@ -686,7 +686,7 @@ fn judged(stage: &Stage, closer: &Value) {
 const AGREES: &str = "printf '{\"checklist\": [{\"id\": \"a\", \"description\": \"A\", \"completed\": true}], \"allComplete\": true, \"summary\": \"ok\"}\\n'";
 
 #[test]
-fn whoever_changes_the_workspace_after_the_conditions_held_has_them_asked_again() {
+fn change_after_passed_conditions_causes_a_rerun() {
     for (closer, judge) in [
         (json!({"c3": "issue", "capabilities": ["READ", "EDIT"]}), "touch bad"),
         (json!({"c3": "issue"}), "touch \"$(dirname \"$UNSTUCK_CONTEXT_DIR\")/bad\""),
@@ -773,7 +773,7 @@ fn a_pipe_in_place_of_a_checklist_stops_nothing() {
     stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("the checklist PLAN.md is not a file");
 }
 
-/// Two conditions that fail in turn: the end is that of the settings, and the log says which other settings had another.
+/// Two conditions fail in turn. The settings decide the end, and the log shows which other settings would change it.
 #[test]
 fn another_policy_for_conditions_gives_a_recorded_run_another_end() {
     let fails = |name: &str| json!({"type": "command", "command": format!("echo {name}; exit 1"), "successWhen": "exitCode:0"});

@@ -1,4 +1,4 @@
-//! What people and scripts get to see: S71, S72, S73, S75, S79, S85.
+//! Output for people and for scripts: S71, S72, S73, S75, S79, S85.
 
 use std::fs;
 
@@ -19,8 +19,8 @@ fn summary_schema() -> Value {
     serde_json::from_slice(&text).expect("a schema is JSON")
 }
 
-/// Checks the last lines: the word for the end and the status, the evidence, the next command; and that
-/// scripts are told the same.
+/// Checks the last lines: the word for the end and the status, the evidence, the next command. Also checks that
+/// scripts get the same.
 #[track_caller]
 fn explains(stage: &Stage, ended: Ended, status: i32, word: &str, next: &str) {
     let ended = ended.with_status(status);
@@ -157,7 +157,7 @@ fn s71_nor_does_the_status_depend_on_who_reads() {
 }
 
 #[test]
-fn a_worker_is_told_whether_much_is_to_be_said() {
+fn worker_gets_verbosity_in_its_environment() {
     for (more, told) in [(&[][..], ""), (&["--verbose"], "1 1 1\n")] {
         let stage = Stage::repository();
         let work = "[ -z \"$VERBOSE$UNSTUCK_VERBOSE$ROBOPPI_VERBOSE\" ] || \
@@ -254,7 +254,7 @@ fn s72_a_script_gets_json_lines_and_a_summary_that_keeps_its_shape() {
     let last: Value = serde_json::from_str(ended.out.lines().last().expect("lines")).expect("JSON");
     assert_eq!(schema::complaints(&schema, &last), [""; 0], "{last:#}");
     assert_eq!(last["needs"], "npm login");
-    // A run that goes on tells what is new, and sums up all of it.
+    // A resumed run prints only its new events, and a summary of all of them.
     let before = stage.events().len();
     let ended = stage.unstuck(&["answer", "@last", "done", "--json"]).with_status(4);
     let (events, last) = ended.out.trim_end().rsplit_once('\n').expect("lines");
@@ -281,7 +281,7 @@ fn s75_a_bad_base_branch_ends_the_run_before_it_begins() {
 
     assert_eq!((stage.calls(), stage.processes()), (0, Vec::new()), "nothing has run");
     assert!(stage.unstuck(&["runs"]).with_status(0).out.contains("nothing has run here yet"));
-    // What is in the way of one run is not in the way of the next.
+    // A refused run does not block the next one.
     stage.workflow("", &claims_thrice(&worker("claim.sh"), ""));
     stage.unstuck(&["run", "flow.yaml", "--base-branch", "work"]).with_status(0);
     let view = fs::read(stage.workspace().join("context/_workflow.json")).expect("a view");
@@ -333,7 +333,7 @@ fn hostile_night(stage: &Stage) {
 }
 
 #[test]
-fn s73_what_each_iteration_changed_is_counted_and_what_is_not_known_is_no_zero() {
+fn s73_report_counts_changes_per_iteration_and_unknowns_are_not_zero() {
     let stage = Stage::repository();
     hostile_night(&stage);
     let shown = stage.unstuck(&["report"]).with_status(0);
@@ -468,7 +468,7 @@ fn s85_a_child_of_a_dead_run_is_not_taken_for_a_run() {
 }
 
 #[test]
-fn what_is_to_be_typed_next_names_the_folder_and_the_store_that_were_given() {
+fn suggested_commands_include_given_directory_and_store() {
     let stage = Stage::repository();
     let elsewhere = stage.scratch("");
     let store = format!("sled:{}", stage.scratch("the store").display());
@@ -493,7 +493,7 @@ fn what_is_to_be_typed_next_names_the_folder_and_the_store_that_were_given() {
 }
 
 #[test]
-fn what_a_worker_says_does_not_steer_the_terminal() {
+fn control_characters_from_a_worker_are_escaped() {
     let stage = Stage::repository();
     let says = "unstuck verdict blocked --needs \"$(printf 'x\\033[1A\\033[2KCOMPLETE')\"";
     let ended = stage.unstuck(&["run", "go", "--claim", "--with", says]).with_status(4);

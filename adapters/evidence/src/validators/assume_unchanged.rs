@@ -1,6 +1,6 @@
-//! Files that git was told not to look at: `update-index --assume-unchanged` and `--skip-worktree` make it say of a
-//! changed file that it is as it was committed. What asks git for changes is given a copy of the index without
-//! these flags; the index of the user stays as it is.
+//! Files whose changes git hides because of `update-index --assume-unchanged` or `--skip-worktree`.
+//!
+//! A command that lists changes gets a copy of the index without these flags. The user's index stays as it is.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use unstuck_workspace::git::{git, git_on_files, git_with_index};
 
 use crate::validators::git_excludes::top_level;
 
-/// A copy of the index that has no such flags; it goes when this is dropped.
+/// A copy of the index without these flags; deleted on drop.
 pub(super) struct CleanIndex {
     index: PathBuf,
     hint: String,
@@ -27,7 +27,7 @@ impl Drop for CleanIndex {
 }
 
 impl CleanIndex {
-    /// Copies the index, where the command asks git for changes and there is a file that git was told not to look at.
+    /// Copies the index if the command lists changes and some files have these flags.
     pub(super) fn of(command: &str, workspace: &Path, scratch: &Path) -> Result<Option<Self>, String> {
         if !asks_for_changes(command) {
             return Ok(None);
@@ -48,13 +48,13 @@ impl CleanIndex {
         ("GIT_INDEX_FILE".into(), Some(self.index.clone().into()))
     }
 
-    /// Returns how git is told to look at these files again: whoever asks it sees no change in them.
+    /// Returns the git commands that clear the flags, for a user whose own git shows no change in these files.
     pub(super) fn hint(&self) -> &str {
         &self.hint
     }
 }
 
-/// Says whether a command line is one call of git that shows changes of this repository, and changes nothing itself.
+/// Returns whether a command line is one git call that shows changes of this repository and changes nothing itself.
 fn asks_for_changes(command: &str) -> bool {
     if command.contains(|c| "|&;<>(){}$`\n".contains(c)) {
         return false;
@@ -66,7 +66,7 @@ fn asks_for_changes(command: &str) -> bool {
     while let Some(word) = words.next() {
         match word {
             "-c" => drop(words.next()),
-            // Of another repository this index says nothing.
+            // Another repository has its own index.
             "-C" => return false,
             _ if word.starts_with("--git-dir") || word.starts_with("--work-tree") => return false,
             _ if word.starts_with('-') => {}
@@ -76,7 +76,7 @@ fn asks_for_changes(command: &str) -> bool {
     false
 }
 
-/// The files of a repository that git was told not to look at, each with the NUL that ends it.
+/// The files of a repository whose changes git hides, each with its terminating NUL.
 struct Flagged {
     top: PathBuf,
     assumed: Vec<u8>,
@@ -84,11 +84,11 @@ struct Flagged {
 }
 
 impl Flagged {
-    /// Asks git for them; `None` where there are none, or no repository.
+    /// Lists the files with git; `None` if there are none, or outside of a repository.
     fn of(workspace: &Path) -> Option<Self> {
         let listed = git_on_files(workspace, &["ls-files", "-v", "-z", "--full-name", "--", ":/"]).ok()?;
         let entries = || listed.stdout.split_inclusive(|&byte| byte == 0);
-        // Nearly always there are none, and nothing more has to be asked.
+        // Usually there are none, so no further git call is needed.
         if !entries().any(|entry| entry[0].is_ascii_lowercase() || entry[0] == b'S') {
             return None;
         }
@@ -101,7 +101,7 @@ impl Flagged {
             if tag.is_ascii_lowercase() {
                 assumed.extend_from_slice(path);
             }
-            // What a sparse checkout leaves out is not there, and that is no change.
+            // In a sparse checkout, a missing file is not a change.
             let file = top.join(as_path(path.strip_suffix(&[0]).unwrap_or(path)));
             if tag.eq_ignore_ascii_case(&b'S') && (!is_sparse || file.symlink_metadata().is_ok()) {
                 skipped.extend_from_slice(path);
@@ -116,7 +116,7 @@ impl Flagged {
         let own = self.top.join(as_path(told.strip_suffix(b"\n").unwrap_or(&told)));
         fs::create_dir_all(scratch)?;
         fs::copy(&own, index)?;
-        // By its time git knows which files may have been changed just after they were looked at.
+        // From the time of the index, git knows which files may have changed right after it looked at them.
         File::options().write(true).open(index)?.set_modified(own.metadata()?.modified()?)?;
         for (flag, paths) in [("--no-assume-unchanged", &self.assumed), ("--no-skip-worktree", &self.skipped)]
         {
@@ -141,7 +141,7 @@ impl Flagged {
     }
 }
 
-/// Most files that are named, of either kind.
+/// Maximum number of files in the hint, for each flag.
 const NAMES_MAX: usize = 20;
 
 #[cfg(test)]
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_one_call_of_git_that_shows_changes_is_given_another_index() {
+    fn only_a_single_git_call_that_shows_changes_gets_another_index() {
         for (command, expected) in [
             ("git status --porcelain", true),
             ("git -c core.fsmonitor=false status --porcelain --untracked-files=normal", true),

@@ -24,10 +24,10 @@ pub struct ChecklistState {
     pub error: String,
 }
 
-/// Judges a checklist by the bytes of its file; `None` if the file is not there.
+/// Judges a checklist by the bytes of its file; `None` if the file is missing.
 ///
-/// A file that is not there, is empty of items or is no JSON is a failure that a worker can mend. `began` is the file as the
-/// step found it, if that is known: what was open then and is not there any more is not done by that.
+/// A missing file, a file without items and invalid JSON are failures that a worker can fix. `began` is the file at the
+/// start of the step, if known: an item that was open then does not count as done if it is missing now.
 pub fn read(checklist: &Checklist, bytes: Option<&[u8]>, began: Option<&[u8]>) -> ChecklistState {
     let path = &checklist.path;
     let failed = |error: String| ChecklistState { outcome: ValidatorOutcome::Fail, open: Vec::new(), error };
@@ -54,8 +54,8 @@ pub fn read(checklist: &Checklist, bytes: Option<&[u8]>, began: Option<&[u8]>) -
     ChecklistState { outcome: ValidatorOutcome::Fail, open, error }
 }
 
-/// Returns what was open and is not there any more; each item stands for one of its name. Only in JSON: in a plan people
-/// write, items are split, put in other words, and taken out when they are done.
+/// Returns the items that were open and are missing now. Items of the same name are counted. Applies only to JSON: in a
+/// plan for people, items are split, reworded, and removed when done.
 fn gone(checklist: &Checklist, began: &[u8], now: &[(Item, bool)]) -> Vec<(Item, bool)> {
     let Some(pointer) = &checklist.pointer else { return Vec::new() };
     let mut then = pointed(began, pointer).unwrap_or_default();
@@ -75,12 +75,12 @@ fn gone(checklist: &Checklist, began: &[u8], now: &[(Item, bool)]) -> Vec<(Item,
         .collect()
 }
 
-/// Returns a text without the mark of its encoding, which some editors write before it.
+/// Returns a text without the byte order mark, which some editors write.
 fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
 }
 
-/// Returns what a pointer leads to, and whether each is `true`.
+/// Returns the items that a pointer leads to, and whether each is `true`.
 fn pointed(bytes: &[u8], pointer: &str) -> Result<Vec<(Item, bool)>, String> {
     let document: Value =
         serde_json::from_slice(without_mark(bytes)).map_err(|error| format!("is no JSON: {error}"))?;
@@ -91,7 +91,7 @@ fn pointed(bytes: &[u8], pointer: &str) -> Result<Vec<(Item, bool)>, String> {
     Ok(items)
 }
 
-/// Follows the steps of a pointer. `owner` is the last item that a `*` stood for: it has the name.
+/// Follows the steps of a pointer. `owner` is the last item that a `*` matched: it has the name.
 fn walk(
     value: &Value,
     steps: &[String],
@@ -121,16 +121,17 @@ fn walk(
         (name, Value::Object(fields)) if fields.contains_key(name) => {
             walk(&fields[name], rest, below(name), owner, items)
         }
-        // What an item does not say of itself is not done; what the whole file lacks is another file.
+        // A missing field of an item counts as not done. A missing path outside of items means that this is the wrong
+        // file.
         (name, _) if owner.is_some() => walk(&Value::Null, &[], below(name), owner, items),
         (name, _) => Err(format!("has nothing at `{}`", below(name))),
     }
 }
 
-/// An item that a `*` stood for, with the name that it has in its object.
+/// An item that a `*` matched, with its key in the object.
 type ItemOwner<'a> = (&'a str, &'a Value);
 
-/// Returns what names an item: its title, and its id before it; else its name.
+/// Returns the title of an item, with its id before it if it has one; otherwise its key.
 fn title((name, item): ItemOwner<'_>) -> Option<String> {
     let field = |names: &[&str]| {
         names.iter().find_map(|name| match &item[*name] {

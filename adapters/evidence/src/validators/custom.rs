@@ -1,11 +1,11 @@
-//! What a `custom` validator says itself: one JSON object on its standard output.
+//! The result that a `custom` validator reports itself: one JSON object on its standard output.
 //!
 //! ```json
 //! {"outcome": "pass", "error": "why not", "params": {"openIssues": ["#12"]}}
 //! ```
 //!
-//! `outcome` is `pass`, `fail` or `could_not_run`; the others may be left out. The object begins a line, and may go on over
-//! several; the last one counts. It is believed within the rules of the exit code: see [`judge`].
+//! `outcome` is `pass`, `fail` or `could_not_run`; the other fields are optional. The object starts a line and can span
+//! several lines; the last object counts. The exit code limits what it can report: see [`judge`].
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ pub fn read(stdout: &[u8]) -> Option<Result<CustomOutput, String>> {
                     (said, cut) = (Some(&text[begun..start]), false);
                 }
             }
-            // One of ours that is not whole, or no object of JSON at all.
+            // A truncated result, or not a JSON object.
             _ => {
                 start = begun + 1;
                 let end = begin(&text[start..]).map_or(text.len(), |at| start + at);
@@ -70,11 +70,11 @@ pub fn read(stdout: &[u8]) -> Option<Result<CustomOutput, String>> {
         return Some(Err(broken("the object is not valid JSON")));
     }
     let read = serde_json::from_str(said?);
-    // Where in the object it is says nothing to whoever reads the sentence.
+    // The position in the object does not help the reader of the message.
     Some(read.map_err(|error| broken(error.to_string().split(" at line ").next().unwrap_or_default())))
 }
 
-/// Returns where the first line begins that begins with an object.
+/// Returns the offset of the first object that starts a line.
 fn begin(text: &str) -> Option<usize> {
     let mut at = 0;
     text.split_inclusive('\n').find_map(|line| {
@@ -84,11 +84,11 @@ fn begin(text: &str) -> Option<usize> {
     })
 }
 
-/// Judges what was said beside how the program ended. `ended` is what its exit says by `successWhen`, `ran` that
-/// the exit code says that it ran properly.
+/// Judges the reported result together with the exit of the program. `ended` is the outcome of the exit by
+/// `successWhen`; `ran` is whether the exit code means that the program ran properly.
 ///
-/// A program that did not come to its end is not believed, and one that says `pass` and exits as if it had failed
-/// contradicts itself: nobody knows.
+/// The result of a program that did not finish is ignored. A program that reports `pass` but exits with a failure
+/// contradicts itself, so the outcome is unknown.
 pub fn judge(said: &CustomOutput, ended: ValidatorOutcome, ran: bool) -> ValidatorOutcome {
     match (said.outcome, ended) {
         (_, could_not @ ValidatorOutcome::CouldNotRun(_)) => could_not,

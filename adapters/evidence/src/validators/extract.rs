@@ -1,8 +1,8 @@
-//! What an extractor returns: lists and texts for a prompt, read from what a validator left behind.
+//! Extractors: lists and texts for a prompt, parsed from the output of a validator.
 //!
-//! [`unstuck_failures`] knows the grammar of tools and of `git status`; here the same facts take the shapes that
-//! prompts ask for. A validator that failed never leaves a list of records empty without a word: what nothing
-//! recognised is one record with `unparsed: true`.
+//! [`unstuck_failures`] parses the output of tools and of `git status`. This module brings the same facts into the
+//! shapes that prompts need. A validator that failed never leaves a list of records empty: unrecognized output becomes
+//! one record with `unparsed: true`.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -16,10 +16,10 @@ use unstuck_core::event::Exit;
 use unstuck_failures::git_status::{self, Entry};
 use unstuck_failures::{Confidence, FailureClass, Occurrence, OccurrenceReport, Output};
 
-/// So many lines at the end stand for an output that nothing recognised.
+/// Number of lines from the end that represent unrecognized output.
 const TAIL_LINES: usize = 40;
 
-/// The name of the record of what nothing recognised.
+/// Name of the record for unrecognized output.
 pub const UNRECOGNISED: &str = "unrecognised output";
 
 /// The output of a validator.
@@ -35,13 +35,13 @@ pub struct ValidatorOutput<'a> {
     pub stdout: &'a [u8],
     /// Standard error.
     pub stderr: &'a [u8],
-    /// It did not pass: an output in which nothing is recognised is then told as a whole.
+    /// The validator did not pass. Then unrecognized output is reported as one record.
     pub failed: bool,
     /// The files that were asked for.
     pub asked: &'a [String],
     /// The missing paths.
     pub missing: &'a [String],
-    /// The repository at that moment, where there is one.
+    /// The repository when the validator ran, if there is one.
     pub repository: Option<&'a RepositoryInfo>,
     /// The way from the root of the repository to the folder that it ran in, `pkg/app/`; empty at the root.
     pub below_root: &'a str,
@@ -137,7 +137,7 @@ impl<'a> ParsedOutput<'a> {
         Self { raw, reading: unstuck_failures::read(&output), entries }
     }
 
-    /// Says whether the validator failed, which is known only when its output was read.
+    /// Sets whether the validator failed, which is known only after its output was parsed.
     #[must_use]
     pub fn of_failed(self, failed: bool) -> Self {
         Self { raw: ValidatorOutput { failed, ..self.raw }, ..self }
@@ -148,7 +148,7 @@ impl<'a> ParsedOutput<'a> {
         &self.raw
     }
 
-    /// Says whether nothing was printed.
+    /// Returns whether nothing was printed.
     pub fn is_silent(&self) -> bool {
         [self.raw.stdout, self.raw.stderr].iter().all(|stream| stream.trim_ascii().is_empty())
     }
@@ -206,7 +206,8 @@ impl<'a> ParsedOutput<'a> {
         distinct(files.chain(others)).into()
     }
 
-    /// Returns records in a shape: those of the classes, else all, else the whole output as one.
+    /// Returns records in a shape: the records of the classes, otherwise all records, otherwise the whole output as one
+    /// record.
     fn list(&self, classes: &[FailureClass], shape: fn(&Occurrence) -> Value) -> Value {
         let wanted: Vec<Value> = self.records(classes).map(shape).collect();
         let list = if wanted.is_empty() { self.records(ALL).map(shape).collect() } else { wanted };
@@ -217,20 +218,20 @@ impl<'a> ParsedOutput<'a> {
         json!([{ "name": UNRECOGNISED, "error": tail, "message": tail, "unparsed": true }])
     }
 
-    /// Returns the end of what was printed: of standard error, where that says something.
+    /// Returns the end of the output: of standard error if it has any text.
     fn tail(&self) -> String {
         let streams = [self.raw.stdout, self.raw.stderr].map(unstuck_failures::plain);
         let lines: Vec<&str> = streams.iter().flat_map(|text| text.trim().lines()).collect();
         lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
     }
 
-    /// Says whether nothing was read from the output of a validator that failed.
+    /// Returns whether no failure was parsed from the output of a validator that failed.
     pub fn is_unparsed(&self) -> bool {
         self.raw.failed && !self.is_recognised()
     }
 
-    /// Returns the part of the output that shows the failures: the stream of the tool that told of them, from
-    /// the first line that does where it is long; the end of all where nobody told.
+    /// Returns the part of the output that shows the failures: the streams that a recognized tool printed them on. A
+    /// long output starts at its first failure. If no tool was recognized, returns the end of the output.
     pub fn error_output(&self) -> String {
         const BYTES_MAX: usize = 16 * 1024;
         if !self.is_recognised() {
@@ -263,7 +264,7 @@ impl<'a> ParsedOutput<'a> {
         alone.records.iter().any(|record| all.contains(&&record.tool))
     }
 
-    /// Returns where the line begins that speaks first of something that failed.
+    /// Returns the start of the first line that mentions a failure.
     fn first_mention(&self, text: &str) -> usize {
         const LOOKED_FOR: usize = 20;
         let named = self.records(ALL).take(LOOKED_FOR);
@@ -272,13 +273,13 @@ impl<'a> ParsedOutput<'a> {
         first.map_or(0, |at| text[..at].rfind('\n').map_or(0, |line| line + 1))
     }
 
-    /// Returns the files of lines that are nothing but a place.
+    /// Returns the files of lines that contain only a place.
     fn bare_places(&self) -> Vec<String> {
         static PLACE: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(r"(?m)^(?:(?P<url>(?:[ \t]*at )?file://)|\./)?(?P<file>[^\s:][^:\n]*\.\w+):\d+(?::\d+)?[ \t]*$")
                 .expect("well formed")
         });
-        // What leads to a place is no part of its file.
+        // Words that lead to a place are not part of its file.
         const WORDS: [&str; 5] = [" => ", " > ", " at ", " in ", "("];
         let streams = [self.raw.stdout, self.raw.stderr].map(unstuck_failures::plain);
         let root = format!("{}/", self.raw.cwd.trim_end_matches('/'));
@@ -291,11 +292,11 @@ impl<'a> ParsedOutput<'a> {
         files.filter(|file| !WORDS.iter().any(|word| file.contains(word))).collect()
     }
 
-    /// Returns the difference that a formatter printed, else which files it named.
+    /// Returns the diff that a formatter printed, otherwise the files that it named.
     fn diff(&self) -> String {
         let formatted = || self.records(&[FailureClass::Format]);
         let streams = [self.raw.stdout, self.raw.stderr].map(unstuck_failures::plain);
-        // Of rustfmt: a file is one record, and each of its differences begins so.
+        // In rustfmt output, a file is one record and each of its diffs starts with this.
         let rustfmt = streams.iter().find_map(|text| Some((text, text.find("Diff in ")?)));
         if let Some((text, at)) = rustfmt.filter(|(_, at)| *at == 0 || formatted().next().is_some()) {
             return text[at..].trim_end().to_owned();

@@ -1,8 +1,7 @@
-//! What a prompt says of a failed validator besides its lists: one sentence, the details, how bad it is, what to
+//! The report on a failed validator for a prompt, without its lists: one sentence, the details, the severity, what to
 //! do, the cause, the files.
 //!
-//! What a validator is about is told by what is extracted from it, and where that tells nothing, by what was
-//! found in its output.
+//! The extractors of a validator decide its topic. If they do not, the failures in its output do.
 
 use unstuck_core::completion::{Extractor, Run, Validator};
 use unstuck_core::evidence::{Report, Severity, ValidatorOutcome};
@@ -28,7 +27,7 @@ pub enum ValidatorTopic {
     Lint,
     /// The format of files.
     Format,
-    /// Files that have to be there.
+    /// Required files.
     Files,
     /// A checklist.
     Checklist,
@@ -37,7 +36,7 @@ pub enum ValidatorTopic {
 }
 
 impl ValidatorTopic {
-    /// Returns what a validator is about by what is extracted from it.
+    /// Returns the topic of a validator, by its extractors.
     pub fn of(validator: &Validator) -> Self {
         match validator.run {
             Run::Files(_) => return Self::Files,
@@ -69,7 +68,7 @@ impl ValidatorTopic {
         }
     }
 
-    /// Returns what an output is about, where what is extracted does not tell: what most of its failures are.
+    /// Returns the topic by the first failure of the output, if the extractors do not decide it.
     fn found(self, facts: &ParsedOutput<'_>) -> Self {
         let count = |class: FailureClass| facts.records(&[class]).count();
         let first = facts.records(ALL).next().map(|record| record.class);
@@ -83,7 +82,7 @@ impl ValidatorTopic {
     }
 }
 
-/// Reports on a command. `subject` is what it is about.
+/// Reports on a command. `subject` is its topic.
 pub fn of_command(subject: ValidatorTopic, facts: &ParsedOutput<'_>) -> Report {
     let records: Vec<&Occurrence> = facts.records(ALL).collect();
     let files = || distinct(records.iter().filter_map(|record| record.file.clone()));
@@ -112,7 +111,7 @@ pub fn of_command(subject: ValidatorTopic, facts: &ParsedOutput<'_>) -> Report {
     }
 }
 
-/// Reports on a command that ended without a word: all there is to say is what was run, and how it ended.
+/// Reports on a command that failed without any output: only the command and its exit are known.
 pub fn of_silence(what: &str) -> Report {
     Report {
         summary: what.to_owned(),
@@ -139,7 +138,7 @@ pub fn of_checklist(path: &str, reading: &checklist::ChecklistState) -> Report {
     }
 }
 
-/// Reports on a validator that could not be run, or adds nothing to one that was.
+/// Reports on a validator that could not run, or adds nothing for one that did.
 pub fn could_not_run(name: &str, outcome: &ValidatorOutcome) -> Option<Report> {
     let ValidatorOutcome::CouldNotRun(why) = outcome else { return None };
     Some(Report {
@@ -151,7 +150,7 @@ pub fn could_not_run(name: &str, outcome: &ValidatorOutcome) -> Option<Report> {
     })
 }
 
-/// Reports on what git says of paths.
+/// Reports on paths in the output of git.
 fn changes(entries: &[Entry]) -> Report {
     let paths = |wanted: &dyn Fn(&Entry) -> bool| -> Vec<String> {
         entries.iter().filter(|entry| wanted(entry)).map(|entry| entry.path.clone()).collect()
@@ -179,7 +178,7 @@ fn changes(entries: &[Entry]) -> Report {
     } else if !deleted.is_empty() {
         "Commit the deletions, or restore the files".to_owned()
     } else if !untracked.is_empty() {
-        // New files are work more often than not.
+        // New files are more often work than not.
         "Commit the untracked files that belong to the work, and remove or ignore the others".to_owned()
     } else {
         "Clean untracked files".to_owned()
@@ -199,7 +198,7 @@ fn changes(entries: &[Entry]) -> Report {
     }
 }
 
-/// Returns the path, of a renamed one both.
+/// Returns the path; for a renamed file, both paths.
 fn name(entry: &Entry) -> String {
     match &entry.from {
         Some(from) => format!("{from} -> {}", entry.path),
@@ -285,7 +284,7 @@ fn tests_action(facts: &ParsedOutput<'_>) -> &'static str {
     }
 }
 
-/// Reports on what a compiler or a linter says; `noun` is one such thing.
+/// Reports on the output of a compiler or a linter; `noun` is one of its findings.
 fn diagnostics(facts: &ParsedOutput<'_>, common: Report, noun: &str) -> Report {
     if common.details.is_empty() {
         return other(facts, common);
@@ -328,7 +327,7 @@ fn format(facts: &ParsedOutput<'_>, common: Report) -> Report {
     }
 }
 
-/// Reports on an output that is none of these: by what was recognised, else by its last line.
+/// Reports on any other output: by its recognized failures, otherwise by its last line.
 fn other(facts: &ParsedOutput<'_>, common: Report) -> Report {
     let raw = facts.raw();
     let tail = facts.error_output();
@@ -356,13 +355,13 @@ fn other(facts: &ParsedOutput<'_>, common: Report) -> Report {
     }
 }
 
-/// Says whether the Rust compiler tells of an error of its own: `E0308`.
+/// Returns whether an error has a code of the Rust compiler, such as `E0308`.
 fn is_of_rustc(record: &Occurrence) -> bool {
     let digits = record.code.strip_prefix("E0").unwrap_or_default();
     digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Says in one line what failed, and where.
+/// Returns what failed and where, in one line.
 fn line_of(record: &Occurrence) -> String {
     let place = record.file.as_ref().map(|file| match (record.line, record.column) {
         (Some(line), Some(column)) => format!("{file}:{line}:{column}"),

@@ -1,5 +1,6 @@
-//! How git is told not to speak of Unstuck's own folders: by an exclude list that stands in for the user's, and
-//! has all of that one in it. The list is named in the environment, so no file of the user is changed.
+//! Hides Unstuck's own folders from git with an exclude list, which replaces the user's list and includes it.
+//!
+//! The environment names the list, so no file of the user changes.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,7 +20,7 @@ pub(super) struct GitExcludes {
 }
 
 impl GitExcludes {
-    /// Writes the list. There is none outside of a repository, or where nothing is hidden in it.
+    /// Writes the list; `None` outside of a repository, or if it hides nothing in the repository.
     pub(super) fn new(place: &ValidatorContext) -> Result<Self, String> {
         let none = Self { environment: Vec::new() };
         let Some(top) = top_level(&place.workspace) else { return Ok(none) };
@@ -57,7 +58,7 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     fs::rename(&temporary, path)
 }
 
-/// Returns the variables that give git one more setting, behind those that the environment already gives it.
+/// Returns the variables that give git one more setting, after the settings that the environment already has.
 fn configured(place: &ValidatorContext, path: &Path) -> Vec<(OsString, Option<OsString>)> {
     const COUNT: &str = "GIT_CONFIG_COUNT";
     let changed =
@@ -78,7 +79,7 @@ pub(super) fn top_level(workspace: &Path) -> Option<PathBuf> {
     as_path(line).canonicalize().ok()
 }
 
-/// Returns a pattern that matches one folder, from the root of the repository; `None` if it is not in there.
+/// Returns a pattern that matches one folder, from the root of the repository; `None` if the folder is outside of it.
 fn pattern(top: &Path, folder: &Path) -> Option<String> {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let below = folder.strip_prefix(top).ok()?.to_str()?.replace('\\', "/");
@@ -89,7 +90,7 @@ fn pattern(top: &Path, folder: &Path) -> Option<String> {
     (!escaped.is_empty()).then(|| format!("/{escaped}"))
 }
 
-/// Returns the exclude list of the user: the one that git is configured with, else the one at its usual place.
+/// Returns the exclude list of the user: the configured one, otherwise the one at its usual path.
 fn users_list(workspace: &Path) -> Option<Vec<u8>> {
     let configured = git(workspace, ["config", "--path", "--get", "core.excludesFile"]).ok();
     let configured = configured

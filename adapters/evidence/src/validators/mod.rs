@@ -84,13 +84,14 @@ pub struct ValidatorContext {
     pub checklists: BTreeMap<String, Vec<u8>>,
     /// The branch that unmerged commits are counted from.
     pub base: Option<String>,
-    /// The first that does not pass ends it.
+    /// Whether to stop at the first condition that does not pass.
     pub stop_at_first: bool,
 }
 
-/// Runs all conditions in their order, but those of which it is known already what they find: `known` has a place for each,
-/// since a validator may be asked several times, about something else each time. It ends early when it is told to stop, or
-/// with `stop_at_first` at the first that does not hold.
+/// Runs all conditions in order, except those with a known result. `known` has one entry for each condition, since one
+/// validator can run several times with different params.
+///
+/// Stops early if `stop` requests it, or, with `stop_at_first`, at the first condition that does not pass.
 pub async fn run(
     conditions: &[Condition],
     place: &ValidatorContext,
@@ -128,8 +129,8 @@ pub async fn run(
     results
 }
 
-/// Returns the program that a command line consists of, if that is a plain name and a shell knows no such program. Of a
-/// line that is more than one command, only running it tells.
+/// Returns the program of a command line if it is a plain name and the shell finds no such program. For a line with
+/// more than one command, only a run can show that.
 pub fn missing_program<'a>(
     command: &'a str,
     environment: &[(OsString, Option<OsString>)],
@@ -153,7 +154,7 @@ pub fn missing_program<'a>(
     (!found.success()).then_some(name)
 }
 
-/// Returns the result of a validator whose program is not there; `None` where only running it tells.
+/// Returns the result of a validator whose program is missing; `None` if only a run can show that.
 pub fn absent(
     validator: &Validator,
     environment: &[(OsString, Option<OsString>)],
@@ -434,7 +435,7 @@ fn judged(validator: &Validator, how: &CommandEnd<'_>) -> (ValidatorOutcome, Opt
         Run::Custom(_) => custom::read(how.stdout).transpose(),
         _ => Ok(None),
     };
-    // What says the outcome itself prints that, so its output is not held against it.
+    // The output of a validator that reports its own result contains that result, so it does not decide the outcome.
     let by_exit = match (&said, success_when) {
         (Ok(Some(_)) | Err(_), SuccessWhen::Empty | SuccessWhen::Contains(_) | SuccessWhen::Matches(_)) => {
             &default
@@ -444,7 +445,7 @@ fn judged(validator: &Validator, how: &CommandEnd<'_>) -> (ValidatorOutcome, Opt
     let ended = judge(by_exit, &validator.exit_codes, how);
     match said {
         Ok(None) => (ended, None),
-        // What did not come to its end may have been cut off in its words.
+        // The output of a command that did not finish can be cut off.
         Err(_) if matches!(ended, ValidatorOutcome::CouldNotRun(_)) => (ended, None),
         Err(why) => (ValidatorOutcome::CouldNotRun(why), None),
         Ok(Some(said)) => {
@@ -454,7 +455,7 @@ fn judged(validator: &Validator, how: &CommandEnd<'_>) -> (ValidatorOutcome, Opt
     }
 }
 
-/// Returns a result of something that has no output.
+/// Returns the result of a validator without output.
 fn result_of(validator: &Validator, outcome: ValidatorOutcome, told: OutcomeDetails) -> ValidatorResult {
     ValidatorResult {
         validator: validator.name.clone(),

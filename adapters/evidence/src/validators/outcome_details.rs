@@ -17,13 +17,13 @@ use super::failure_report::{self, ValidatorTopic};
 /// The kind of the failure that stands for a validator that could not run.
 pub const COULD_NOT_RUN: &str = "could_not_run";
 
-/// Most bytes of a text that an event holds of one param; of a longer one, the end.
+/// Maximum bytes of one param in an event; of a longer text, the end is kept.
 pub const TEXT_MAX: usize = 64 * 1024;
 
-/// Most bytes of each output that an event holds of a validator that failed; of a longer one, the end.
+/// Maximum bytes of each output of a failed validator in an event; of a longer output, the end is kept.
 pub const OUTPUT_MAX: usize = 16 * 1024;
 
-/// Most items of a list that an event holds of one param.
+/// Maximum items of a list of one param in an event.
 pub const ITEMS_MAX: usize = 1000;
 
 /// The details of an outcome: all fields of a result except for how the process ended.
@@ -85,7 +85,7 @@ impl OutcomeDetails {
         }
     }
 
-    /// Takes over what a program said of itself: its params beside what was extracted, and where it failed, why.
+    /// Adds the result that a program reported itself: its params to the extracted ones and, if it failed, the reason.
     #[must_use]
     pub fn and_said(
         mut self,
@@ -131,7 +131,7 @@ impl OutcomeDetails {
         }
     }
 
-    /// Tells why a validator could not run.
+    /// Returns the details of a validator that could not run, with the reason.
     pub fn could_not_run(validator: &Validator, why: &str) -> Self {
         let outcome = ValidatorOutcome::CouldNotRun(why.to_owned());
         Self {
@@ -143,7 +143,7 @@ impl OutcomeDetails {
     }
 }
 
-/// Returns what is extracted, and of files what they always supply.
+/// Returns the extracted params; for files, also those that they always supply.
 fn params(validator: &Validator, facts: &ParsedOutput<'_>) -> BTreeMap<String, Value> {
     let extracted = validator.extract.iter().map(|(name, it)| (name.clone(), bounded(facts.extract(*it))));
     let mut params: BTreeMap<String, Value> = extracted.collect();
@@ -160,7 +160,7 @@ fn params(validator: &Validator, facts: &ParsedOutput<'_>) -> BTreeMap<String, V
     params
 }
 
-/// Bounds what an event holds of one param.
+/// Limits one param to the size that an event holds.
 pub fn bounded(value: Value) -> Value {
     match value {
         Value::String(text) => end_of(&text).into(),
@@ -173,7 +173,7 @@ pub fn bounded(value: Value) -> Value {
     }
 }
 
-/// Returns a text, or the end of a long one behind a note.
+/// Returns a text; for a long one, a note and its end.
 fn end_of(text: &str) -> String {
     end_within(text, TEXT_MAX)
 }
@@ -199,7 +199,7 @@ fn error_of(facts: &ParsedOutput<'_>) -> String {
     if text(raw.stderr).trim().is_empty() { text(raw.stdout) } else { text(raw.stderr) }
 }
 
-/// Says of a command that it ended without a word; `None` where there is one, or no command.
+/// Returns a message about a command that printed nothing; `None` if it printed something, or for other validators.
 fn silence(validator: &Validator, facts: &ParsedOutput<'_>) -> Option<String> {
     let raw = facts.raw();
     let is_blank = |bytes: &[u8]| unstuck_failures::plain(bytes).trim().is_empty();
@@ -207,13 +207,13 @@ fn silence(validator: &Validator, facts: &ParsedOutput<'_>) -> Option<String> {
     if matches!(validator.run, Run::Files(_)) || !is_blank(raw.stdout) || !is_blank(raw.stderr) {
         return None;
     }
-    // The name of a command that stands in a workflow is the command.
+    // The name of a command that is written in a workflow is the command.
     let name = Some(&validator.name).filter(|name| *name != raw.command);
     let name = name.map(|name| format!("`{name}`: ")).unwrap_or_default();
     Some(format!("{name}`{}` exited with {code} and printed nothing", in_a_sentence(raw.command)))
 }
 
-/// Returns a command as a sentence can hold it: the first line, and no more than so much of it.
+/// Returns a command for use in a sentence: its first line, at most 200 bytes.
 fn in_a_sentence(command: &str) -> String {
     const BYTES_MAX: usize = 200;
     let line = command.trim().lines().next().unwrap_or_default();
@@ -225,7 +225,7 @@ fn absent(missing: &[String]) -> String {
     format!("Missing files: {}", missing.join(", "))
 }
 
-/// Returns what failed: paths for git and for files, else what the output tells.
+/// Returns what failed: paths for git and for files, otherwise the failures in the output.
 fn failures(
     condition: &Condition,
     subject: ValidatorTopic,
@@ -252,7 +252,7 @@ fn failures(
             let whole = |why| vec![Failure::named(&validator.name, UNPARSED, What::Whole, why)];
             let failures = match silence {
                 Some(silence) => whole(silence),
-                // A tool that says that all is well, where something else was to be said.
+                // The tool reports success, but other output was required.
                 None if read.is_empty() => whole("nothing in its output says what failed"),
                 None => read.clone(),
             };
@@ -262,8 +262,8 @@ fn failures(
     }
 }
 
-/// Returns failures that stand for an output which nobody can read. Two questions may be answered with the same words, or with
-/// none, so the question belongs to the identity.
+/// Returns failures for output that could not be parsed. Different validators or params can print the same output, or
+/// none, so the name and the params are part of the identity.
 fn of_question(condition: &Condition, failures: Vec<Failure>) -> Vec<Failure> {
     let params = condition.params.iter().flat_map(|(param, value)| [param.as_str(), value]);
     let question: Vec<&str> = std::iter::once(condition.validator.name.as_str()).chain(params).collect();

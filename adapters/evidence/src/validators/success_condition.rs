@@ -41,7 +41,7 @@ pub fn judge(success_when: &SuccessWhen, exit_codes: &[i32], ended: &CommandEnd<
             told(unstuck_failures::plain(stdout).trim().is_empty() || git_status::is_only_head(stdout))
         }
         SuccessWhen::ExitCode(codes) if codes.contains(&code) => ValidatorOutcome::Pass,
-        // Codes that a shell makes of a signal mean that only where nobody says what failed.
+        // A shell reports a signal as one of these exit codes. They mean a signal only if the output names no failure.
         _ if !ran && !recognised && (129..160).contains(&code) => {
             could_not(format!("it was ended by signal {}", code - 128))
         }
@@ -99,7 +99,7 @@ fn no_program(code: i32, stderr: &[u8]) -> String {
     format!("{what} (exit {code}){}", last_words(stderr))
 }
 
-/// Returns the last line of what was said, to go behind a reason.
+/// Returns the last line of the output, to follow a reason.
 fn last_words(stderr: &[u8]) -> String {
     const CHARS_MAX: usize = 200;
     let text = unstuck_failures::plain(stderr);
@@ -107,7 +107,7 @@ fn last_words(stderr: &[u8]) -> String {
     line.map_or_else(String::new, |line| format!(": {}", line.chars().take(CHARS_MAX).collect::<String>()))
 }
 
-/// Says whether `needle` is there as a whole: a letter or digit at its edge has none for a neighbour.
+/// Returns whether `needle` occurs as a whole: a letter or digit at its edge has no other next to it.
 fn has_whole(text: &str, needle: &str) -> bool {
     let edge = |inner: Option<char>, outer: Option<char>| {
         !(inner.is_some_and(char::is_alphanumeric) && outer.is_some_and(char::is_alphanumeric))
@@ -121,7 +121,7 @@ fn has_whole(text: &str, needle: &str) -> bool {
         {
             return true;
         }
-        // Matches may overlap, so the search goes on behind the first character of this one.
+        // Matches can overlap, so the search continues after the first character of this one.
         start = at + needle.chars().next().map_or(1, char::len_utf8);
         if start > text.len() {
             break;

@@ -16,7 +16,7 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
-/// Reads every message that a place stands below.
+/// Reads every message that has a place on the next line.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for lines in sheet.lines.windows(2) {
         let Some(said) = SAID.captures(lines[0]) else { continue };

@@ -1,5 +1,4 @@
-//! Automake's `make check`: a line for each test, and a summary; where asked to (`VERBOSE=1`), between them what each of the
-//! failed tests printed.
+//! Automake's `make check`: a line per test, and a summary; with `VERBOSE=1`, the logs of failed tests between them.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +8,29 @@ use super::{FormatInput, blocks};
 
 const TOOL: &str = "automake";
 
-/// The results that fail a suite, and what a failure with each is called: nothing where it says no more than that.
+/// The results that fail a suite, and the kind of failure for each; empty if the result alone says everything.
 const RESULTS: [(&str, &str); 3] = [("FAIL", ""), ("ERROR", "ERROR"), ("XPASS", "XPASS")];
 
-/// The file that what the failed tests printed is shown from.
+/// The file from which the output of failed tests is shown.
 const LOG: &str = "test-suite.log";
 
 /// A test with one of these results.
 struct Listed<'a> {
     line: &'a str,
-    /// Which of [`RESULTS`].
+    /// Index in [`RESULTS`].
     result: usize,
-    /// The script, with the result of the tests in it that TAP tells of.
+    /// The script, with the description of the test in it if TAP reports one.
     name: &'a str,
 }
 
-/// Reads the list above each summary. A test whose log tells of failures in a form of its own stands for those.
+/// Reads the list above each summary. A test is skipped if another reader found failures in its log.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let tells_within = found.tells_within();
     let ends: Vec<usize> = sheet.marked().map(|(at, _)| at).collect();
     for (nth, end) in ends.iter().copied().enumerate() {
         let suite = &sheet.lines[nth.checked_sub(1).map_or(0, |before| ends[before] + 1)..end];
         let below = &sheet.lines[end..ends.get(nth + 1).copied().unwrap_or(sheet.lines.len())];
-        // The logs stand above the summary, or somebody shows them below it.
+        // The logs are above the summary, or another command printed them below it.
         let (listed, shown) = match log_at(suite).filter(|_| !ends_with_results(suite)) {
             Some(at) => suite.split_at(at),
             None if nth + 1 == ends.len() => (suite, below),
@@ -52,7 +51,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             if log.is_some_and(|log| log.is_told) {
                 continue;
             }
-            // What one of several results of a log says of it is not known.
+            // If a log has several results, it is unknown which part of it belongs to which result.
             let lines = log.filter(|log| log.results == 1).map_or(&[][..], |log| log.lines);
             let draft = RawFailure::test(TOOL, &without_number(result.name), lines);
             let (_, kind) = RESULTS[result.result];
@@ -63,17 +62,17 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// What a test printed.
+/// The output of a test.
 struct Log<'s, 'a> {
     lines: &'s [&'a str],
     /// A reader found failures in it.
     is_told: bool,
-    /// How many results are of it.
+    /// Number of results that refer to it.
     results: usize,
 }
 
 impl Listed<'_> {
-    /// Returns the name of its log, which has no ending.
+    /// Returns the name of its log, which has no extension.
     fn log(&self, logs: &BTreeMap<&str, Log<'_, '_>>) -> Option<&str> {
         let script = self.name.split(' ').next()?;
         let bare = || script.rsplit_once('.').map(|(bare, _)| bare);
@@ -81,12 +80,12 @@ impl Listed<'_> {
     }
 }
 
-/// Says whether the list stands directly above the rule of the summary: then the logs of another suite are above that.
+/// Checks whether the list is directly above the rule of the summary. Any logs above it then belong to another suite.
 fn ends_with_results(suite: &[&str]) -> bool {
     suite.iter().rev().find(|line| !is_rule(line)).is_some_and(|last| ended(last).is_some())
 }
 
-/// Returns where the logs begin: a title that is set in, between two rules.
+/// Returns where the logs begin: an indented title between two rules.
 fn log_at(suite: &[&str]) -> Option<usize> {
     let is_title = |title: &[&str]| {
         is_rule(title[0]) && title[1].starts_with(' ') && title[1].ends_with(LOG) && is_rule(title[2])
@@ -94,12 +93,11 @@ fn log_at(suite: &[&str]) -> Option<usize> {
     suite.windows(3).rposition(is_title)
 }
 
-/// Returns the results in a list, of each kind as many as the summary below counts: the last ones, since what else is printed
-/// stands above.
+/// Returns as many results of each kind as the summary below counts: the last ones, since other output is above.
 fn failed<'a>(listed: &[&'a str], summary: &[&str]) -> Vec<Listed<'a>> {
     const SUMMARY_LINES: usize = 10;
     let counts = &summary[..summary.len().min(SUMMARY_LINES)];
-    // What is not counted there is none, unless the summary is cut off.
+    // A result that the summary does not count is not a result, unless the summary is cut off.
     let uncounted = if counts.iter().any(|line| line.starts_with("# TOTAL:")) { 0 } else { usize::MAX };
     let mut left = RESULTS.map(|(word, _)| {
         let count =
@@ -118,7 +116,7 @@ fn failed<'a>(listed: &[&'a str], summary: &[&str]) -> Vec<Listed<'a>> {
     results
 }
 
-/// Takes `PASS: name` apart.
+/// Splits `PASS: name`.
 fn ended(line: &str) -> Option<(&str, &str)> {
     const PASSING: [&str; 3] = ["PASS", "SKIP", "XFAIL"];
     let (word, name) = line.split_once(": ").map(|(word, name)| (word, name.trim()))?;
@@ -126,14 +124,14 @@ fn ended(line: &str) -> Option<(&str, &str)> {
     (is_known && !name.is_empty()).then_some((word, name))
 }
 
-/// Takes `FAIL: name` apart.
+/// Splits `FAIL: name`.
 fn result(line: &str) -> Option<Listed<'_>> {
     let (word, name) = ended(line)?;
     let result = RESULTS.iter().position(|(it, _)| *it == word)?;
     Some(Listed { line, result, name })
 }
 
-/// Takes the number out of `a.test 2 - reads`: one that is put in before moves it.
+/// Removes the number from `a.test 2 - reads`, since an inserted test changes it.
 fn without_number(name: &str) -> String {
     let parts = name.split_once(' ').and_then(|(script, point)| Some((script, leading_number(point)?.1)));
     match parts.and_then(|(script, told)| Some((script, told.strip_prefix(" - ")?))) {
@@ -142,24 +140,24 @@ fn without_number(name: &str) -> String {
     }
 }
 
-/// Says whether a line is drawn from end to end.
+/// Checks whether a line is a rule from end to end.
 fn is_rule(line: &str) -> bool {
     line.len() >= 3 && line.bytes().all(|byte| byte == b'=')
 }
 
-/// Says whether a log begins with a line: a rule of the same length stands below it.
+/// Checks whether a log begins with a line: a rule of the same length is below it.
 fn is_head(lines: &[&str], at: usize) -> bool {
     let is_below = |rule: &&str| is_rule(rule) && rule.len() == lines[at].chars().count();
     ended(lines[at]).is_some() && lines.get(at + 1).is_some_and(is_below)
 }
 
-/// Returns what each test printed, by its name: below `FAIL: name` and a rule, up to the next of these.
+/// Returns the output of each test by name: the lines below `FAIL: name` and a rule, up to the next such head.
 fn logs<'s, 'a>(lines: &'s [&'a str]) -> BTreeMap<&'a str, Log<'s, 'a>> {
     let heads = (0..lines.len()).filter(|at| is_head(lines, *at));
     let logs = blocks(heads, lines.len()).filter_map(|(head, end)| {
         let (word, name) = ended(lines[head])?;
         let log = &lines[head + 2..end];
-        // By this line it ends, whatever is shown below.
+        // This line ends the log, whatever is shown below.
         let last = format!("{word} {name}");
         let told = log.iter().position(|line| line.starts_with(&last) && line.contains(" (exit status: "));
         let told = &log[..told.unwrap_or(log.len())];

@@ -11,7 +11,7 @@ use super::{FormatInput, until};
 
 const TOOL: &str = "ava";
 
-/// Reads the blocks behind the line `─` of each run, of the tests that the list before it marks.
+/// Reads the blocks after the line `─` of each run, for the tests that the list before it marks.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     // The rule and the marks begin with the same byte.
     let drawn: Vec<(usize, &str)> = sheet.beginning(&[DRAWN]).collect();
@@ -25,7 +25,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     while let Some(&rule) = rules.get(next) {
         let end = rules.get(next + 1).copied();
         let below = rule + 1..end.unwrap_or(sheet.lines.len());
-        // Where the list goes on below it, a test has printed the line.
+        // If the list continues below this line, a test printed the line.
         if end.is_some() && within(below.start, below.end).iter().any(|(_, line)| is_listed(line)) {
             next += 1;
             continue;
@@ -36,7 +36,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Reads the list of one run, of which some lines may begin with a mark, and the blocks below it.
+/// Reads the list of one run, in which failed tests have a mark, and the blocks below it.
 fn run(
     sheet: &FormatInput<'_>,
     list: Range<usize>,
@@ -77,13 +77,13 @@ fn run(
     }
 }
 
-/// Says whether a line is of the list of tests: `  ✔ name`, `  ✘ [fail]: name`.
+/// Checks whether a line belongs to the list of tests: `  ✔ name`, `  ✘ [fail]: name`.
 fn is_listed(line: &str) -> bool {
     line.strip_prefix("  ").is_some_and(|line| line.starts_with("✔ ") || failed(line).is_some())
 }
 
-/// Reads what is said of a file as a whole: its process has ended before its tests did, or there are no tests in it. `told` are
-/// those of which is said why.
+/// Reads the failures of entire files: the process ended before its tests did, or the file contains no tests. `told`
+/// contains the files that already have a reason.
 fn files(drawn: &[(usize, &str)], told: &mut BTreeSet<String>, found: &mut FailureCollector<'_>) {
     static SAID: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^  [✘✖] (?:Exiting due to (?P<call>process\.exit)\(\) when running (?P<file1>.+)|(?P<file2>.+) exited (?:with a non-zero (?P<code>exit code: \d+)|due to (?P<signal>SIG\w+))|(?P<none>No tests found) in (?P<file3>.+?)(?:, make sure .*)?)$").expect("well formed")
@@ -102,7 +102,7 @@ fn files(drawn: &[(usize, &str)], told: &mut BTreeSet<String>, found: &mut Failu
     }
 }
 
-/// Reads what no test caught, by the file that it was in: a file that cannot be loaded, mostly. Returns the files.
+/// Reads uncaught errors with the file of each, usually a file that cannot be loaded. Returns the files.
 fn uncaught(
     sheet: &FormatInput<'_>,
     list: Range<usize>,
@@ -137,20 +137,20 @@ fn uncaught(
     files
 }
 
-/// Before what failed; behind it how, in brackets: `[fail]`, `[unexpected pass]`.
+/// The mark of a failed test. The kind of failure follows it in brackets: `[fail]`, `[unexpected pass]`.
 const MARKS: [&str; 2] = ["✘ ", "✖ "];
 
-/// Above and below the blocks.
+/// The rule above and below the blocks.
 const RULE: &str = "─";
 
-/// The first byte of all of these.
+/// The first byte of these marks and rules.
 const DRAWN: u8 = RULE.as_bytes()[0];
 
 fn is_marked(line: &str) -> bool {
     MARKS.iter().any(|mark| line.trim_start().starts_with(mark))
 }
 
-/// Returns the name behind the mark of a failed test.
+/// Returns the name after the mark of a failed test.
 fn failed(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let (_, name) =
@@ -158,7 +158,7 @@ fn failed(line: &str) -> Option<&str> {
     Some(name)
 }
 
-/// Returns the name in a line that is the title of a marked test; a short reason may follow in the mark.
+/// Returns the name in a line that is the title of a marked test; in the mark, a short reason may follow the name.
 fn title<'a>(line: &'a str, marked: &BTreeSet<&str>) -> Option<&'a str> {
     let name = line.strip_prefix("  ").filter(|name| !name.starts_with(' ') && !name.is_empty())?;
     let next = marked.range(name..).next()?;

@@ -18,10 +18,10 @@ static SAID: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
-/// So far from its place the message may be.
+/// Maximum distance between a place and its message, in lines.
 const LINES: usize = 12;
 
-/// Reads every place that an error belongs to: these tools fail of no warning.
+/// Reads every place that has an error: a warning does not fail these tools.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let (lines, mut free) = (sheet.lines, 0);
     for at in 0..lines.len() {
@@ -38,7 +38,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Tells most lines apart without the pattern.
+/// Rejects most lines without the pattern.
 fn may_be_place(line: &str) -> bool {
     const LENGTH_MAX: usize = 1000;
     line.len() < LENGTH_MAX
@@ -49,12 +49,12 @@ fn is_place(line: &str) -> bool {
     may_be_place(line) && PLACE.is_match(line)
 }
 
-/// Tells most lines apart by their first letter, which is not that of a message.
+/// Rejects most lines by their first letter, which no message begins with.
 fn may_say(line: &str) -> bool {
     matches!(line.as_bytes().first(), Some(b'[' | b'e' | b'f' | b'w' | b'A'..=b'Z' | 0x80..))
 }
 
-/// Says whether a line ends in a number as [`PLACE`] has it: of a line, or of a column.
+/// Checks whether a line ends in a number as [`PLACE`] has it: of a line or a column.
 fn ends_in_position(line: &str) -> bool {
     let bare = line.strip_suffix(':').unwrap_or(line);
     let before = bare.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -62,14 +62,12 @@ fn ends_in_position(line: &str) -> bool {
         && (before.ends_with([':', '-']) || before.ends_with("line ") || before.ends_with("lines "))
 }
 
-/// Reads the message of the place at a line, and says on which line it ends; what is above `free` belongs to
-/// another one.
+/// Reads the message of the place at a line, and returns its last line. Lines above `free` belong to another message.
 fn problem(lines: &[&str], at: usize, free: usize) -> Option<(RawFailure, usize)> {
     let place = PLACE.captures(lines[at])?;
     let text = |names: &[&str]| names.iter().find_map(|name| place.name(name)).map_or("", |it| it.as_str());
     let file = text(&["file1", "file2"]);
-    // An arrow leads to what is shown below it, which the tool that draws it tells itself; where webpack found the import of a
-    // file is told by the file.
+    // Arrows point at source text, which the reader of that tool handles. webpack's `@` lines name an importer.
     if !gcc_style::is_path(file) || file.starts_with("-->") || file.starts_with("@ ") {
         return None;
     }
@@ -79,7 +77,7 @@ fn problem(lines: &[&str], at: usize, free: usize) -> Option<(RawFailure, usize)
     let mut above = (free.max(at.saturating_sub(LINES))..at).rev();
     let (on, said) = above.find_map(|at| near(&at)).or_else(|| below.find_map(|at| near(&at)))?;
     let (first, last) = (on.min(at), on.max(at));
-    // What has a stack was raised, and is read as that.
+    // A message with a stack is an exception, which another reader handles.
     if lines[on..lines.len().min(on + LINES)].iter().any(|line| is_frame(line)) {
         return None;
     }
@@ -94,10 +92,10 @@ fn problem(lines: &[&str], at: usize, free: usize) -> Option<(RawFailure, usize)
     Some((draft.message(&lines[first..=last].join("\n")), last))
 }
 
-/// Before the file that webpack could not take.
+/// The text before the file that webpack could not load.
 const WEBPACK: &str = "ERROR in ";
 
-/// Reads what webpack says below `ERROR in ./a.js 1:10`; what it only passes on may have no line.
+/// Reads the message below webpack's `ERROR in ./a.js 1:10`; an error that it passes on may have no line.
 fn of_webpack<'a>(lines: &[&'a str], at: usize) -> Option<(RawFailure, usize)> {
     static HEAD: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^ERROR in (?P<file>\S+?)(?:[ :(](?P<line>\d+)[:,](?P<column>\d+)\S*)?$")
@@ -122,7 +120,7 @@ fn of_webpack<'a>(lines: &[&'a str], at: usize) -> Option<(RawFailure, usize)> {
         .then(|| (draft.up_to(lines[last]).message(&lines[at..=last].join("\n")), last))
 }
 
-/// Says whether the message on a line stands above the place that it belongs to, apart from it and further out.
+/// Checks whether the message on a line is above its place: separated by an empty line, and less indented.
 fn heads_another(lines: &[&str], on: usize) -> bool {
     let is_apart = lines.get(on + 1).is_some_and(|line| line.trim().is_empty());
     is_apart && lines.get(on + 2).is_some_and(|line| line.starts_with("  ") && is_place(line))

@@ -18,7 +18,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Says whether each test has behind its name how many milliseconds it took: `✓ accepts a plan [12]`, with `--timing`.
+/// Checks whether each test has a duration in milliseconds after its name: `✓ accepts a plan [12]`, with `--timing`.
 fn is_timed(lines: &[&str]) -> bool {
     let mut ended = lines.iter().filter(|line| line.starts_with(" ✗ ") || line.starts_with(" ✓ ")).peekable();
     let time =

@@ -6,7 +6,7 @@ use super::{FormatInput, until};
 
 /// Reads the lists at the end.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    // Above may stand a report that says all of it.
+    // A report above may already contain these failures.
     let reported = found.told_tests();
     for heading in ["Failing scenarios:", "Errored scenarios:"] {
         if let Some((start, _)) = sheet.marked().rfind(|(_, line)| line.trim_end() == heading) {
@@ -15,7 +15,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Reads a list; what a step said stands below it, further in than the steps.
+/// Reads a list of failed scenarios. The message of a failed step is below it, more indented than the steps.
 fn list(
     sheet: &FormatInput<'_>,
     start: usize,
@@ -23,7 +23,7 @@ fn list(
     found: &mut FailureCollector<'_>,
 ) {
     const STEPS: usize = 4;
-    // What is called before a scenario and fails leaves no step that says why.
+    // A failing hook before a scenario leaves no step with the reason.
     let hook = sheet.with("HOOK-ERROR in ").next().map(|(_, line)| line.trim());
     for line in until(sheet.lines, start + 1, |line| !line.starts_with("  ")) {
         let Some((place, name)) = line.trim().split_once("  ") else { continue };

@@ -1,4 +1,4 @@
-//! biome: a place and a rule with a line behind them, and the message below.
+//! biome: a place and a rule with a line after them, and the message below.
 
 use std::sync::LazyLock;
 
@@ -12,14 +12,14 @@ static HEAD: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
-/// How much a problem weighs; the first two are of errors.
+/// Severities; the first two are errors.
 const MARKS: [&str; 6] = ["× ", "✖ ", "! ", "⚠ ", "i ", "ℹ "];
 
-/// What follows from other problems of the file.
+/// Messages that are consequences of other problems in the file.
 const DERIVED: [&str; 3] =
     ["Format with errors is disabled", "The file contains diagnostics", "Code formatting aborted"];
 
-/// Reads every problem; what is no error only where there is none.
+/// Reads every problem; warnings count only if there are no errors.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     found.push_errors(sheet.marked().filter_map(|(at, line)| problem(sheet.lines, at, line)).collect());
     for (at, line) in sheet.marked().filter(|(_, line)| line.starts_with("reporter/")) {
@@ -27,7 +27,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Reads the summary, which names the files that have problems, without the problems.
+/// Reads the summary, which names only the files that have problems.
 fn summary(head: &str, block: &[&str], found: &mut FailureCollector<'_>) {
     static FILE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^  - (?P<file>\S.*?)(?: \((?P<count>\d+ (?:error|warning|info)s?(?:, .*)?)\))?$")
@@ -47,7 +47,7 @@ fn summary(head: &str, block: &[&str], found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Reads one problem; the last of all, which has no file, only says that there were some.
+/// Reads one problem. The last one has no file and only states that there were some.
 fn problem(lines: &[&str], at: usize, line: &str) -> Option<RawFailure> {
     let head = HEAD.captures(line)?;
     let block = until(lines, at + 1, |line| line.ends_with('━'));

@@ -1,4 +1,4 @@
-//! Boost.Test: a place, what is wrong, and the name of the test in quotes; what a test threw has no place but its last checkpoint.
+//! Boost.Test: a place, the problem, and the quoted test name. The place of an exception is only the last checkpoint.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -18,7 +18,7 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
 static CHECKPOINT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(?P<file>.+?)\((?P<line>\d+)\): last checkpoint: ").expect("well formed"));
 
-/// Reads what failed first in each test. Told which test runs, no other can fail.
+/// Reads the first failure of each test. If the output names the running test, only that test can fail.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let entered = sheet.with("): Entering test case \"");
@@ -56,19 +56,19 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// What it says in passing, behind a place.
+/// Progress messages that follow a place.
 const PASSES: [&str; 4] = ["): Entering test ", "): Leaving test ", "): Test case \"", "): Test suite \""];
 
-/// Stands for the place of what a test threw.
+/// The placeholder for the place of an exception.
 const NOWHERE: &str = "unknown location";
-/// Above what a test said about the state in which it failed.
+/// The line above the context that a test printed for its failure.
 const CONTEXT: &str = "Failure occurred in a following context:";
 
 fn is_last_part(case: &str, name: &str) -> bool {
     name.strip_suffix(case).is_some_and(|outer| outer.is_empty() || outer.ends_with('/'))
 }
 
-/// Takes apart what an assertion says, which is source text and values behind it, or an exception and its message.
+/// Splits the message of an assertion, which is source text and then values, or the message of an exception.
 fn because(draft: RawFailure, what: &str) -> RawFailure {
     if let Some((stated, values)) = what.split_once(" has failed") {
         let draft = draft.kind("expectation").about(stated);

@@ -5,13 +5,13 @@ use super::{FormatInput, until, without_time};
 
 const TOOL: &str = "bun";
 
-/// How the line of a test that failed begins: in a file, and on a terminal.
+/// The beginning of the line of a failed test: in a file, and on a terminal.
 const FAILED: [&str; 2] = ["(fail) ", "✗ "];
 
-/// How the line of another test begins.
+/// The beginning of the line of another test.
 const OTHERS: [&str; 7] = ["(pass) ", "(skip) ", "(todo) ", "(cancelled) ", "✓ ", "» ", "✎ "];
 
-/// What failed in no test.
+/// The heading of failures outside of tests.
 const OUTSIDE: &str = "# Unhandled error between tests";
 
 /// Reads every test that failed, below the name of its file.
@@ -43,7 +43,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns the name of a test that failed, and the time behind it.
+/// Returns the name of a failed test, and the time after it.
 fn failed(line: &str) -> Option<&str> {
     FAILED.iter().find_map(|mark| line.strip_prefix(mark))
 }
@@ -57,7 +57,7 @@ fn named_file(line: &str) -> Option<&str> {
         .then_some(name)
 }
 
-/// Leaves out the source: its lines have a number and a bar before them, and the last of them a caret below.
+/// Leaves out the source: its lines begin with a number and a bar, and the last one has a caret below.
 fn said<'a>(block: &[&'a str]) -> Vec<&'a str> {
     let is_source = |line: &str| {
         let number =

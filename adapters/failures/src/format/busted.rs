@@ -3,7 +3,7 @@
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, until};
 
-/// Reads `Failure → spec/a_spec.lua @ 12`, the name on the next line, and what follows.
+/// Reads `Failure → spec/a_spec.lua @ 12`, the name on the next line, and the lines after it.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let head =

@@ -1,4 +1,4 @@
-//! Linters that name a file once and set its problems below, indented: `3:5  error  message  (rule)`.
+//! Linters that print a file once and indent its problems below: `3:5  error  message  (rule)`.
 
 use std::sync::LazyLock;
 
@@ -12,11 +12,11 @@ static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
-/// Reads the problems below each file; the warnings only where nothing is an error.
+/// Reads the problems below each file; warnings count only if there are no errors.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let (mut above, mut is_ruled, mut drafts) = ("", false, Vec::new());
     for (at, line) in sheet.lines.iter().enumerate() {
-        // The first letter tells most lines apart, before it is asked whether the line above names a file.
+        // The first letter rejects most lines before the line above is checked for a file.
         let begin = sheet.begins[at];
         if sheet.firsts[at] == b' ' || sheet.firsts[at] == b'\t' {
             if begin.is_ascii_digit() || begin == b'!' || !begin.is_ascii() {
@@ -36,7 +36,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     found.push_errors(drafts);
 }
 
-/// What is drawn below the name of a file.
+/// The rule below the name of a file.
 const RULE: &[u8] = "───".as_bytes();
 
 /// Returns the file that a line names.
@@ -57,7 +57,7 @@ fn problem(file: &str, line: &str) -> Option<RawFailure> {
     Some(draft.shown_at(text("column").parse().ok(), "").message(line.trim()))
 }
 
-/// Takes `H013 1:0 message` apart, as it stands below a file and a rule that is drawn below that.
+/// Splits `H013 1:0 message`, which follows a file and the rule below it.
 fn coded(file: &str, line: &str) -> Option<RawFailure> {
     let mut parts = line.splitn(3, ' ');
     let (code, place, what) = (parts.next()?, parts.next()?, parts.next()?);

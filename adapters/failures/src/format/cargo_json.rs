@@ -57,7 +57,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let suites = sheet.marked().filter(|(_, line)| line.starts_with('{') && is_failed_suite(line));
     let ends: Vec<usize> = suites.map(|(at, _)| at).collect();
     let mut targets = libtest::targets(sheet, &ends).into_iter().peekable();
-    // Beside its JSON nextest tells all of it in words, and more.
+    // nextest's text output contains everything that its JSON does, and more.
     let told = LazyCell::new(|| nextest::failed_names(sheet.beside));
     for (at, line) in sheet.marked().filter(|(_, line)| line.starts_with('{')) {
         if ERROR.find(line.as_bytes()).is_some() {
@@ -72,7 +72,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             let block: Vec<&str> = test.stdout.lines().collect();
             match test.name.rsplit_once('$') {
                 Some((binary, name)) => {
-                    // The number of a retry stands behind it.
+                    // The number of a retry follows it.
                     let name = name.split('#').next().unwrap_or_default();
                     if !told.contains(name) {
                         found
@@ -90,12 +90,12 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns a binary as nextest shows it in words: that of the library is called like its crate.
+/// Returns a binary as nextest prints it in its text output: the binary of a library has the name of its crate.
 fn of_nextest(binary: &str) -> &str {
     binary.split_once("::").filter(|(of_crate, name)| of_crate == name).map_or(binary, |(name, _)| name)
 }
 
-/// Says whether a line ends the failed tests of a binary.
+/// Checks whether a line ends the failed tests of a binary.
 fn is_failed_suite(line: &str) -> bool {
     FAILED.find(line.as_bytes()).is_some()
         && line.contains("\"suite\"")
@@ -126,7 +126,7 @@ impl Diagnostic {
     }
 }
 
-/// A lint has a name, but the text does not tell it; both have to be the same failure.
+/// A lint has a name that the text does not contain; both forms must be the same failure.
 fn is_code(code: &str) -> bool {
     code.starts_with('E') && code[1..].bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -15,12 +15,12 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     .expect("well formed")
 });
 
-/// Reads every assertion that failed, of the first in each test case.
+/// Reads every failed assertion, but only the first of each test case.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let (mut name, mut told) = (String::new(), (String::new(), ""));
     let mut suite = "";
-    // Only doctest writes the reason behind the place.
+    // Only doctest writes the reason after the place.
     let doctest = sheet.has("TEST CASE:  ");
     for (at, line) in lines.iter().enumerate() {
         if line.starts_with("=====") {
@@ -63,7 +63,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns the name of a test case with those of the sections that it was in.
+/// Joins the name of a test case with the names of the sections around the failure.
 fn joined(case: &str, sections: &[&str]) -> String {
     let sections = sections.iter().copied().filter(|section| !section.trim().is_empty());
     std::iter::once(case).chain(sections).map(str::trim).collect::<Vec<_>>().join("/")

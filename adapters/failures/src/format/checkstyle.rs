@@ -1,4 +1,4 @@
-//! Checkstyle XML, which linters of many languages write; and that of cppcheck, where the place is told within each problem.
+//! Checkstyle XML, which many linters write, and the XML of cppcheck, in which each problem contains its place.
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -7,7 +7,7 @@ use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::FormatInput;
 use super::junit::attribute;
 
-/// Reads every problem; what is no error only where nothing is one.
+/// Reads every problem; warnings count only if there are no errors.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let Some(start) = ["<checkstyle", "<cppcheck"].iter().find_map(|root| sheet.text.find(root)) else {
         return;
@@ -15,7 +15,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut reader = Reader::from_str(&sheet.text[start..]);
     reader.config_mut().check_end_names = false;
     let (mut file, mut drafts) = (String::new(), Vec::new());
-    // Only the first place of a problem is its own.
+    // Only the first place of a problem is its position.
     let mut is_placed = true;
     while let Ok(event) = reader.read_event() {
         match event {

@@ -1,13 +1,12 @@
-//! Workflow commands by which tools annotate a change: `::error file=a.py,line=3::message`; of
-//! Azure too.
+//! Workflow commands with which tools annotate a change on GitHub or Azure: `::error file=a.py,line=3::message`.
 
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, gcc_style};
 
-/// Reads the errors, or where there are none, the warnings.
+/// Reads the errors, or the warnings if there are no errors.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut drafts = Vec::new();
-    // What other formats found is what failed: beside it, a warning is none, and a test is told of twice.
+    // Failures that other formats found take precedence: warnings do not count then, and tests would be reported twice.
     let is_first = found.is_empty();
     let told = found.told();
     for (_, line) in sheet.marked() {
@@ -17,7 +16,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             github().or_else(azure)
         };
         let (error, warning) = (of("error"), of("warning").filter(|_| is_first));
-        // A notice tells of no failure, but pylint fails by its own.
+        // A notice is not a failure, except for pylint, which fails with each of its notices.
         let notice = || {
             of("notice").filter(|(fields, _)| {
                 is_first && fields.rsplit_once("title=").is_some_and(|it| is_of_pylint(it.1))
@@ -31,7 +30,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let message = unescaped(message);
         let first = message.lines().next().unwrap_or_default();
         let kind = field(["title", "code"]).unwrap_or_default();
-        // Some repeat the place within the message, in the form of a diagnostic.
+        // Some tools repeat the place within the message, in the form of a diagnostic.
         if let Some(diagnostic) = gcc_style::parse(first) {
             let draft = diagnostic.draft().warning(error.is_none());
             let draft = if draft.kind.is_empty() { draft.kind(&kind) } else { draft };
@@ -47,7 +46,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             }
             continue;
         }
-        // In the log of CI PHPStan annotates what its table says, and Playwright what is in its list.
+        // In a CI log, PHPStan annotates the problems of its table, and Playwright the entries of its list.
         if told(&file, line) || !is_first && kind.contains(" › ") {
             continue;
         }
@@ -61,8 +60,8 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     found.push_errors(drafts);
 }
 
-/// Returns the rule and the message: pyrefly has its name before the rule, and some the place before the message once more, and
-/// the rule in brackets.
+/// Returns the rule and the message. pyrefly prints its name before the rule; some tools repeat the place before the
+/// message, and the rule in brackets.
 fn ruled<'m>(kind: &'m str, message: &'m str) -> (&'m str, &'m str) {
     let kind = kind.strip_prefix("Pyrefly ").unwrap_or(kind);
     let is_place = |text: &str| text.contains(':') && text.bytes().all(|c| c.is_ascii_digit() || c == b':');
@@ -71,20 +70,20 @@ fn ruled<'m>(kind: &'m str, message: &'m str) -> (&'m str, &'m str) {
     rule.filter(|(rule, _)| kind.is_empty() && !rule.contains(' ')).unwrap_or((kind, bare))
 }
 
-/// Says whether a code is one of pylint's, which fails by each of them: `W0611`.
+/// Checks whether a code is one of pylint's, with each of which it fails: `W0611`.
 fn is_of_pylint(code: &str) -> bool {
     let digits = code.strip_prefix(['C', 'R', 'W', 'E', 'F']);
     digits.is_some_and(|it| it.len() == 4 && it.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Says whether a title is the full name of a test, as vitest gives it: the file, and what is in it.
+/// Checks whether a title is the full name of a vitest test: the file, and the path within it.
 fn is_test(title: &str, file: &str) -> bool {
-    // The error may have been thrown in another file than that of the test.
+    // The error may have been thrown in a file other than the test's.
     let is_file = |first: &str| !first.is_empty() && (file.ends_with(first) || gcc_style::is_path(first));
     title.split_once(" > ").is_some_and(|(first, _)| is_file(first))
 }
 
-/// Decodes the signs that have a meaning in a workflow command.
+/// Decodes the escaped special characters of a workflow command.
 fn unescaped(text: &str) -> String {
     const SIGNS: [(&str, &str); 5] = [("%0A", "\n"), ("%0D", "\r"), ("%3A", ":"), ("%2C", ","), ("%25", "%")];
     SIGNS.iter().fold(text.to_owned(), |text, (escaped, sign)| text.replace(escaped, sign))

@@ -1,5 +1,5 @@
-//! clojure.test, by Leiningen, the Clojure CLI and Kaocha: `FAIL in (does-this) (a_test.clj:3)`, and below it what was expected;
-//! and what the compiler says.
+//! clojure.test, by Leiningen, the Clojure CLI and Kaocha: `FAIL in (does-this) (a_test.clj:3)`, and the expectation
+//! below. Errors of the compiler are read, too.
 
 use std::sync::LazyLock;
 
@@ -35,11 +35,11 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Reads an assertion: what was expected is source text, and says which it is.
+/// Reads an assertion: the expected expression is source text and identifies it.
 fn failed(space: &str, line: &str, below: &[&str]) -> Option<RawFailure> {
     let failed = line.starts_with(['F', 'E']).then(|| FAILED.captures(line))??;
     let block = until(below, 0, |line| line.is_empty() || FAILED.is_match(line));
-    // The innermost of several is what runs.
+    // The innermost of several names is the running test.
     let names = failed.name("names").and_then(|names| names.as_str().split(' ').next_back());
     let name = match names {
         Some(name) if !space.is_empty() => format!("{space}/{name}"),

@@ -1,4 +1,4 @@
-//! CMake: `CMake Error at file:line (command):`, and what it says indented below.
+//! CMake: `CMake Error at file:line (command):`, and the message below, indented.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ static HEAD: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
-/// Reads every error; two blank lines end what is said of one.
+/// Reads every error; two empty lines end its message.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let Some(head) = HEAD.captures(line) else { continue };

@@ -1,5 +1,6 @@
-//! Linters with one problem a line and its place in words: `a.ts: line 1, col 8 - message (rule)`. So do deno
-//! lint and eslint with their compact formats; jshint has a comma before the message.
+//! Linters that print one problem per line and its place as text: `a.ts: line 1, col 8 - message (rule)`.
+//!
+//! deno lint and eslint do so with their compact formats; jshint has a comma before the message.
 
 use std::sync::LazyLock;
 
@@ -12,7 +13,7 @@ static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<file>\S.*?): line (?P<line>\d+), col (?P<column>\d+)(?:(?:, (?P<level>\w+))? - (?:(?P<mark>Error|Warning) - )?|, )(?P<what>.+?)(?: \((?P<rule>[\w@][\w@/-]*)\))?$").expect("well formed")
 });
 
-/// Reads every problem; the warnings only where there is nothing else.
+/// Reads every problem; warnings count only if there are no errors.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     found.push_errors(sheet.marked().filter_map(|(_, line)| problem(line)).collect());
 }

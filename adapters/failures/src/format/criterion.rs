@@ -1,4 +1,4 @@
-//! Criterion (C): `[FAIL] suite::test: (0.00s)`, and above it what failed, each line behind `[----]`.
+//! Criterion (C): `[FAIL] suite::test: (0.00s)`, and the failures above it, each line after `[----]`.
 
 use std::sync::LazyLock;
 
@@ -11,10 +11,10 @@ use super::{FormatInput, look_back};
 static PLACE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(?P<file>\S+?):(?P<line>\d+): (?P<what>.*)$").expect("well formed"));
 
-/// Before what a test says.
+/// The prefix of a test's messages.
 const SAID: &str = "[----] ";
 
-/// Reads every test that failed; the first assertion says why.
+/// Reads every failed test; the first assertion is the reason.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     if sheet.marked.is_empty() {
@@ -32,7 +32,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             _ if how.starts_with('(') => "assertion".to_owned(),
             how => how.trim_end_matches(['!', ' ']).to_lowercase(),
         };
-        // Older versions say why behind the place.
+        // Older versions print the reason after the place.
         let stated = place.as_ref().map_or("", |place| place.name("what").map_or("", |what| what.as_str()));
         let about = if why.is_empty() { stated.to_owned() } else { why.join(" ") };
         let message = format!("{name}\n{}", said.join("\n"));

@@ -16,20 +16,20 @@ static LISTED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s+\d+ - (?P<name>\S.*) \((?P<status>[^()]+)\)(?:\s.*)?$").expect("well formed")
 });
 
-/// Returns the name of a test and how it ended: ` 3/12 Test  #3: adds .....***Failed    0.01 sec`.
+/// Returns the name of a test and its result: ` 3/12 Test  #3: adds .....***Failed    0.01 sec`.
 fn result(line: &str) -> Option<(&str, &str)> {
     let told = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit() || c == '/').trim_start();
     let (number, told) = told.strip_prefix("Test ")?.trim_start().strip_prefix('#')?.split_once(": ")?;
     let (name, told) = told.split_once(" ..")?;
     let told = told.trim_start_matches('.');
-    // A pattern that was looked for may stand before the time.
+    // The pattern that a test searched for may precede the time.
     let mut ends =
         told.match_indices(" sec").filter_map(|(at, _)| told[..at].rsplit_once(char::is_whitespace));
     let (status, _) = ends.find(|(_, time)| is_decimal(time)).filter(|_| is_number(number))?;
     Some((name, status.trim()))
 }
 
-/// Reads the list at the end; what each test wrote stands below its result.
+/// Reads the list at the end; the output of each test is below its result.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let begins = |line: &str| line.starts_with("Test project ");
     let ends = |line: &str| line.starts_with("Total Test time ");
@@ -56,7 +56,7 @@ fn read_run(sheet: &FormatInput<'_>, run: Range<usize>, found: &mut FailureColle
                 || line.starts_with("test ")
                 || line.contains("% tests passed")
         });
-        // One test of another runner, which CTest started for it alone.
+        // A single test of another runner, which CTest started only for it.
         if block.iter().any(|line| line.ends_with("Running 1 test from 1 test suite.")) {
             found.printed(block);
         }
@@ -76,10 +76,10 @@ fn read_run(sheet: &FormatInput<'_>, run: Range<usize>, found: &mut FailureColle
     }
 }
 
-/// Begins the failure of a test that ended in this way, and wrote this.
+/// Begins the failure of a test with this result and output.
 pub(super) fn draft(name: &str, status: &str, block: &[&str]) -> RawFailure {
     let draft = RawFailure::test("ctest", name, block);
-    // An output that asserts says more than the way in which the process ended; other output is noise.
+    // A failed assertion in the output says more than the exit of the process; other output is noise.
     let asserted = !FailureMessage::of(block).kind.is_empty();
     if asserted {
         return draft;

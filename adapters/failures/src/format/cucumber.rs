@@ -1,4 +1,4 @@
-//! Cucumber: for JavaScript, a numbered list of scenarios, each with its steps; for all languages, and behave, a JSON report.
+//! Cucumber: a numbered list of scenarios with steps (JavaScript), or a JSON report (all languages and behave).
 
 use serde_json::Value;
 
@@ -26,11 +26,11 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Makes a draft of a scenario, from the step that did not pass and what that said.
+/// Creates a draft of a scenario from its failed step and the message of that step.
 fn scenario(name: &str, step: &str, block: &[&str]) -> RawFailure {
     let draft = RawFailure::test("cucumber", name, block);
     let draft = if draft.about.is_empty() { draft.about(step) } else { draft };
-    // A hook is not the step that it stands before.
+    // A failed hook is not the step that follows it.
     match ["Before", "After"].iter().find(|hook| step.starts_with(*hook)) {
         Some(hook) => {
             let kind = format!("{hook} {}", draft.kind);
@@ -40,8 +40,7 @@ fn scenario(name: &str, step: &str, block: &[&str]) -> RawFailure {
     }
 }
 
-/// Reads a document of the report: a list of features. What fails in the steps before each scenario fails in the one that they
-/// stand before.
+/// Reads a document of the report, a list of features. A failure in the background steps counts for the next scenario.
 pub(super) fn report(document: &Value, found: &mut FailureCollector<'_>) {
     let mut pending = Vec::new();
     let before = found.len();
@@ -60,15 +59,15 @@ pub(super) fn report(document: &Value, found: &mut FailureCollector<'_>) {
             }
         }
     }
-    // Only where that is strict does it fail.
+    // A pending step fails only in strict mode.
     if found.len() == before {
         pending.into_iter().for_each(|draft| found.push(draft));
     }
 }
 
-/// Makes a draft of a scenario with a step that failed.
+/// Creates a draft of a scenario with a failed step.
 fn of_report(feature: &Value, element: &Value, step: &Value) -> RawFailure {
-    // behave tells place after place as `file:line`, and what was said line after line.
+    // behave writes each place as `file:line`, and the message as a list of lines.
     let (file, line) = match text(&element["location"]).rsplit_once(':') {
         Some((file, line)) => (file, line.parse().ok()),
         None => (text(&feature["uri"]), number(&element["line"])),
@@ -87,19 +86,19 @@ fn of_report(feature: &Value, element: &Value, step: &Value) -> RawFailure {
     RawFailure { tool, ..draft }.within(file).at(file, line).message(message.trim())
 }
 
-/// Says whether a step ended in one of these ways.
+/// Checks whether a step has one of these results.
 fn has_ended(result: &Value, words: &[&str]) -> bool {
     words.iter().any(|word| word.eq_ignore_ascii_case(text(&result["status"])))
 }
 
-/// Returns what a step says that did not pass, without the place of its code.
+/// Returns the message of a step that did not pass, without the place of its code.
 fn step(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let step = ["✖ ", "? ", "✘ "].iter().find_map(|mark| line.strip_prefix(mark))?;
     Some(step.rsplit_once(" # ").map_or(step, |(step, _)| step))
 }
 
-/// Says whether a line counts scenarios: `4 scenarios (2 failed, 2 passed)`.
+/// Checks whether a line counts scenarios: `4 scenarios (2 failed, 2 passed)`.
 fn counts(line: &str) -> bool {
     let counted = line.split_once(" scenario").map(|(count, _)| count);
     counted.is_some_and(|count| count.parse::<u32>().is_ok())

@@ -17,7 +17,7 @@ static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("well formed")
 });
 
-/// Reads the errors; what weighs less only where there are none.
+/// Reads the errors; lower severities count only if there are no errors.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     found.push_errors(sheet.marked().filter_map(|(_, line)| problem(line)).collect());
 }

@@ -1,5 +1,5 @@
-//! dart test and flutter test: `00:01 +3 -1: test/a_test.dart: does this [E]`, and what it says further in; of a widget
-//! Flutter says it before, in a frame.
+//! dart test and flutter test: `00:01 +3 -1: test/a_test.dart: does this [E]`, and the message below, indented. For a
+//! widget, Flutter prints the message above, in a frame.
 
 use std::sync::LazyLock;
 
@@ -21,7 +21,7 @@ static FRAME: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
-/// Where a frame of Flutter says that it was thrown.
+/// The line in which a frame of Flutter names where the exception was thrown.
 static THROWN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^  (?:file://)?(?P<file>/\S+\.dart) line (?P<line>\d+)$").expect("well formed")
 });
@@ -29,7 +29,7 @@ static THROWN: LazyLock<Regex> = LazyLock::new(|| {
 /// Reads every test that failed, and the files that could not be compiled.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut loads = Vec::new();
-    // What stands above this belongs to another test.
+    // Lines above this one belong to another test.
     let mut free = 0;
     for (at, line) in sheet.marked() {
         let Some(failed) = FAILED.captures(line) else { continue };
@@ -59,7 +59,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Says which file a test is in: where only one was run, its stack alone tells.
+/// Returns the file of a test. If only one file was run, only the stack names it.
 fn within(draft: RawFailure, file: &str) -> RawFailure {
     let file = if file.is_empty() { draft.file.clone().unwrap_or_default() } else { file.to_owned() };
     draft.within(&file)

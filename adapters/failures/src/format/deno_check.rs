@@ -3,7 +3,7 @@
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, until};
 
-/// Reads every error; its place is behind the first `at`.
+/// Reads every error; its place follows the first `at`.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.starting(b"T").filter(|(_, line)| line.starts_with("TS")) {
         let Some((code, message)) = line.split_once(" [ERROR]: ") else { continue };

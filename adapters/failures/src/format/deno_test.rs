@@ -7,7 +7,7 @@ use super::{FormatInput, until};
 
 const TOOL: &str = "deno-test";
 
-/// Reads the blocks between `ERRORS` and `FAILURES` of each run, or why a module could not be loaded.
+/// Reads the blocks between `ERRORS` and `FAILURES` of each run, or the reason why a module could not be loaded.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let runs = runs(sheet);
     if runs.is_empty() {
@@ -29,12 +29,11 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns where the errors of each run are listed, from the last such headline before its summary on. What a test prints
-/// stands in a block of its own.
+/// Returns the errors of each run, from the last `ERRORS` before its summary. A test's output is in a separate block.
 fn runs(sheet: &FormatInput<'_>) -> Vec<Range<usize>> {
     let (mut runs, mut start, mut is_listed, mut depth) = (Vec::new(), None, false, 0_usize);
     for (at, (line, begin)) in sheet.lines.iter().zip(sheet.begins).enumerate() {
-        // These tell most lines apart.
+        // These checks reject most lines.
         if !matches!(begin, b'r' | b'E' | b'F') && !line.ends_with(['-', ' ']) {
             continue;
         }
@@ -42,7 +41,7 @@ fn runs(sheet: &FormatInput<'_>) -> Vec<Range<usize>> {
         match line {
             _ if line.ends_with(" output -------") => depth += 1,
             _ if line.ends_with(" output end -----") => depth = depth.saturating_sub(1),
-            // Where a process died in a test, its block has no end.
+            // If a process died in a test, its block has no end.
             _ if line.starts_with("running ") && line.contains(" from ") => depth = 0,
             _ if depth > 0 => {}
             "ERRORS" => (start, is_listed) = (Some(at + 1), false),
@@ -57,7 +56,7 @@ fn runs(sheet: &FormatInput<'_>) -> Vec<Range<usize>> {
     runs
 }
 
-/// Reads `name => ./file.ts:6:6`; an uncaught error stands as `./file.ts (uncaught error)`.
+/// Reads `name => ./file.ts:6:6`; an uncaught error has the form `./file.ts (uncaught error)`.
 fn head(line: &str) -> Option<(&str, &str, Option<u32>)> {
     if let Some(file) = line.trim_end().strip_suffix(" (uncaught error)") {
         return Some((line.trim_end(), file.trim_start_matches("./"), None));
@@ -68,7 +67,7 @@ fn head(line: &str) -> Option<(&str, &str, Option<u32>)> {
     Some((name, parts.next()?.trim_start_matches("./"), number))
 }
 
-/// A module that cannot be parsed or found ends everything before the first test.
+/// A module that cannot be parsed or found ends the run before the first test.
 fn load(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let raised = |line: &str| {
         line.strip_prefix("error: ")

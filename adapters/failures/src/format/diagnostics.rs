@@ -9,8 +9,7 @@ use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::FormatInput;
 use super::gcc_style::{Diagnostic, parse_at};
 
-/// Reads the diagnostics: the errors, or where none is marked as one, everything that is not a remark; and
-/// what the linker does not find.
+/// Reads the errors, or everything except remarks if no line is marked as one, and the linker's missing symbols.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = 0..sheet.lines.len();
     let found_at: Vec<(usize, Diagnostic<'_>)> =
@@ -30,7 +29,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         {
             continue;
         }
-        // A header that is missing is missed in every file that includes it.
+        // A missing header is reported for every file that includes it.
         if it.severity == "fatal error"
             && it.message.ends_with("No such file or directory")
             && !headers.insert((&it.message, it.file))
@@ -42,7 +41,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         found.push(if it.message == "cannot find symbol" { draft.about(&about) } else { draft });
     }
     if links {
-        // In an object it is said by whoever wrote that.
+        // In a JSON object, another tool repeats the message.
         for (at, line) in sheet.matching(&LINKED).filter(|(_, line)| !line.starts_with('{')) {
             linker(line, &sheet.lines[at + 1..], found);
         }
@@ -50,20 +49,20 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     modules(sheet, found);
 }
 
-/// Says whether a line only tells in which function something is, as a frame of Elixir does: `A.f/1`.
+/// Checks whether a line only names the function of a problem, as a frame of Elixir does: `A.f/1`.
 fn is_function(message: &str) -> bool {
     let named = message.rsplit_once('/').filter(|(name, _)| name.contains('.') && !name.contains(' '));
     named.is_some_and(|(_, arity)| !arity.is_empty() && arity.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Says whether a line is one of a stack, `0x1252d12 in f`, or tells what make is about to do.
+/// Checks whether a line belongs to a stack, `0x1252d12 in f`, or announces a command of make.
 fn is_trace(message: &str) -> bool {
     let is_of_make = message.strip_prefix("update target '").is_some_and(|rest| rest.contains("' due to"))
         || message.strip_prefix("target '").is_some_and(|rest| rest.ends_with("' does not exist"));
     is_of_make || (message.starts_with("0x") && message.contains(" in "))
 }
 
-/// javac tells which symbol it is below the source text.
+/// javac prints the symbol below the source text.
 fn symbol<'a>(below: &[&'a str]) -> &'a str {
     const LINES: usize = 4;
     below
@@ -74,7 +73,7 @@ fn symbol<'a>(below: &[&'a str]) -> &'a str {
         .trim()
 }
 
-/// What linkers say, in one search.
+/// Linker messages, in one search.
 static LINKED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new("undefined reference to|multiple definition of|undefined symbol: |duplicate symbol|cannot find -l|unable to find library -l").expect("well formed")
 });
@@ -83,7 +82,7 @@ fn is_linker(line: &str) -> bool {
     LINKED.is_match(line)
 }
 
-/// Reads what the linker complains of: the symbol, and the source file where it is named, which lld says below.
+/// Reads a linker message: the symbol, and the source file that names it, which lld prints below.
 fn linker(line: &str, below: &[&str], found: &mut FailureCollector<'_>) {
     static SYMBOL: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?P<what>undefined reference to|multiple definition of|undefined symbol:|duplicate symbol:?|cannot find|unable to find library) ?[`'‘]?(?P<name>[^\s'’;:]+(?:::[^\s'’;:]+)*)").expect("well formed")
@@ -100,7 +99,7 @@ fn linker(line: &str, below: &[&str], found: &mut FailureCollector<'_>) {
     found.push(RawFailure::diagnostic("diagnostics", &file, None, &what).kind("link").message(line));
 }
 
-/// Reads what go says of a module that is not required: it has no position, or one without a severity.
+/// Reads go's message about a module that is not required: it has no position, or one without a severity.
 fn modules(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (_, line) in sheet.starting(b"g").filter(|(_, line)| line.starts_with("go: ")) {
         let what = line["go: ".len()..].trim();

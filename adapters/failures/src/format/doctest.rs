@@ -1,9 +1,9 @@
-//! doctest of Python: the place and the name of what the example documents, the example, and what came of it.
+//! doctest of Python: the place and the name of the documented object, the example, and its result.
 
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, python_place, until};
 
-/// Reads every example; which of those below one name it is, its source tells.
+/// Reads every example; its source distinguishes it from others with the same name.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, _) in sheet.marked().filter(|(_, line)| *line == "Failed example:") {
         let Some((file, line, name)) = at.checked_sub(1).and_then(|above| head(sheet.lines[above])) else {

@@ -23,7 +23,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns the class of a test of which the name is that of its method alone, as MSTest and NUnit print it: the stack tells.
+/// Returns the class of a test for which MSTest and NUnit print only the method; the stack names the class.
 fn class<'a>(below: &[&'a str], name: &str) -> Option<&'a str> {
     let method =
         name.split(['(', ' ']).next().filter(|method| !method.contains('.') && !method.is_empty())?;

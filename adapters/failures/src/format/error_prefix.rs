@@ -1,4 +1,4 @@
-//! Lines that call themselves an error, of a tool that is not known: `error: message`, `fatal: message`.
+//! Lines of an unknown tool that begin with `error: message` or `fatal: message`.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ const HEADS: &[&str] = &[
     "error TS", "error[", "ERROR  ", "ERR! ",
 ];
 
-/// Reads every such line once; the values in it are not what tells one from another.
+/// Reads every such line once; lines that differ only in values are the same failure.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let begins = |line: &str| matches!(line.as_bytes().first(), Some(b'e' | b'E' | b'f' | b'F'));
     usage(sheet, found);
@@ -34,12 +34,12 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// How pytest begins to say what its options are.
+/// The beginning of pytest's usage message.
 const USAGE: &str = "ERROR: usage: ";
 
-/// Reads what a program says below its usage of the options that it was given, and for what npm, pnpm and yarn have no script.
+/// Reads the message of a program below its usage, and the message of npm, pnpm and yarn about a missing script.
 fn usage(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    /// So many lines below a usage are looked at, and so many usages.
+    /// Maximum number of lines below a usage, and of usages.
     const LINES: usize = 100;
     const USAGES: usize = 10;
     static REFUSED: LazyLock<Regex> =
@@ -63,7 +63,7 @@ fn usage(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Reads what a program names as the causes of its failure below it: `ruff failed`, `  Cause: message`.
+/// Reads the causes that a program prints below its failure: `ruff failed`, `  Cause: message`.
 fn caused(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     const LINES: usize = 20;
     for (at, line) in sheet.lines.iter().enumerate().filter(|(_, line)| line.ends_with(" failed")) {
@@ -85,7 +85,7 @@ fn is_head(line: &str) -> bool {
     HEADS.iter().any(|head| line.starts_with(head))
 }
 
-/// Says whether a line only sums up the errors before it, or passes one on.
+/// Checks whether a line only counts the errors before it, or passes one on.
 fn is_derived(line: &str) -> bool {
     const SUMS_UP: [&str; 6] = [
         "could not compile ",
@@ -99,7 +99,7 @@ fn is_derived(line: &str) -> bool {
     SUMS_UP.iter().any(|it| what.starts_with(it))
 }
 
-/// Returns what the lines below an error name as its causes, and what a program that it ran panicked of.
+/// Returns the causes listed below an error, and the panic message of a program that it ran.
 fn causes<'a>(below: &[&'a str]) -> Vec<&'a str> {
     const LINES: usize = 100;
     let below = &below[..below.len().min(LINES)];
@@ -109,7 +109,7 @@ fn causes<'a>(below: &[&'a str]) -> Vec<&'a str> {
     announced.map(|lines| lines[1].trim()).collect()
 }
 
-/// Takes `error: message at file:line:column` apart.
+/// Splits `error: message at file:line:column`.
 fn placed(line: &str) -> Option<Captures<'_>> {
     static PLACED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
@@ -122,6 +122,6 @@ fn placed(line: &str) -> Option<Captures<'_>> {
 
 fn at(draft: RawFailure, place: &Captures<'_>) -> RawFailure {
     let number = |name: &str| place.name(name).and_then(|it| it.as_str().parse().ok());
-    // The word `error` is no code.
+    // The word `error` is not a code.
     draft.kind("").at(&place["file"], number("line")).shown_at(number("column"), "").headline(&place["what"])
 }

@@ -12,13 +12,13 @@ static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s+(?P<line>\d+):(?P<column>\d+)\s+(?P<mark>error|warning|✖|⚠|×)\s+(?P<what>.+?)(?:\s\s+(?P<rule>[\w@][\w@/-]*(?:\([\w@/-]+\))?))?\s*$").expect("well formed")
 });
 
-/// Reads the errors; the warnings only when there is nothing else that failed.
+/// Reads the errors; warnings count only if nothing else failed.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut named = None;
     let mut warnings = Vec::new();
     let before = found.len();
     for (at, (first, begin)) in sheet.firsts.iter().zip(sheet.begins).enumerate() {
-        // The first letter tells of most lines whether they name a file, or may be set in and tell of a problem.
+        // The first letter shows whether a line names a file, or may be the indented line of a problem.
         if matches!(first, b'!'..=b'~') {
             named = Some(at);
             continue;
@@ -57,7 +57,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns what goes on below in the column of what a problem is: in a narrow terminal, stylelint wraps it there.
+/// Returns the continuation of a message in the same column: stylelint wraps it in a narrow terminal.
 fn wrapped<'a>(column: usize, below: &[&'a str]) -> Vec<&'a str> {
     let is_more = |line: &&&str| indentation(line) == column && !line.trim().is_empty();
     below.iter().take_while(is_more).map(|line| line.trim()).collect()

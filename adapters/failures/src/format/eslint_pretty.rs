@@ -1,5 +1,4 @@
-//! xo, tsd and others with the reporter `eslint-formatter-pretty`: the place of the first problem as a headline, and each problem
-//! below it behind a mark.
+//! xo, tsd and others with `eslint-formatter-pretty`: the first problem's place as a headline, marked problems below.
 
 use std::sync::LazyLock;
 

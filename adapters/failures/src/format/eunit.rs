@@ -1,4 +1,4 @@
-//! EUnit (Erlang): `module: this_test...*failed*`, and below it a stack and what was raised.
+//! EUnit (Erlang): `module: this_test...*failed*`, and below it a stack and the exception.
 
 use std::sync::LazyLock;
 
@@ -24,17 +24,17 @@ static RAISED: LazyLock<Regex> =
 static EXPRESSION: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"\{expression,\s*"(?P<code>(?:[^"\\]|\\.)*)""#).expect("well formed"));
 
-/// Reads what stands below each test that failed.
+/// Reads the block below each failed test.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let Some(failed) = FAILED.captures(line) else { continue };
         let block = until(sheet.lines, at + 1, |line| line.is_empty() || line.ends_with("...*failed*"));
         let raised = block.iter().find_map(|line| RAISED.captures(line));
-        // What is raised without an assertion is printed on lines of its own.
+        // An exception that is not an assertion is printed on separate lines.
         let Some(raised) = raised else { continue };
         let place = block.iter().find_map(|line| PLACE.captures(line));
         let text = block.join("\n");
-        // The code is source text, and says which assertion it is.
+        // The code is source text and identifies the assertion.
         let code = EXPRESSION.captures(&text).map_or_else(String::new, |it| it["code"].to_owned());
         let module = failed.name("module").map_or("", |module| module.as_str());
         let name = [module, &failed["name"]].iter().filter(|it| !it.is_empty()).copied().collect::<Vec<_>>();

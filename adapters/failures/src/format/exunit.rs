@@ -10,7 +10,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     if !sheet.marked().any(|(_, line)| line.contains(" failure")) {
         return;
     }
-    // What is above the first item may be of another run, which had none.
+    // Lines above the first item may belong to another run without failures.
     let first = sheet.beginning(b"1").find(|(_, line)| line.trim_start().starts_with("1) "));
     let start = first.map_or(lines.len(), |(at, _)| at);
     for item in numbered_items::items(lines, start, |line| line.starts_with("Finished in ")) {
@@ -32,7 +32,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             .take(4)
             .collect();
         let draft = RawFailure::test("exunit", &format!("{module} {name}"), &[]);
-        // The code is source text, and says which assertion it is.
+        // The code is source text and identifies the assertion.
         let code = told.iter().find(|line| line.starts_with("code:"));
         let (shown, style) = match code {
             Some(code) => (vec![told[0], code], MaskingStyle::Diagnostic),
@@ -48,7 +48,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     modules(sheet, found);
 }
 
-/// What fails before all tests of a module is told of with the number of the test before it.
+/// Reads failures of `setup_all`, which ExUnit prints with the number of the test before.
 fn modules(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.with(": failure on setup_all callback") {
         let head = line.trim();

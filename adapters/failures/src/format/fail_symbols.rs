@@ -1,4 +1,4 @@
-//! The marks that many test tools set before the name of a failed test.
+//! The marks that many test tools print before the name of a failed test.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -15,12 +15,11 @@ const MARKS: &[&str] = &[
     "FAILED ", "not ok ",
 ];
 
-/// The marks that stand behind the name.
+/// The marks that follow the name.
 const ENDINGS: &[&str] =
     &[" ... FAILED", "... FAIL", " [FAILED]", " [FAIL]", ": FAILED", ": FAIL", "...failed"];
 
-/// Reads the marked lines, and what is indented below each; lines with the mark behind the name only where
-/// there are no others.
+/// Reads the marked lines, and the indented lines below. Marks after the name count only if no line begins with one.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let before = found.len();
     for name in [marked_before, marked_behind] {
@@ -30,14 +29,14 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Says whether several tests are marked as failed: a single one may be quoted, or the end of a build.
+/// Checks whether several tests are marked as failed: a single mark may be quoted, or be the end of a build.
 pub(crate) fn are_several(lines: &[&str]) -> bool {
     let mut names = lines.iter().filter_map(|line| marked_before(line.trim()));
     names.next().is_some_and(|first| names.any(|name| name != first))
 }
 
-/// Says whether the last line that names a test says that it passed, since it was tried again, or that it is meant to fail. What
-/// stands behind a colon is about its failure.
+/// Checks whether the last line that names a test says that it passed in a retry, or that it is expected to fail. Text
+/// after a colon describes the failure.
 pub(crate) fn passes_at_last(pages: &[CleanOutput<'_>; 2], name: &str) -> bool {
     const PASSED: [&str; 7] = ["PASS", "[PASS", "ok ", "OK ", "✓ ", "✔ ", "[       OK ]"];
     const ENDINGS: [&str; 6] = [" PASSED", " PASS", " ok", " OK", ": PASS", "...ok"];
@@ -51,7 +50,7 @@ pub(crate) fn passes_at_last(pages: &[CleanOutput<'_>; 2], name: &str) -> bool {
         || is_meant()
 }
 
-/// Returns the last line that a name stands in, and not as a part of another one.
+/// Returns the last line that contains a name as a separate word.
 fn last_line<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let is_alone =
@@ -73,7 +72,7 @@ fn read_marked(lines: &[&str], name: fn(&str) -> Option<&str>, found: &mut Failu
 }
 
 fn marked_before(line: &str) -> Option<&str> {
-    // One byte tells most lines apart.
+    // One byte rejects most lines.
     if !matches!(line.as_bytes().first(), Some(b'F' | b'[' | b'n' | 0xc3 | 0xe2)) {
         return None;
     }
@@ -84,11 +83,11 @@ fn marked_before(line: &str) -> Option<&str> {
             .then(|| name.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | '-')));
     }
     let (name, counts_failed) = counted(name);
-    // Which of them failed is told below.
+    // The lines below name the failed ones.
     if counts_failed {
         return None;
     }
-    // A number or a bracket behind the mark counts, and names nothing; nor does a row of other marks.
+    // A number or a bracket after the mark is a count, not a name; nor is a row of other marks.
     let counts = name.trim_start().starts_with("found ") && name.contains(" problem");
     let names = !counts
         && !name.is_empty()
@@ -102,8 +101,7 @@ fn marked_behind(line: &str) -> Option<&str> {
     (!name.is_empty()).then(|| without_time(name.trim_end_matches(['.', ' '])))
 }
 
-/// Takes off what node-tap says behind a file: `6 failed 1 todo of 8 205ms`, or `0 1.7s` where it ran none. Says whether some
-/// failed.
+/// Removes node-tap's counts, `6 failed 1 todo of 8 205ms` or `0 1.7s` (no tests), and returns whether some failed.
 fn counted(name: &str) -> (&str, bool) {
     static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?P<file>\S+) (?:(?P<failed>\d+ failed )?(?:\d+ \w+ )*of )?\d+ [\d.]+m?s$")
@@ -118,7 +116,7 @@ fn counted(name: &str) -> (&str, bool) {
     (file, counts.name("failed").is_some())
 }
 
-/// Takes off the end how much of all tests has run: `17%`, `[ 17%]`.
+/// Removes the progress of the run from the end: `17%`, `[ 17%]`.
 fn without_share(line: &str) -> &str {
     let Some(counted) = line.trim_end().trim_end_matches(']').strip_suffix('%') else { return line };
     let bare = counted.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -126,7 +124,7 @@ fn without_share(line: &str) -> &str {
     if is_apart { bare.trim_end_matches([' ', '[']) } else { line }
 }
 
-/// Takes a name apart into the file and the name, where a position stands before it: `test_a:4 adds`.
+/// Splits a name into the file and the name if a position precedes it: `test_a:4 adds`.
 fn placed(name: &str) -> (&str, &str) {
     let Some((place, rest)) = name.split_once(' ').filter(|(place, _)| !place.starts_with(':')) else {
         return ("", name);
@@ -138,7 +136,7 @@ fn placed(name: &str) -> (&str, &str) {
     position.map_or(("", name), |(file, _)| (file, rest.trim()))
 }
 
-/// Takes the quotation marks off a name that stands apart behind its suite: `suite  "name"`.
+/// Removes the quotation marks of a name that follows its suite: `suite  "name"`.
 fn unquoted(name: &str) -> Cow<'_, str> {
     let (suite, test) = match name.split_once("  \"") {
         Some((suite, test)) => (suite, test),

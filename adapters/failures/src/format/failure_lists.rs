@@ -1,21 +1,20 @@
-//! Lists of what failed, each below all that a run prints. Of several in an output each may be that of a run, or have been
-//! printed by a test.
+//! Lists of failures, each below the output of its run. A test may also have printed a list.
 
 use std::ops::Range;
 
 /// A run.
 pub(super) struct ToolRun {
-    /// The lines above its list, from the list of the run before on.
+    /// The lines above its list, from the list of the previous run.
     pub(super) above: Range<usize>,
-    /// Its list, and all up to the list of the next run.
+    /// Its list, and the lines up to the list of the next run.
     pub(super) list: Range<usize>,
 }
 
-/// So many lists in a row are taken for printed by tests of a run, before nothing above them is looked at.
+/// Number of lists in a row that may be the output of tests; the search stops after that.
 const PRINTED_MAX: usize = 8;
 
-/// Returns the runs of an output of so many lines, whose last list is that of a run. One above it is that of a run, too, if the
-/// lines from there up to the one below are all of a run, which `is_whole` tells.
+/// Returns the runs of an output with this many lines. The last list belongs to a run. A list above belongs to another
+/// run if the lines from there to the one below form a complete run, which `is_whole` checks.
 pub(super) fn runs(lists: &[usize], lines: usize, is_whole: impl Fn(Range<usize>) -> bool) -> Vec<ToolRun> {
     let (mut kept, mut printed): (Vec<usize>, _) = (Vec::new(), 0);
     for list in lists.iter().copied().rev() {

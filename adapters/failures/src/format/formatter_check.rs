@@ -30,13 +30,13 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Says whether prettier speaks, on either stream: other tools warn in the same form.
+/// Checks whether prettier speaks, on either stream: other tools warn in the same form.
 fn is_of_prettier(sheet: &FormatInput<'_>) -> bool {
     let says = ["Checking formatting", "Code style issues", "checking code style"];
     says.iter().any(|said| sheet.has(said) || sheet.beside.lines.iter().any(|line| line.contains(said)))
 }
 
-/// Reads what prettier says of a file that it cannot parse: `[error] a.js: SyntaxError: Unexpected token (1:7)`.
+/// Reads prettier's message about a file that it cannot parse: `[error] a.js: SyntaxError: Unexpected token (1:7)`.
 fn unreadable(line: &str) -> Option<RawFailure> {
     static UNREADABLE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
@@ -50,8 +50,8 @@ fn unreadable(line: &str) -> Option<RawFailure> {
     Some(draft.kind("syntax").shown_at(number("column"), "").message(line))
 }
 
-/// Reads what black and ruff say of such a file: `error: cannot parse: a.py:1:4`, and the reason some lines below;
-/// `error: Failed to parse a.py:1:5: Expected an expression`.
+/// Reads the messages of black and ruff about such a file: `error: cannot parse: a.py:1:4` with the reason some lines
+/// below, and `error: Failed to parse a.py:1:5: Expected an expression`.
 fn unparsable(sheet: &FormatInput<'_>, at: usize) -> Option<RawFailure> {
     const LINES: usize = 5;
     let line = sheet.lines[at];
@@ -68,7 +68,7 @@ fn unparsable(sheet: &FormatInput<'_>, at: usize) -> Option<RawFailure> {
     Some(draft.shown_at(Some(column), "").message(&format!("{line}\n{why}")))
 }
 
-/// Says whether a warning of prettier is a name: a sentence ends in a dot, or has one before a blank.
+/// Checks whether a warning of prettier is a name: a sentence ends in a dot, or has one before a space.
 fn is_file(text: &str) -> bool {
     let extension = text.rsplit_once('.').map_or("", |(_, extension)| extension);
     !extension.is_empty() && !extension.contains(' ') && !text.contains(". ")

@@ -1,4 +1,4 @@
-//! Formatters that list what they would mend: PHP CS Fixer, Pint, mix format.
+//! Formatters that list the files they would change: PHP CS Fixer, Pint, mix format.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ static LISTED: LazyLock<Regex> = LazyLock::new(|| {
     .expect("well formed")
 });
 
-/// Reads the file on each line of the list; behind it stand the rules that it breaks, and these are no part of what is told.
+/// Reads the file on each line of the list. The rules that it breaks follow it, but are not part of the failure.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (_, line) in sheet.starting(b" ") {
         let Some(listed) = LISTED.captures(line).filter(|it| gcc_style::is_path(&it["file"])) else {

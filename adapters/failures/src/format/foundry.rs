@@ -1,4 +1,4 @@
-//! Foundry: `[FAIL: reason] test_This() (gas: 123)`, below the suite that it belongs to.
+//! Foundry: `[FAIL: reason] test_This() (gas: 123)`, below its suite.
 
 use std::sync::LazyLock;
 
@@ -19,7 +19,7 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
-/// Reads every test that failed; at the end they are told again.
+/// Reads every failed test; the end of the output repeats them.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let (mut file, mut suite) = (String::new(), String::new());
     for line in sheet.lines {

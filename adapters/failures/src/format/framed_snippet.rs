@@ -1,5 +1,6 @@
-//! A headline and a frame of source text that tells the place: `┌─ a.rs:3:5`, `╭─[a.ts:3:5]`. So speak
-//! tools that use miette, ariadne or codespan: oxlint, cargo deny and others; Elixir has the place at the end.
+//! A headline and a frame of source text that contains the place: `┌─ a.rs:3:5`, `╭─[a.ts:3:5]`.
+//!
+//! Tools with miette, ariadne or codespan print it: oxlint, cargo deny and others. Elixir has the place at the end.
 
 use std::sync::LazyLock;
 
@@ -18,7 +19,7 @@ static HEAD: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
-/// So far above the place the headline may be.
+/// Maximum distance of the headline above the place, in lines.
 const LINES: usize = 40;
 
 /// Reads every headline that a frame belongs to; the warnings only where nothing is an error.

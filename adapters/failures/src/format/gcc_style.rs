@@ -1,4 +1,4 @@
-//! A diagnostic on one line, taken apart: `file:line:column: severity: message [rule]`.
+//! Parser for a diagnostic on one line: `file:line:column: severity: message [rule]`.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -9,32 +9,32 @@ use super::super::raw_failure::RawFailure;
 use super::super::words::{indentation, is_number};
 use super::location::Position;
 
-/// A line that was taken apart.
+/// A parsed line.
 pub(crate) struct Diagnostic<'a> {
     pub(super) file: &'a str,
     pub(super) line: Option<u32>,
     column: Option<u32>,
     pub(super) severity: &'a str,
     pub(super) code: String,
-    /// What stands before the message with a colon, behind a dash: a rule.
+    /// A rule before the message, which follows it after a colon or a dash.
     rule: &'a str,
     pub(super) message: Cow<'a, str>,
     whole: &'a str,
-    /// The lines that the message goes on in, as one.
+    /// The continuation of the message on the next lines, joined to one line.
     wrapped: String,
 }
 
-/// How much it weighs, and the code; the message is behind them.
+/// The severity and the code; the message follows.
 static SAID: LazyLock<Regex> = LazyLock::new(|| {
     let severity = r"(?P<severity>(?i:fatal error|internal compiler error|error|warning|note|info|style|remark|hint|help|convention|refactor)|E|W|C|R|F)";
-    // With a colon, or before a code that stands for it: `error[code] message`, `error MD022/name message`.
+    // With a colon, or before a code instead of one: `error[code] message`, `error MD022/name message`.
     let behind = r"(?:(?:\[(?P<code1>[\w-]+)\]| (?P<code2>[A-Z]+\d+))?:(?: +|$)|\[(?P<code3>[\w-]+)\] +| (?P<code4>[A-Z]+\d+)(?:/[\w/-]+)? +|(?: (?P<code9>[a-z@][\w/-]*))? +: +)";
     let code = r"(?P<code5>[A-Z]{1,4}\d{2,5}|SC\d+)(?:\[\w+\])?:? +|(?:\[GHC-\d+\] +)?\[(?P<code10>-W[\w-]+)(?:, -W[\w=-]+)*\](?: +|$)|\[(?P<code6>[A-Z]\d{4})\([\w-]+\)(?:, )?\S*\] +|\[(?P<code7>[A-Z]{1,5}-?\d{2,5}|[a-z]+(?:-[a-z]+)+)\](?: +|$)|(?P<code8>[a-z]+(?:-[a-z]+)+): +";
     let pattern = format!(r"^(?P<dash>- )?(?:\[(?P<level>error|warning)\] +|{severity}{behind})?(?:{code})?");
     Regex::new(&pattern).expect("the pattern is well formed")
 });
 
-/// The last word of a message where it is the rule: `[-Wunused]`, `[return-value]`, `(unused-import)`.
+/// The last word of a message if it is the rule: `[-Wunused]`, `[return-value]`, `(unused-import)`.
 static RULE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"^(?:\[(?:(?P<level>(?i:error|warning))/)?(?P<rule>-W[\w=+,-]+|[A-Za-z]\w*(?:[-/:.,][\w-]+)*(?:\([\w/-]+\))?)\]|\((?P<rule2>[a-z][a-z\d]*(?:[-/:][\w-]+)*|[A-Za-z_]\w*/[\w/-]+|[A-Z]{1,5}\d{2,5})\))$",
@@ -42,7 +42,7 @@ static RULE: LazyLock<Regex> = LazyLock::new(|| {
     .expect("well formed")
 });
 
-/// Takes how much it weighs off the end of a message, behind the rule: a word, or a number that says how sure the tool is.
+/// The severity at the end of a message, after the rule: a word, or a number for the confidence of the tool.
 fn weighed(message: &str) -> Option<(&str, &str)> {
     let (message, word) = message.rsplit_once(char::is_whitespace)?;
     let word = word.strip_prefix('[')?.strip_suffix(']')?;
@@ -51,10 +51,10 @@ fn weighed(message: &str) -> Option<(&str, &str)> {
     Some((message.trim_end(), level.or(is_number.then_some(""))?))
 }
 
-/// Takes a line apart, if it is a diagnostic.
+/// Parses a line if it is a diagnostic.
 pub(crate) fn parse(line: &str) -> Option<Diagnostic<'_>> {
     const LINE_MAX: usize = 4000;
-    // Most lines are none, and this tells so at once.
+    // Most lines are not, and this check rejects them quickly.
     let line = outdented(line);
     let first = line.bytes().next()?;
     if line.len() > LINE_MAX
@@ -64,10 +64,10 @@ pub(crate) fn parse(line: &str) -> Option<Diagnostic<'_>> {
     {
         return None;
     }
-    // pyrefly shouts before the place, and ends with a rule.
+    // pyrefly prints the severity in capitals before the place, and the rule at the end.
     let placed = line.strip_prefix("ERROR ").filter(|placed| placed.ends_with(']')).unwrap_or(line);
     let Position { file, line: number, column, is_sure, said: told } = Position::of(placed)?;
-    // RSpec says so what to run again.
+    // RSpec prints the commands to rerun examples in this form.
     if !is_sure || !is_path(file) || file.starts_with("rspec ") {
         return None;
     }
@@ -102,8 +102,7 @@ pub(crate) fn parse(line: &str) -> Option<Diagnostic<'_>> {
     })
 }
 
-/// Takes a line apart together with those below it, if it is a diagnostic: the message may stand on the next
-/// line, further in.
+/// Parses a diagnostic and the lines below it. The message may be on the next line, more indented.
 pub(super) fn parse_at<'a>(lines: &[&'a str], at: usize) -> Option<Diagnostic<'a>> {
     let line = lines[at];
     let found = parse(line)?;
@@ -127,8 +126,8 @@ pub(super) fn parse_at<'a>(lines: &[&'a str], at: usize) -> Option<Diagnostic<'a
     Some(found).filter(|found| !found.message.is_empty())
 }
 
-/// Reads on a message that clang broke to fit the terminal: the lines below begin with six spaces. The source comes behind them,
-/// with its number or with a caret below it.
+/// Reads the rest of a message that clang wrapped to fit the terminal: the lines below begin with six spaces. The
+/// source follows them, with its line number or with a caret below it.
 fn broken(found: &Diagnostic<'_>, below: &[&str]) -> Option<String> {
     const LINES: usize = 40;
     if found.severity.is_empty() || found.column.is_none() {
@@ -154,9 +153,9 @@ fn broken(found: &Diagnostic<'_>, below: &[&str]) -> Option<String> {
     (length > 0).then(|| lines.join(" "))
 }
 
-/// Reads on a message that was too long for its line, up to the rule at its end; returns the rest, the rule and the lines.
+/// Reads the rest of a long message, up to the rule at its end. Returns the rest, the rule and the lines.
 fn wrapped(below: &[&str]) -> Option<(String, String, String)> {
-    /// A message takes so many lines more at most.
+    /// Maximum number of additional lines of a message.
     const LINES: usize = 3;
     let end = below.iter().take(LINES).position(|line| line.ends_with(']'))?;
     let lines = &below[..=end];
@@ -166,37 +165,37 @@ fn wrapped(below: &[&str]) -> Option<(String, String, String)> {
     lines.iter().all(goes_on).then(|| (message(), code, lines.join(" ")))
 }
 
-/// Takes the rule off the end of a line that goes on with a message which was too long for one.
+/// Takes the rule off the end of the last line of a long message.
 fn ruled(line: &str) -> Option<(&str, String)> {
     let (what, rule) = line.strip_suffix(']')?.rsplit_once('[')?;
     (is_rule(rule) && !rule.is_empty()).then(|| (what.trim(), rule.to_owned()))
 }
 
-/// Returns what a group holds, or nothing.
+/// Returns the text of a group; empty if it did not match.
 fn text<'t>(found: &Captures<'t>, name: &str) -> &'t str {
     found.name(name).map_or("", |it| it.as_str())
 }
 
-/// Some tools indent what they say below a headline; what is further in is the text of something.
+/// Some tools indent their text below a headline; more indented lines are the text of something else.
 fn outdented(line: &str) -> &str {
     let indented = ["    ", "  "].iter().find_map(|blanks| line.strip_prefix(blanks));
     indented.filter(|rest| !rest.starts_with(' ')).unwrap_or(line)
 }
 
-/// Says whether a word is written like the name of a rule.
+/// Checks whether a word is written like the name of a rule.
 fn is_rule(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_lowercase() || c == '@')
         && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '@'))
 }
 
-/// Takes how much it weighs and the code off what is said, and returns the message, too.
+/// Splits the text into severity, code and message.
 fn said(told: &str) -> Option<(Captures<'_>, &str)> {
     let said = SAID.captures(told)?;
     let message = &told[said[0].len()..];
     Some((said, message))
 }
 
-/// Returns the code in what [`SAID`] found; of two, that of the group with the lower number.
+/// Returns the code in a match of [`SAID`]. If two groups match, the lower number counts.
 fn code<'t>(said: &Captures<'t>) -> &'t str {
     let number = |name: Option<&str>| name?.strip_prefix("code")?.parse::<u8>().ok();
     let groups = SAID.capture_names().zip(said.iter());
@@ -204,7 +203,7 @@ fn code<'t>(said: &Captures<'t>) -> &'t str {
     codes.min_by_key(|(number, _)| *number).map_or("", |(_, code)| code.as_str())
 }
 
-/// A path has an extension or a folder; `12:30:01` and `http://host:80` are none.
+/// A path has an extension or a directory; `12:30:01` and `http://host:80` are not paths.
 pub(super) fn is_path(file: &str) -> bool {
     const LENGTH_MAX: usize = 500;
     if file.len() >= LENGTH_MAX {
@@ -232,12 +231,12 @@ impl<'a> Diagnostic<'a> {
         ERRORS.iter().any(|it| it.eq_ignore_ascii_case(self.severity))
     }
 
-    /// Says whether the line has the message itself.
+    /// Checks whether the line contains the message itself.
     fn is_whole(&self) -> bool {
         !self.message.is_empty() && !self.message.ends_with(':')
     }
 
-    /// Of a shell linter every finding counts; a compiler's warnings fail nothing beside its errors.
+    /// Checks whether this is a warning. Findings of a shell linter count as errors; compiler warnings fail nothing.
     pub(super) fn is_warning(&self) -> bool {
         let weighs_less = ["warning", "style"].iter().any(|it| it.eq_ignore_ascii_case(self.severity));
         let is_marked = || self.whole.starts_with("[warn") || self.whole.starts_with("[WARN");
@@ -250,15 +249,15 @@ impl<'a> Diagnostic<'a> {
             || self.is_of_python()
     }
 
-    /// Says whether a running Python program warned: `DeprecationWarning: this will go`. It goes on after that, so it is
-    /// not why it failed.
+    /// Checks whether a running Python program printed a warning: `DeprecationWarning: this will go`. The program
+    /// continues after it, so it is not the reason of the failure.
     fn is_of_python(&self) -> bool {
         let category = self.message.split_once("Warning: ").map(|(category, _)| category);
         self.severity.is_empty()
             && category.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
     }
 
-    /// Takes the message from the line below, where this one only announces it.
+    /// Takes the message from the next line if this line only announces it.
     fn with(mut self, below: &'a str) -> Self {
         let said = below.trim().trim_start_matches("• ");
         let Some((said, message)) = self::said(said) else { return self };
@@ -270,7 +269,7 @@ impl<'a> Diagnostic<'a> {
         self
     }
 
-    /// Makes a draft of it.
+    /// Creates a draft of the failure.
     pub(super) fn draft(&self) -> RawFailure {
         let told = self.message.strip_prefix(self.rule).unwrap_or(&self.message);
         RawFailure::diagnostic("diagnostics", self.file, self.line, &self.message)

@@ -1,4 +1,4 @@
-//! go test: which lines are its own, and which a test printed that look the same.
+//! go test: distinguishes its own lines from similar lines that a test printed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,18 +7,18 @@ use super::super::words::indentation;
 use super::Lines;
 use super::go_test::ended;
 
-/// The line that ends what stands about a package.
+/// The line that ends the output of a package.
 pub(super) struct PackageEnd<'a> {
-    /// Which line it is.
+    /// The index of the line.
     pub(super) at: usize,
     /// The package.
     pub(super) package: &'a str,
-    /// What stands behind `FAIL`, if it failed.
+    /// The text after `FAIL`, if the package failed.
     pub(super) result: Option<&'a str>,
 }
 
 impl<'a> PackageEnd<'a> {
-    /// Reads a line of the shape that it has: behind the package a time, or a remark in brackets.
+    /// Reads a line of this form: a time or a remark in brackets follows the package.
     fn of(at: usize, line: &'a str) -> Option<Self> {
         let failed = line.strip_prefix("FAIL\t");
         let rest = failed.or_else(|| line.strip_prefix("ok  \t")).or_else(|| line.strip_prefix("?   \t"))?;
@@ -28,14 +28,13 @@ impl<'a> PackageEnd<'a> {
         (is_end && !package.is_empty()).then_some(Self { at, package, result: failed })
     }
 
-    /// Says whether its time has the three decimals that go gives it.
+    /// Checks whether its time has the three decimals that go prints.
     fn is_exact(&self, lines: &[&str]) -> bool {
         let told = lines[self.at].rsplit_once('\t').map_or("", |(_, told)| told);
         decimals(told).is_none_or(|decimals| decimals == 3)
     }
 
-    /// Says whether the test binary ended above, as it does in all cases but that a test leaves it without a word. Only of a
-    /// package that failed it says so.
+    /// Checks whether the line above ends the test binary, as in a failed package, unless a test exits silently.
     fn is_sure(&self, lines: &[&str]) -> bool {
         const LAST: [&str; 7] =
             ["FAIL", "PASS", "exit status ", "signal: ", "coverage: ", "created by ", "\t"];
@@ -53,15 +52,15 @@ impl<'a> PackageEnd<'a> {
     }
 }
 
-/// Returns how many decimals the time has that a text begins with.
+/// Returns the number of decimals of the time that a text begins with.
 fn decimals(text: &str) -> Option<usize> {
     let (whole, rest) = text.split_ascii_whitespace().next()?.strip_suffix('s')?.split_once('.')?;
     let is_number = whole.bytes().chain(rest.bytes()).all(|byte| byte.is_ascii_digit());
     is_number.then_some(rest.len())
 }
 
-/// Returns the lines on which packages end. What a test prints while it runs is none of them, and where nobody tells when it
-/// runs, nor what has the path of no module here.
+/// Returns the lines on which packages end. Lines that a test prints while it runs are excluded. If no output shows
+/// when a test runs, lines with a path outside of the known modules are also excluded.
 pub(super) fn ends(own: Lines<'_>) -> Vec<PackageEnd<'_>> {
     let lines = own.lines;
     let mut ends: Vec<PackageEnd<'_>> =
@@ -94,8 +93,8 @@ pub(super) fn ends(own: Lines<'_>) -> Vec<PackageEnd<'_>> {
     ends
 }
 
-/// Returns from where to where each test runs that `-v` tells of, by where it begins. Only the last line that tells of its end
-/// is not printed by itself.
+/// Returns the first and last line of each test that `-v` reports, sorted by the first. A test may print lines like its
+/// end, so only the last such line counts.
 fn spans(own: Lines<'_>, ends: &[PackageEnd<'_>]) -> Vec<(usize, usize)> {
     let mut spans = Vec::new();
     let mut open: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
@@ -122,8 +121,8 @@ fn spans(own: Lines<'_>, ends: &[PackageEnd<'_>]) -> Vec<(usize, usize)> {
     spans
 }
 
-/// Returns the lines of a package that tell of failed tests, and their names. The name of a test stands below that of the test
-/// which runs it, one step further in; and where it is told more than once how a test ended, the last word counts.
+/// Returns the lines of a package that report failed tests, and the names of these tests. A subtest is below its
+/// parent, indented by one step. If a result occurs more than once, the last one counts.
 pub(super) fn heads(own: Lines<'_>) -> Vec<(usize, &str)> {
     let lines = own.lines;
     let mut last: BTreeMap<&str, (usize, TestOutcome)> = BTreeMap::new();
@@ -168,5 +167,5 @@ pub(super) fn heads(own: Lines<'_>) -> Vec<(usize, &str)> {
     failed
 }
 
-/// How far the name of a test is set in below that of the test which runs it.
+/// Indentation of a subtest relative to its parent.
 const STEP: usize = 4;

@@ -13,11 +13,11 @@ use super::{FormatInput, gcc_style, gotestsum, places, until, without_time};
 
 pub(super) const TOOL: &str = "go-test";
 
-/// Reads the failures of each package, whose line comes after them.
+/// Reads the failures of each package, whose line follows them.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let mut start = 0;
-    // gotestsum lists below which tests failed.
+    // gotestsum lists the failed tests below.
     let listed = LazyCell::new(|| gotestsum::packages(sheet));
     let is_listed = |package| gotestsum::ends(package).chain([package]).any(|end| listed.contains(end));
     for end in ends(sheet.own) {
@@ -43,8 +43,8 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns what the tests of a package printed. Without `-v` that stands above their names too, where also the command
-/// before may have printed, but not once another package has ended.
+/// Returns the output of a package's tests. Without `-v`, that output also precedes the test names. In the first
+/// package, those lines may come from another command, so they are left out.
 fn printed<'s>(sheet: &FormatInput<'s>, own: Range<usize>) -> &'s [&'s str] {
     let follows = own.start > 0;
     let mut begun = places(b"=-", &sheet.begins[own.clone()]).map(|at| own.start + at);
@@ -62,7 +62,7 @@ fn built(package: &str, lines: &[&str], found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Reads what a package printed.
+/// Reads the output of a package.
 pub(super) fn package(package: &str, result: &str, lines: &[&str], found: &mut FailureCollector<'_>) {
     let was_run = was_run(lines);
     let heads = lines.iter().enumerate().filter_map(|(at, line)| Some((at, failed(line)?)));
@@ -70,7 +70,7 @@ pub(super) fn package(package: &str, result: &str, lines: &[&str], found: &mut F
     told(package, result, lines, &heads, found);
 }
 
-/// Reads what stands between the line of one package and that of the next; on the `heads` it tells of failed tests.
+/// Reads the lines between the ends of two packages; `heads` are the lines that report failed tests.
 fn told(
     package: &str,
     result: &str,
@@ -84,7 +84,7 @@ fn told(
     let logged = LazyCell::new(|| logged(lines));
     for (at, name) in heads {
         let block = block(lines, *at, |name| logged.get(name).cloned().unwrap_or_default());
-        // A parent fails because one below it does, unless it says something of its own.
+        // A parent fails because a subtest fails, unless it prints something itself.
         let own = block.iter().any(|line| !line.trim().is_empty());
         if !parents.contains(name) || own {
             let name = if package.is_empty() { (*name).to_owned() } else { format!("{package}.{name}") };
@@ -96,14 +96,14 @@ fn told(
         }
     }
     let verdict = result.split_once(['\t', ' ']).map_or("", |(_, verdict)| verdict.trim());
-    // `[build failed]` has its diagnostics above; so has `[setup failed]`, but for a missing module.
+    // `[build failed]` has its diagnostics above; so has `[setup failed]`, except for a missing module.
     if found.len() == before && !verdict.starts_with("[build failed") && !verdict.starts_with("[setup failed")
     {
         died(package, lines, result, found);
     }
 }
 
-/// A test binary that left in the middle names no test.
+/// A test binary that exits early names no test.
 pub(super) fn died(package: &str, lines: &[&str], result: &str, found: &mut FailureCollector<'_>) {
     let panic =
         lines.iter().rposition(|line| line.starts_with("panic: ") || line.starts_with("fatal error: "));
@@ -129,8 +129,7 @@ pub(super) fn died(package: &str, lines: &[&str], result: &str, found: &mut Fail
     found.push(draft.at(&file, line));
 }
 
-/// Returns the tests that ran into the time limit, of which a panic tells: it lists them, and in older versions
-/// their stacks are all there is.
+/// Returns the tests in a time limit panic, which lists them. Older versions print only their stacks.
 fn running<'a>(package: &str, lines: &[&'a str]) -> Vec<&'a str> {
     if !lines[0].contains("test timed out after") {
         return Vec::new();
@@ -139,7 +138,7 @@ fn running<'a>(package: &str, lines: &[&'a str]) -> Vec<&'a str> {
         let names =
             until(lines, 2, |line| !line.starts_with('\t')).iter().map(|line| without_time(line.trim()));
         let names: Vec<&str> = names.collect();
-        // Whoever runs a subtest waits for it.
+        // A parent waits for its subtests.
         let waits =
             |name: &str| names.iter().any(|it| it.strip_prefix(name).is_some_and(|it| it.starts_with('/')));
         return names.iter().copied().filter(|name| !waits(name)).collect();
@@ -154,14 +153,14 @@ fn running<'a>(package: &str, lines: &[&'a str]) -> Vec<&'a str> {
     tests.into_iter().collect()
 }
 
-/// Returns whether a test of this name was run, where `-v` tells so: a test may print what looks like the end of another.
+/// Returns a function that checks whether `-v` shows a test as run: a test may print lines like the end of another.
 pub(crate) fn was_run<'a>(lines: &[&'a str]) -> impl Fn(&str) -> bool + use<'a> {
     let begun = lines.iter().filter_map(|line| line.strip_prefix("=== RUN")).map(str::trim);
     let begun: BTreeSet<&str> = begun.collect();
     move |name| begun.is_empty() || begun.contains(name)
 }
 
-/// Returns the packages that say that they have no tests, or ran none.
+/// Returns the packages that report that they have no tests, or ran none.
 pub(crate) fn empty<'a>(lines: &[&'a str]) -> impl Iterator<Item = &'a str> {
     let said = |line: &'a str| {
         let without = line.strip_prefix("?   \t").and_then(|rest| rest.strip_suffix("\t[no test files]"));
@@ -171,7 +170,7 @@ pub(crate) fn empty<'a>(lines: &[&'a str]) -> impl Iterator<Item = &'a str> {
     lines.iter().filter_map(move |line| said(line)).collect::<Vec<_>>().into_iter()
 }
 
-/// Says whether a test, by its full name, is of this package and not of one below it.
+/// Checks whether a test, by its full name, belongs to this package and not to one below it.
 pub(crate) fn is_in(test: &str, package: &str) -> bool {
     let name = test.strip_prefix(package).and_then(|rest| rest.strip_prefix('.'));
     name.is_some_and(|name| {
@@ -179,12 +178,12 @@ pub(crate) fn is_in(test: &str, package: &str) -> bool {
     })
 }
 
-/// Says whether the last word about a package is that it failed. It is the tool's own: an exit code is lost in a pipe.
+/// Checks whether the last line about a package is a failure. It is reliable; the exit code is lost in a pipe.
 pub(crate) fn fails(pages: &[CleanOutput<'_>; 2]) -> bool {
     packages(pages).values().any(|fails| *fails)
 }
 
-/// Returns the packages of which the last word is that they passed, whatever was said before: they were tried again.
+/// Returns the packages that passed according to their last line, whatever precedes it: they were retried.
 pub(crate) fn mended(pages: &[CleanOutput<'_>; 2]) -> Vec<String> {
     let passed = packages(pages).into_iter().filter(|(_, fails)| !fails);
     passed.map(|(package, _)| package).collect()
@@ -205,7 +204,7 @@ fn failed(line: &str) -> Option<&str> {
     ended(line).filter(|(_, ending)| *ending == TestOutcome::Failed).map(|(name, _)| name)
 }
 
-/// Returns the name on a line like `--- PASS: Name (0.00s)`, and how the test ended.
+/// Returns the name on a line like `--- PASS: Name (0.00s)`, and the result of the test.
 pub(super) fn ended(line: &str) -> Option<(&str, TestOutcome)> {
     if begins(line) != Some(b'-') {
         return None;
@@ -222,7 +221,7 @@ pub(super) fn ended(line: &str) -> Option<(&str, TestOutcome)> {
     ended.or_else(|| Some((benchmark(name)?, ending)))
 }
 
-/// Returns the name of a benchmark, behind which no time stands, but perhaps of how many processors.
+/// Returns the name of a benchmark, which has no time after it, but may have a number of processors.
 fn benchmark(name: &str) -> Option<&str> {
     let name = name.trim_end();
     let is_one = name.starts_with("Benchmark") && !name.contains(char::is_whitespace);
@@ -230,8 +229,8 @@ fn benchmark(name: &str) -> Option<&str> {
     is_one.then(|| behind.map_or(name, |(name, _)| name))
 }
 
-/// Tells how the tests ended that are named, under the names of their packages, whose lines come after them. Of one that was
-/// begun, the end may stand behind what it printed.
+/// Reports the results of the named tests, under the names of their packages, whose lines follow. The result of a
+/// started test may follow its output on the same line.
 pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     let mut named: BTreeMap<&str, TestOutcome> = BTreeMap::new();
     let was_run = was_run(lines);
@@ -251,7 +250,7 @@ pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     named.into_iter().for_each(|(name, ending)| tell(TOOL, name, ending));
 }
 
-/// Returns what was logged under a head. With `-v` it stands above: after the test was run.
+/// Returns the log below a head. With `-v` the log is above, after the line that starts the test.
 fn block<'a>(lines: &[&'a str], head: usize, logged: impl FnOnce(&str) -> Vec<&'a str>) -> Vec<&'a str> {
     let depth = indentation(lines[head]);
     let is_mark = |line: &str| {
@@ -259,7 +258,7 @@ fn block<'a>(lines: &[&'a str], head: usize, logged: impl FnOnce(&str) -> Vec<&'
             .iter()
             .any(|mark| line.trim_start().starts_with(mark))
     };
-    // Of an example that prints something else, what it printed follows at the margin.
+    // The output of a failed example follows without indentation.
     let example = lines.get(head + 1).is_some_and(|line| *line == "got:");
     let panic = lines.get(head + 1).is_some_and(|line| line.starts_with("panic: "));
     let below = until(lines, head + 1, |line| {
@@ -272,8 +271,10 @@ fn block<'a>(lines: &[&'a str], head: usize, logged: impl FnOnce(&str) -> Vec<&'
     failed(lines[head]).map(logged).unwrap_or_default()
 }
 
-/// Returns the panic of the test whose log ends here: it stands at the margin, and the runner has passed it on or its stack
-/// names the test. Any other is of a test that runs beside it.
+/// Returns the panic of the test whose log ends here.
+///
+/// It is not indented, and the runner passed it on or its stack names the test. Any other panic belongs to a test that
+/// runs in parallel.
 fn died_behind<'s, 'a>(test: &str, lines: &'s [&'a str]) -> &'s [&'a str] {
     const STACK: usize = 40;
     let function = test.split('/').next().unwrap_or_default();
@@ -288,13 +289,13 @@ fn died_behind<'s, 'a>(test: &str, lines: &'s [&'a str]) -> &'s [&'a str] {
     }
 }
 
-/// Returns what a test logged behind what it printed without an end of line: `loading...    a_test.go:3: got 1`.
+/// Returns the log that follows a test's output without a line feed: `loading...    a_test.go:3: got 1`.
 fn behind_print(line: &str) -> Option<&str> {
     let place = line.find("_test.go:")?;
     line[..place].rfind("    ").map(|at| &line[at..])
 }
 
-/// Returns what each test logged while it ran, as `-v` prints it above the results.
+/// Returns the log of each test while it ran, which `-v` prints above the results.
 fn logged<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut logged: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut inside = "";

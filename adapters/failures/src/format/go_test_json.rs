@@ -1,4 +1,4 @@
-//! go test -json: one event a line.
+//! go test -json: one event per line.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,18 +25,18 @@ struct Event<'a> {
     output: Cow<'a, str>,
 }
 
-/// What is known of a package so far.
+/// The state of a package.
 #[derive(Default)]
 struct Package<'a> {
     /// The output of each test that has not ended yet, in the order of their names.
     running: BTreeMap<Cow<'a, str>, String>,
-    /// The tests that were begun, whether they have ended or not.
+    /// The tests that were started, whether they have ended or not.
     begun: BTreeSet<Cow<'a, str>>,
     failed: Vec<(Cow<'a, str>, String)>,
     output: String,
 }
 
-/// Reads the failures of each package when it ends, and the lines between the events as go prints them.
+/// Reads the failures of each package when it ends, and the lines between the events in the form that go prints.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut packages: BTreeMap<Cow<'_, str>, Package<'_>> = BTreeMap::new();
     for (at, line) in sheet.starting(b"{#") {
@@ -48,7 +48,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             }
             continue;
         }
-        // The JSON of another tool would be read to its end.
+        // Without this check, the JSON of another tool would be read to its end.
         if !line.starts_with("{\"") || ACTION.find(line.as_bytes()).is_none() {
             continue;
         }
@@ -67,7 +67,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             ("pass" | "skip", false) => _ = package.running.remove(&event.test),
             ("fail", false) => {
                 let output = package.running.remove(&event.test).unwrap_or_default();
-                // What a test prints may look like the end of another, and is taken for that.
+                // A test may print a line like the end of another test, which then becomes an event.
                 if package.begun.is_empty() || package.begun.contains(&event.test) {
                     package.failed.push((event.test, output));
                 }
@@ -79,7 +79,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             _ => {}
         }
     }
-    // A stream that was cut: what has failed by then has failed.
+    // If the stream is cut off, the tests that failed by then have failed.
     for (name, package) in packages.into_iter().filter(|(_, package)| !package.failed.is_empty()) {
         package.ended(&name, found);
     }
@@ -95,7 +95,7 @@ impl Package<'_> {
     fn ended(mut self, name: &str, found: &mut FailureCollector<'_>) {
         let result = self.output.lines().rev().find(|line| line.starts_with("FAIL\t")).unwrap_or("FAIL");
         let build = result.contains("[build failed]") || result.contains("[setup failed]");
-        // A test that began and never ended took the binary down with it.
+        // A test that started and never ended crashed the binary.
         let panicked = |(_, output): &(&Cow<'_, str>, &String)| output.contains("panic: ");
         let culprit = self.running.iter().find(panicked).or_else(|| self.running.iter().next_back());
         let culprit = culprit.map(|(test, output)| (test.clone(), output.clone()));
@@ -108,7 +108,7 @@ impl Package<'_> {
             go_test::package(name, result.trim_start_matches("FAIL\t"), &lines, found);
         }
         for (test, output) in std::mem::take(&mut self.failed) {
-            // A parent is told of after its children, with their heads in its output or with nothing.
+            // A parent follows its children. Its output contains only their heads, or nothing.
             let head = format!("--- FAIL: {test} (0.00s)");
             let told: Vec<&str> = output
                 .lines()
@@ -116,7 +116,7 @@ impl Package<'_> {
                 .collect();
             let lines: Vec<&str> = std::iter::once(head.as_str()).chain(told).collect();
             let is_parent = lines[1..].iter().all(|line| line.trim().is_empty());
-            // What was printed is set in as what was logged; a panic and what an example should have printed stand at the margin.
+            // Printed output is indented like the log. A panic and the expected output of an example are not indented.
             let is_printed = |line: &&str| {
                 !line.starts_with([' ', '\t']) && *line != "got:" && !line.starts_with("panic: ")
             };
@@ -130,7 +130,7 @@ impl Package<'_> {
         }
     }
 
-    /// A parent without output of its own counts only when none of its children failed.
+    /// Adds a parent that has no output itself, unless one of its children failed.
     fn parent(&self, package: &str, test: &str, found: &mut FailureCollector<'_>) {
         let child = format!("{package}.{test}/");
         if !found.has_test_below(&child) {

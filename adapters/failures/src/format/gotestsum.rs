@@ -1,11 +1,11 @@
-//! gotestsum: what failed is listed once more at the end, in some of its formats only there.
+//! gotestsum: the end of the output lists the failures again, and some formats list them only there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, go_test, until, without_time};
 
-/// A line that says whose output is below.
+/// A line that names the source of the output below.
 #[derive(Clone, Copy)]
 struct Head<'a> {
     at: usize,
@@ -14,7 +14,7 @@ struct Head<'a> {
     test: &'a str,
 }
 
-/// Reads of the list what is not told above it as go test prints it.
+/// Reads the failures in the list that are not above it in the form of go test.
 pub(crate) fn read<'a>(sheet: &FormatInput<'a>, found: &mut FailureCollector<'_>) {
     let (is_told, named) = (found.told_tests(), wholes(sheet));
     let heads: Vec<Head<'a>> = sheet.marked().filter_map(|(at, line)| head(at, line)).collect();
@@ -43,7 +43,7 @@ pub(crate) fn read<'a>(sheet: &FormatInput<'a>, found: &mut FailureCollector<'_>
     }
 }
 
-/// Reads `=== FAIL: package TestName (0.00s)`, where a test that was run again is counted behind its name.
+/// Reads `=== FAIL: package TestName (0.00s)`; if a test was rerun, a count follows its name.
 fn head(at: usize, line: &str) -> Option<Head<'_>> {
     let (package, test) = line.strip_prefix("=== FAIL: ")?.split_once(' ')?;
     let test = without_time(test).trim();
@@ -58,7 +58,7 @@ fn wholes<'a>(sheet: &FormatInput<'a>) -> BTreeMap<&'a str, &'a str> {
     names.flat_map(|name| ends(name).map(move |end| (end, name))).collect()
 }
 
-/// Returns what the list may call a package, without its module.
+/// Returns the names that the list may use for a package, without its module.
 pub(super) fn ends(package: &str) -> impl Iterator<Item = &str> {
     package.match_indices('/').map(|(at, _)| &package[at + 1..])
 }

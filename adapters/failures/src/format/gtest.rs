@@ -1,4 +1,4 @@
-//! GoogleTest, and cmocka, which prints alike.
+//! GoogleTest, and cmocka, which prints the same format.
 
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
@@ -6,12 +6,11 @@ use std::collections::BTreeMap;
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, look, look_back, until, without_time};
 
-/// Reads the block between `[ RUN ]` and `[ FAILED ]` of each test; a test that never ended took the
-/// process down.
+/// Reads the block between `[ RUN ]` and `[ FAILED ]` of each test; a test that never ended crashed the process.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let mut running: Option<(usize, &str)> = None;
-    // In brief mode only failures are printed, without a line where they begin; up to where there is none.
+    // Brief mode prints only failures, without a line where they begin; it ends where such a line occurs.
     let (mut since, mut none_up_to) = (0, 0);
     let last = LazyCell::new(|| ends(sheet));
     let tells_begins =
@@ -53,7 +52,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             since = at + 1;
         } else if line.starts_with("[=====") || line.starts_with("[-----") {
             since = at + 1;
-            // Another process begins: the test that runs started it, or came to no end.
+            // Another process begins: the running test started it, or did not end.
             let is_over = |name: &str| is_begin(line) && last.get(name).is_none_or(|end| *end < at);
             if let Some((start, name)) = running.take_if(|(_, name)| is_over(name)) {
                 crashed(name, &lines[start..], found);
@@ -65,14 +64,14 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// A test that begins with the first of these lines, and took the process down.
+/// Adds a test that begins with the first of these lines and crashed the process.
 fn crashed(name: &str, lines: &[&str], found: &mut FailureCollector<'_>) {
     let block = until(lines, 1, |line| line.starts_with("[=====") || line.starts_with("make"));
     let message = format!("{}\n{}", lines[0], block.join("\n"));
     found.push(RawFailure::test("gtest", name, &[]).kind("crash").message(&message));
 }
 
-/// Says whether a process begins with a line.
+/// Checks whether a process begins with a line.
 fn is_begin(line: &str) -> bool {
     line.starts_with("[==========] Running ")
 }
@@ -84,18 +83,18 @@ fn ends<'a>(sheet: &FormatInput<'a>) -> BTreeMap<&'a str, usize> {
     sheet.starting(b"[").filter_map(|(at, line)| Some((ended(line)?, at))).collect()
 }
 
-/// Takes off what stands behind the name of a test: its parameters, and how long it took.
+/// Removes the parameters and the duration after the name of a test.
 fn name(ended: &str) -> &str {
     without_time(ended.split(", where ").next().unwrap_or(ended))
 }
 
-/// Returns the suite that the list at the end names as failed, and none of its tests.
+/// Returns the suite that the list at the end names as failed without any of its tests.
 fn suite(line: &str) -> Option<&str> {
     let (name, what) = line.strip_prefix("[  FAILED  ] ")?.split_once(": ")?;
     (what.starts_with("SetUpTest") && what.contains(" or TearDownTest")).then_some(name)
 }
 
-/// Returns what was printed before the first test of a suite if something failed there, else what was printed behind the last.
+/// Returns the output before the first test of a suite if something failed there, else the output after the last test.
 fn around_tests<'s, 'a>(lines: &'s [&'a str], suite: &str) -> &'s [&'a str] {
     let is_head = |line: &&str| {
         let named = line.strip_prefix("[----------] ").and_then(|rest| rest.split_once(" from "));
@@ -110,13 +109,13 @@ fn around_tests<'s, 'a>(lines: &'s [&'a str], suite: &str) -> &'s [&'a str] {
     if fails { before } else { until(lines, last + 1, is_own) }
 }
 
-/// Says whether cmocka could not begin a test: it says so in the line above.
+/// Checks whether cmocka could not start a test, which the line above says.
 fn could_not_begin(lines: &[&str], at: usize, name: &str) -> bool {
     !name.starts_with("--- ") && at > 0 && lines[at - 1].starts_with("Could not run ")
 }
 
 fn push(name: &str, block: &[&str], line: &str, found: &mut FailureCollector<'_>) {
-    // cmocka may say why on the other stream, where nobody knows of which test.
+    // cmocka may print the reason on the other stream, without the name of the test.
     let elsewhere = block.iter().any(|line| line.starts_with("[  ERROR   ] "));
     let draft = RawFailure::test("gtest", name, if elsewhere { &[] } else { block });
     let told = if elsewhere { block.join("\n") } else { draft.message.clone() };

@@ -12,10 +12,10 @@ use super::{FormatInput, until, without_time};
 
 const TOOL: &str = "jest";
 
-/// What jest says where a test ends the process, which takes the summary with it unless another process runs that test.
+/// The message of jest if a test ends the process. The summary is then missing, unless another process runs that test.
 const EXITED: &str = "process.exit called with ";
 
-/// How the list of what is still open begins.
+/// The beginning of the list of open handles.
 const OPEN_HANDLES: &str = "Jest has detected the following ";
 
 /// The first byte of `●`.
@@ -33,7 +33,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut file = None;
     let handles = sheet.starting(b"J").find(|(_, line)| line.starts_with(OPEN_HANDLES)).map(|(at, _)| at);
     for (at, line) in sheet.beginning(&[b'F', b'P', BULLET]) {
-        // What keeps the process from its end fails no test.
+        // An open handle, which keeps the process running, fails no test.
         if line.starts_with("  ●  ") && handles.is_some_and(|above| above < at) {
             continue;
         }
@@ -43,7 +43,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
                 file_of(name, sheet.between(at + 1, at + 1 + below.len()))
             });
         } else if let Some(name) = bulleted(line) {
-            // A name of several lines has its end above the first blank one.
+            // A name of several lines ends above the first empty line.
             let more = until(lines, at + 1, |line| line.trim().is_empty() || line.starts_with(' '));
             let name = [name].iter().chain(more).copied().collect::<Vec<_>>().join(" ");
             let name = name.trim();
@@ -58,7 +58,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Says whether a file stands there with why its tests failed, and where in it: what ends the process takes the summary with it.
+/// Checks whether a failure with a place in it follows a failed file. An exit suppresses the summary.
 fn breaks_off(sheet: &FormatInput<'_>) -> bool {
     let mut file = None;
     sheet.beginning(&[b'F', BULLET]).any(|(at, line)| {
@@ -73,7 +73,7 @@ fn breaks_off(sheet: &FormatInput<'_>) -> bool {
     })
 }
 
-/// Reads how each test ended that stands below the headline of its file: with `--verbose`, and where there is one file.
+/// Reads the results of the tests below the headline of their file: with `--verbose`, and if there is only one file.
 pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     let mut file = None;
     let mut groups: Vec<(usize, &str)> = Vec::new();
@@ -85,7 +85,7 @@ pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
         let Some(within) = file else { continue };
         let depth = indentation(line);
         if depth < 2 || line.trim().is_empty() {
-            // The list ends at the first line that is not set in.
+            // The list ends at the first line that is not indented.
             file = None;
             continue;
         }
@@ -100,7 +100,7 @@ pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     }
 }
 
-/// Returns the test that a line of the list is about, and how it ended.
+/// Returns the test in a line of the list, and its result.
 fn ended(line: &str) -> Option<(&str, TestOutcome)> {
     const MARKS: [(&str, TestOutcome); 6] = [
         ("✓ ", TestOutcome::Passed),
@@ -114,7 +114,7 @@ fn ended(line: &str) -> Option<(&str, TestOutcome)> {
     Some((without_time(name), ending))
 }
 
-/// Reads what is wrong with the settings, which is said before anything is run: `● Validation Error:`.
+/// Reads the errors in the settings, which are printed before anything runs: `● Validation Error:`.
 fn settings(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let wrong =
         sheet.starting(&[BULLET]).filter_map(|(at, line)| Some((at, line, line.strip_suffix(" Error:")?)));
@@ -126,7 +126,7 @@ fn settings(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns the name of what a block is about that begins so.
+/// Returns the name in the head of a block.
 fn bulleted(line: &str) -> Option<&str> {
     line.strip_prefix("  ● ").map(str::trim)
 }
@@ -135,21 +135,20 @@ fn is_exit(name: &str) -> bool {
     name.starts_with(EXITED)
 }
 
-/// Returns whether the tests of a file failed, and what names it; `None` for any other line.
+/// Returns whether the tests of a file failed, and the rest of its headline; `None` for any other line.
 fn headline(line: &str) -> Option<(bool, &str)> {
     let line = line.strip_prefix(' ').unwrap_or(line);
     let failed = line.strip_prefix("FAIL ").map(|name| (true, name));
     failed.or_else(|| Some((false, line.strip_prefix("PASS ")?)))
 }
 
-/// Returns the file of a headline: behind the name of its project, if there is one, and without the time. `below` is what
-/// stands below the headline.
+/// Returns the file in a headline, without its project and the time. `below` is the text below the headline.
 fn file_of<'a>(headline: &'a str, below: &str) -> &'a str {
-    /// The name of a project has so many words at most.
+    /// Maximum number of words in the name of a project.
     const WORDS_MAX: usize = 4;
     let headline = headline.trim().split(" (").next().unwrap_or_default();
     let behind = headline.match_indices(' ').map(|(at, _)| headline[at + 1..].trim_start());
-    // A name may hold blanks, and so may a path, but a frame names the path alone.
+    // A project name may contain spaces, and so may a path, but a frame contains only the path.
     let is_named = |file: &&str| memmem::find(below.as_bytes(), format!("({file}:").as_bytes()).is_some();
     let file = Some(headline).filter(|file| !file.contains(' '));
     let file = file.or_else(|| behind.take(WORDS_MAX).find(is_named));
@@ -177,7 +176,7 @@ fn push(file: &str, name: &str, block: &[&str], found: &mut FailureCollector<'_>
     found.push(draft.at(file, line).message(&message));
 }
 
-/// Returns the source line that jest points at: which assertion of the test it was.
+/// Returns the source line that jest points at, which identifies the assertion of the test.
 fn asserted<'a>(block: &[&'a str]) -> Option<&'a str> {
     static POINTED: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^\s*>\s*\d+ \| (?P<source>.*)$").expect("well formed"));

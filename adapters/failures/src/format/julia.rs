@@ -13,8 +13,7 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
-/// Reads what stands below each test that failed, up to its stack. A test has no name but that of its set: the expression is
-/// source text, and says which it is.
+/// Reads each failed test up to its stack. A test has only its set's name; the expression (source text) identifies it.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let Some(failed) = FAILED.captures(line) else { continue };
@@ -25,7 +24,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
                 || FAILED.is_match(line)
         });
         let expression = block.iter().find_map(|line| line.trim_start().strip_prefix("Expression: "));
-        // Of one that raised something, what it is stands on the next line.
+        // If the expression raised an exception, the next line names it.
         let raised = block.iter().skip_while(|line| !line.contains("Expression: ")).nth(1);
         let raised = raised.filter(|_| &failed["kind"] == "Error During Test").map_or("", |line| line.trim());
         let draft = RawFailure {

@@ -1,13 +1,14 @@
 //! JUnit XML, in the dialects that tools write.
 //!
-//! | tool | class | name | what is particular |
+//! | tool | class | name | special features |
 //! |---|---|---|---|
 //! | pytest | dotted module | test\[param\] | a file that cannot be collected is a case |
 //! | nextest | crate or crate::binary | test | the message is only a place, the text is in the body |
 //! | node | "test" | bare name, nested in suites | an entry for each parent |
 //! | vitest, deno, bats | file | name | |
 //! | GoogleTest | suite | test | |
-//! | CTest | as the name | name | an output, and how the test ended or nothing; what could not start is skipped |
+//! | CTest | as the name | name | an output, and the result of the test or nothing; a test that could not start is
+//! skipped |
 //! | Surefire | class | method(params) | |
 //! | Playwright | file | suite › test | a suite for each file and project, which is its host |
 
@@ -31,14 +32,14 @@ struct Case {
     line: Option<u32>,
     /// The first failure or error: element, type, message, body.
     failure: Option<[String; 4]>,
-    /// How it ended, as CTest and GoogleTest say.
+    /// The result, in the form of CTest and GoogleTest.
     status: String,
     skipped: bool,
-    /// It stands for a suite that failed outside of its cases.
+    /// The case represents a suite that failed outside of its cases.
     is_suite: bool,
 }
 
-/// Why CTest could not start a test, as it says where others say why a test is left out. Such a test has failed for it.
+/// CTest's reasons for a test that could not start, in the place of a skip reason. Such a test counts as failed.
 const NOT_RUN: [&str; 5] = [
     "Unable to find executable",
     "Unable to find required file",
@@ -47,10 +48,10 @@ const NOT_RUN: [&str; 5] = [
     "Missing Configuration",
 ];
 
-/// The kind of failure that a report is which says nothing of tests behind its end.
+/// The kind of the failure for a report without an end, which says nothing of the tests after that.
 const DAMAGED: &str = "damaged report";
 
-/// Reads every failed case. Of a report that was cut off, the rest may have failed.
+/// Reads every failed case. If a report was cut off, later cases may have failed.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let Some(start) = begin(sheet.text) else { return };
     let first = dialect(&sheet.text[start..]);
@@ -73,7 +74,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Tells how the cases ended.
+/// Reports the results of the cases.
 pub(crate) fn endings(text: &str, tell: &mut OnTest<'_>) {
     each_report(text, &mut |dialect, case, suites| {
         if !case.is_suite && !case.is_whole(dialect) && !case.is_finding(dialect) {
@@ -84,18 +85,19 @@ pub(crate) fn endings(text: &str, tell: &mut OnTest<'_>) {
     });
 }
 
-/// Returns where the first suite begins.
+/// Returns the start of the first suite.
 fn begin(text: &str) -> Option<usize> {
     memmem::find(text.as_bytes(), b"<testsuite")
 }
 
-/// Reads the cases of each report in a text, each with who wrote it and the suites around it: several may have been printed one
-/// behind another, with something between them. Says whether all of them are whole.
+/// Reads the cases of all reports in a text, each with its tool and the suites around it.
+///
+/// A text may contain several reports, with other text between them. Returns whether all of them are complete.
 fn each_report(text: &str, take: &mut dyn FnMut(&'static str, Case, &[Suite])) -> bool {
     let (mut rest, mut are_whole, mut last) = (text, true, UNKNOWN);
     while let Some(start) = begin(rest) {
         let report = &rest[start..];
-        // A suite right behind another one is of the same tool, if it does not say so itself.
+        // A suite directly after another one is from the same tool, unless it names another.
         let own = dialect(report);
         last = if own == UNKNOWN && rest[..start].trim().is_empty() { last } else { own };
         let (is_whole, end) = cases(report, &mut |case, suites| take(last, case, suites));
@@ -106,8 +108,9 @@ fn each_report(text: &str, take: &mut dyn FnMut(&'static str, Case, &[Suite])) -
     are_whole
 }
 
-/// Reads the cases of the report that a text begins with, each with the suites around it. Says whether each element ends, and
-/// from where another report may follow.
+/// Reads the cases of the report at the start of a text, each with the suites around it.
+///
+/// Returns whether each element ends, and the position from which another report may follow.
 fn cases(text: &str, take: &mut dyn FnMut(Case, &[Suite])) -> (bool, Option<usize>) {
     let mut reader = Reader::from_str(text);
     reader.config_mut().check_end_names = false;
@@ -160,7 +163,7 @@ fn cases(text: &str, take: &mut dyn FnMut(Case, &[Suite])) -> (bool, Option<usiz
             }
             ended @ (Ok(Event::Eof) | Err(_)) => {
                 case.filter(|case| case.failure.is_some()).into_iter().for_each(|case| take(case, &suites));
-                // Where an element has no end all of the rest was read.
+                // If an element has no end, the rest of the text was read.
                 let follows = matches!(ended, Err(quick_xml::Error::IllFormed(_)));
                 return (false, here(&reader).filter(|_| follows));
             }
@@ -169,7 +172,7 @@ fn cases(text: &str, take: &mut dyn FnMut(Case, &[Suite])) -> (bool, Option<usiz
     }
 }
 
-/// Returns how far a text was read.
+/// Returns the position up to which a text was read.
 fn here(reader: &Reader<&[u8]>) -> Option<usize> {
     usize::try_from(reader.buffer_position()).ok()
 }
@@ -180,10 +183,10 @@ fn append(case: Option<&mut Case>, text: &str) {
     }
 }
 
-/// Who wrote a report that says nothing of it.
+/// The tool of a report that does not name one.
 const UNKNOWN: &str = "junit";
 
-/// Recognises who wrote a report.
+/// Recognizes the tool that wrote a report.
 fn dialect(text: &str) -> &'static str {
     const HEAD: usize = 1500;
     let head = &text[..text.floor_char_boundary(HEAD)];
@@ -199,7 +202,7 @@ fn dialect(text: &str) -> &'static str {
         ("name=\"Mocha Tests\"", "mocha"),
         ("name=\"rspec", "rspec"),
         (".bats\" tests=", "bats"),
-        // It sets each attribute on a line.
+        // It writes each attribute on a separate line.
         ("\"\n\ttests=\"", "ctest"),
     ];
     // Its hosts are projects.
@@ -214,18 +217,18 @@ pub(super) fn attribute(tag: &BytesStart<'_>, name: &str) -> String {
     attribute.map(|attribute| unescaped(&attribute.value)).unwrap_or_default()
 }
 
-/// Returns the place that a text begins with as linters write it: `line 1, col 8, ...`.
+/// Returns the place at the start of a text, in the form of linters: `line 1, col 8, ...`.
 fn told_place(body: &str) -> Option<(u32, Option<u32>)> {
     let (line, rest) = body.trim_start().strip_prefix("line ")?.split_once(", col ")?;
     Some((line.parse().ok()?, rest.split(',').next().and_then(|column| column.parse().ok())))
 }
 
-/// Takes the escapes out, once: node sets two, one in the other, in the name of a suite.
+/// Decodes the escapes once: node escapes the name of a suite twice.
 fn unescaped(text: &str) -> String {
     quick_xml::escape::unescape(text).map_or_else(|_| text.to_owned(), Cow::into_owned)
 }
 
-/// Takes the line off a class of busted, which is a place, since that moves: `spec/a_spec.lua:3`.
+/// Removes the line from a class of busted, which is a place and therefore moves: `spec/a_spec.lua:3`.
 fn without_line(class: String) -> String {
     match numbered(&class) {
         Some((file, _)) if file.ends_with(".lua") => file.to_owned(),
@@ -233,15 +236,15 @@ fn without_line(class: String) -> String {
     }
 }
 
-/// A suite that a case is in.
+/// A suite around a case.
 struct Suite {
     name: String,
     host: String,
-    /// How many errors and failures it counts.
+    /// Number of errors and failures that it counts.
     counted: u64,
     /// A case in it failed.
     has_failed_case: bool,
-    /// The message of a failure that it has outside of its cases.
+    /// The message of a failure outside of its cases.
     own: Option<String>,
 }
 
@@ -257,7 +260,7 @@ impl Suite {
         }
     }
 
-    /// Passes on that it failed, if it says so and none of its cases tells why. The suites around it count that, too.
+    /// Passes on the suite's failure if no case explains it. The suites around it include it in their counts.
     fn ends(self, around: &mut [Self], take: &mut dyn FnMut(Case, &[Self])) {
         if self.own.is_none() && (self.counted == 0 || self.has_failed_case) {
             return;
@@ -271,8 +274,7 @@ impl Suite {
     }
 }
 
-/// Takes in an element of a case, or of the suite where there is no case; says whether the text that follows belongs to the
-/// failure of a case.
+/// Adds an element to a case or a suite. Returns whether the text that follows belongs to the failure of a case.
 fn element(case: Option<&mut Case>, suites: &mut [Suite], name: &str, tag: &BytesStart<'_>) -> bool {
     if let Some(case) = case {
         return case.element(name, tag);
@@ -299,7 +301,7 @@ impl Case {
         }
     }
 
-    /// Takes in an element of the case; says whether the text that follows belongs to the failure.
+    /// Adds an element to the case. Returns whether the text that follows belongs to the failure.
     fn element(&mut self, name: &str, tag: &BytesStart<'_>) -> bool {
         match name {
             "failure" | "error" if self.failure.is_none() => {
@@ -316,13 +318,13 @@ impl Case {
                 self.skipped = !could_not;
                 false
             }
-            // Of CTest, what the test wrote is all there is.
+            // CTest writes only the output of the test.
             "system-out" => self.failure.is_some() && matches!(self.status.as_str(), "fail" | "notrun"),
             _ => false,
         }
     }
 
-    /// Makes a draft of a suite that failed outside of its cases.
+    /// Creates a draft of a suite that failed outside of its cases.
     fn of_suite(self, dialect: &'static str) -> RawFailure {
         let [_, _, said, _] = self.failure.unwrap_or_default();
         let said = if said.trim().is_empty() { "failed outside of its tests".to_owned() } else { said };
@@ -338,12 +340,12 @@ impl Case {
         }
     }
 
-    /// Says whether the case is a file that vitest could not load.
+    /// Checks whether the case is a file that vitest could not load.
     fn is_file(&self, dialect: &str) -> bool {
         dialect == "vitest" && self.class == self.name && gcc_style::is_path(&self.name)
     }
 
-    /// Says whether the case stands for what could not be loaded, and not for a test.
+    /// Checks whether the case is a file that could not be loaded, and not a test.
     fn is_whole(&self, dialect: &str) -> bool {
         let [.., message, _] =
             self.failure.as_ref().map_or(["", "", "", ""], |it| it.each_ref().map(String::as_str));
@@ -352,8 +354,8 @@ impl Case {
             || self.is_file(dialect)
     }
 
-    /// Says whether the case is what a linter found, which is gone once it is mended: its text is a diagnostic, or begins with
-    /// the place that the case is named by, or with line and column.
+    /// Checks whether the case is a linter's finding, which disappears when it is fixed. Its text is a diagnostic, or
+    /// begins with the place in the case's name, or with line and column.
     fn is_finding(&self, dialect: &str) -> bool {
         let Some([.., message, body]) = self.failure.as_ref().filter(|_| dialect == "junit") else {
             return false;
@@ -371,15 +373,15 @@ impl Case {
             || self.diagnostics(dialect).is_some()
     }
 
-    /// Returns rule and line of a finding that the case is named by, `bad-return:L5`.
+    /// Returns rule and line of a finding from the name of its case, `bad-return:L5`.
     fn rule_at_line(&self) -> Option<(&str, u32)> {
         let (rule, number) = self.name.rsplit_once(":L")?;
         let line = self.line.filter(|line| number == line.to_string() && self.class == self.file)?;
         Some((rule, line))
     }
 
-    /// Reads the lines of a case that is a file or a run of a linter, if each of them is a diagnostic: some name the file,
-    /// others are named by the case. A test may say where it failed as well, but says no more than the place.
+    /// Reads the lines of a case that is a file or a linter run, if each line is a diagnostic. Some lines name the
+    /// file, others rely on the case. The message of a test may contain a place, too, but nothing more.
     fn diagnostics(&self, dialect: &str) -> Option<Vec<RawFailure>> {
         let [.., body] = self.failure.as_ref().filter(|_| dialect == "junit" && !self.skipped)?;
         let is_file = gcc_style::is_path(&self.name);
@@ -410,7 +412,7 @@ impl Case {
         let suite = suites.last().map(|suite| &*suite.name);
         let file = suite.filter(|suite| dialect == "junit" && gcc_style::is_path(suite));
         if let (Some(file), Some((line, column))) = (file, told_place(body)) {
-            // Behind the name of the tool; what ESLint cannot parse breaks none.
+            // The rule follows the name of the tool; a file that ESLint cannot parse has no rule.
             let rule = self.name.strip_prefix("org.").and_then(|name| name.split_once('.'));
             let rule = rule.map_or(&*self.name, |(_, rule)| rule);
             return Some(finding(file, line, column, if rule == "unknown" { "" } else { rule }, message));
@@ -435,13 +437,13 @@ impl Case {
         if dialect == "pytest" {
             draft = super::pytest::from_report(draft, &self.class, &self.name, message);
         }
-        // In words node tells no kind of what is no error.
+        // The text output of node has no kind for a thrown value that is not an error.
         if draft.kind.is_empty() && dialect != "node-test" {
             draft.kind = class.rsplit(['.', ':']).next().unwrap_or_default().to_owned();
         }
         let within = match dialect {
             "cargo-nextest" => &self.class,
-            // What is no error has no stack; newer versions tell the file.
+            // A thrown value that is not an error has no stack; newer versions name the file.
             "node-test" | "mocha" => match super::node_test::called_from(&lines) {
                 "" => &self.file,
                 file => file,
@@ -466,7 +468,7 @@ impl Case {
         Some(draft)
     }
 
-    /// Returns the name as the tool itself would give it.
+    /// Returns the name in the form that the tool itself prints.
     fn full_name(&self, dialect: &str, suites: &[Suite]) -> String {
         let file = |path: &str| path.trim_start_matches("./").to_owned();
         match dialect {
@@ -481,7 +483,7 @@ impl Case {
             "deno-test" => format!("{} => {}", file(&self.class), self.name.replace(" > ", " ... ")),
             "playwright" => super::playwright::name_of_case(host(suites), &self.class, &self.name),
             "gtest" => format!("{}.{}", self.class, self.name),
-            // Its own reporter writes the suites and the title, that of mocha-junit-reporter the whole and the title.
+            // mocha's own reporter writes suites and title; mocha-junit-reporter writes full name and title.
             "mocha" if !self.class.is_empty() && !self.name.ends_with(&self.class) => {
                 format!("{} {}", self.class, self.name)
             }
@@ -495,19 +497,19 @@ impl Case {
     }
 }
 
-/// Makes what a linter found.
+/// Creates the failure for a linter's finding.
 fn finding(file: &str, line: u32, column: Option<u32>, rule: &str, message: &str) -> RawFailure {
     let draft = RawFailure::diagnostic("diagnostics", file, Some(line), message).kind(rule);
     draft.shown_at(column, "").message(&format!("{rule} {message}"))
 }
 
-/// Says whether the text of a case is a warning of ESLint: `line 1, col 2, Warning - ...`.
+/// Checks whether the text of a case is a warning of ESLint: `line 1, col 2, Warning - ...`.
 fn is_warning(dialect: &str, body: &str) -> bool {
     let place = body.trim_start().strip_prefix("line ").and_then(|rest| rest.split_once(", Warning - "));
     dialect == "junit" && place.is_some_and(|(place, _)| place.contains(", col ") && place.len() < 40)
 }
 
-/// Chooses what of message and body says most.
+/// Returns the message or the body, whichever says more.
 fn block<'c>(dialect: &str, message: &'c str, body: &'c str) -> Vec<&'c str> {
     let body_says_more = !body.trim().is_empty()
         && (message.trim().is_empty()
@@ -517,10 +519,10 @@ fn block<'c>(dialect: &str, message: &'c str, body: &'c str) -> Vec<&'c str> {
             ));
     let text = if body_says_more { body } else { message };
     if dialect == "node-test" {
-        // The body wraps the cause in an error of the runner's own.
+        // The body wraps the cause in an error of the runner.
         if let Some(at) = body.find("cause: ") {
             let cause = body[at + "cause: ".len()..].trim_end();
-            // What is no error closes the brace on its own line.
+            // For a thrown value that is not an error, the brace closes on the same line.
             let quoted = cause
                 .strip_suffix('}')
                 .map(str::trim_end)

@@ -1,12 +1,12 @@
-//! Karma: `Chrome 120.0 (Linux) does this FAILED`, and below it, further in, what it says.
+//! Karma: `Chrome 120.0 (Linux) does this FAILED`, and the message below, more indented.
 
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, until};
 
-/// So many browsers are known.
+/// Maximum number of known browsers.
 const BROWSERS: usize = 16;
 
-/// Reads every line that begins with the name of a browser: the one of which it is told how many tests were run.
+/// Reads every line that begins with a browser's name. The lines that count executed tests name the browsers.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut browsers: Vec<&str> = Vec::new();
     for (_, line) in sheet.marked() {
@@ -24,7 +24,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             continue;
         };
         let block = until(sheet.lines, at + 1, |line| !line.starts_with(['\t', ' ']));
-        // Its version and the system are no part of it.
+        // The version and the system are not part of the name.
         let family = browser.split(|c: char| c.is_ascii_digit() || c == '(').next().unwrap_or_default();
         found.push(RawFailure::test("karma", name, block).within(family.trim()).headed(line));
     }

@@ -6,7 +6,7 @@ use super::{FormatInput, look};
 /// How the kinds of issues begin that knip fails for.
 const KINDS: [&str; 5] = ["Unused ", "Unlisted ", "Unresolved ", "Duplicate ", "Referenced optional "];
 
-/// Reads as many lines below each kind as it says that there are.
+/// Reads the number of lines below each kind that its headline states.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, head) in sheet.marked() {
         let Some((kind, count)) = heading(head) else { continue };
@@ -33,8 +33,8 @@ fn heading(line: &str) -> Option<(&str, usize)> {
     Some((kind, count.parse().ok()?)).filter(|_| is_known)
 }
 
-/// Takes a line apart into what is at issue and where: `default    variable  src/lib.ts:5:16`; a file alone is both. The
-/// compact reporter turns it round: `src/lib.ts: default, used`.
+/// Splits a line into the subject and its place: `default    variable  src/lib.ts:5:16`; a file alone is both. The
+/// compact reporter has the opposite order: `src/lib.ts: default, used`.
 fn split(line: &str) -> (&str, &str) {
     if let Some((file, name)) = line.split_once(": ") {
         return (if name == file { "" } else { name }, file);

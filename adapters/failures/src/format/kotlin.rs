@@ -1,4 +1,4 @@
-//! The Kotlin compiler under Gradle and Maven: `e: file:///a.kt:3:5 message`, or as it was, `e: /a.kt: (3, 5): message`.
+//! The Kotlin compiler under Gradle and Maven: `e: file:///a.kt:3:5 message`, or the older `e: /a.kt: (3, 5): message`.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let fails_of_warnings = sheet.lines.iter().any(|line| line.starts_with("e: warnings found and -Werror"));
     let firsts: &[u8] = if fails_of_warnings { b"ew" } else { b"e" };
     for (_, line) in sheet.starting(firsts) {
-        // Two letters tell most lines apart.
+        // Two letters reject most lines.
         let Some(problem) = line.get(1..3).filter(|it| *it == ": ").and_then(|_| PROBLEM.captures(line))
         else {
             continue;

@@ -3,7 +3,7 @@
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, look};
 
-/// Reads every test that failed or erred, below the last summary: what stands above may be printed by a test.
+/// Reads every failed test below a summary; a test may print similar lines above it.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let is_summary = |(_, line): &(usize, &str)| line.starts_with(|c: char| c.is_ascii_digit());
     for (summary, _) in sheet.marked().filter(is_summary) {
@@ -21,7 +21,7 @@ pub(super) fn point(description: &str) -> Option<RawFailure> {
     Some(draft.at(file, None).message(description))
 }
 
-/// Takes a line apart: the file, the line, how it ended (`S`: before it began), the case, the test, the iteration, the message.
+/// Splits a line into file, line, result (`S`: before the test began), case, test, iteration and message.
 fn ended(line: &str) -> Option<[&str; 7]> {
     let parts: Vec<&str> = line.splitn(7, ':').collect();
     let parts: [&str; 7] = parts.try_into().ok()?;

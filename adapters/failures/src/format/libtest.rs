@@ -1,4 +1,4 @@
-//! cargo test: what libtest prints, and what cargo says of a test binary that died.
+//! cargo test: the output of libtest, and cargo's message about a test binary that died.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +11,10 @@ use super::{FormatInput, Lines, look_back, nextest, until};
 
 const TOOL: &str = "cargo-test";
 
-/// How the line begins that ends the list of failed tests of a binary.
+/// The beginning of the line that ends the list of failed tests of a binary.
 const FAILED: &str = "test result: FAILED";
 
-/// By this cargo begins to say which target failed.
+/// The beginning of cargo's message about the target that failed.
 pub(super) const RERUN: [&str; 2] = ["error: test failed", "error: doctest failed"];
 
 /// Reads the list of failures of each binary; the blocks before it say why.
@@ -25,7 +25,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let ends: Vec<usize> =
         sheet.marked().filter(|(_, line)| line.starts_with(FAILED)).map(|(at, _)| at).collect();
     let mut targets = targets(sheet, &ends).into_iter();
-    // A test that nextest ran and did not capture prints the list of its own process.
+    // If nextest does not capture the output of a test, the test process prints a list itself.
     let of_nextest: LazyCell<BTreeSet<&str>, _> =
         LazyCell::new(|| [sheet.own, sheet.beside].into_iter().flat_map(nextest::failed_names).collect());
     let beside = LazyCell::new(|| panics(sheet.beside));
@@ -41,7 +41,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             }
             b't' => {
                 overflowed = overflow(line).or(overflowed);
-                // Output that was not captured stands between the lines of the tests.
+                // Output that was not captured is between the lines of the tests.
                 if let Some(name) = thread(line) {
                     blocks.entry(name).or_insert(panic(lines, at));
                 }
@@ -52,9 +52,9 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
                         continue;
                     }
                     for (name, block) in listed {
-                        // Of a doc test, the line is no part of the name: it moves.
+                        // The line of a doc test is not part of the name, because it moves.
                         let name = name.split(" (line ").next().unwrap_or(name);
-                        // A thread that the test started may have panicked before it, and so may what it caught.
+                        // A thread of the test, or code whose panic the test caught, may have panicked before.
                         let own =
                             block.iter().rposition(|line| thread(line) == Some(name)).unwrap_or_default();
                         found.push(RawFailure::test(TOOL, name, &block[own..]).within(target));
@@ -86,7 +86,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns the thread on a line `thread 'NAME' panicked at ...`; that of a test has its name.
+/// Returns the thread on a line `thread 'NAME' panicked at ...`; the thread of a test has the test's name.
 pub(super) fn thread(line: &str) -> Option<&str> {
     let (name, rest) = line.trim_start().strip_prefix("thread '")?.split_once("' ")?;
     rest.contains("panicked at ").then_some(name)
@@ -106,7 +106,7 @@ fn panic<'s, 'a>(lines: &'s [&'a str], at: usize) -> &'s [&'a str] {
     })
 }
 
-/// Returns the panics of a stream, by thread: without capture they are on standard error, and the names on the other.
+/// Returns the panics of a stream, by thread. Without capture they are on standard error, unlike the names.
 fn panics(own: Lines<'_>) -> BTreeMap<&str, &[&str]> {
     let mut found = BTreeMap::new();
     for (at, line) in own.starting(b"t") {
@@ -117,7 +117,7 @@ fn panics(own: Lines<'_>) -> BTreeMap<&str, &[&str]> {
     found
 }
 
-/// Says whether a line is of libtest's own list.
+/// Checks whether a line belongs to libtest's list.
 pub(super) fn is_own(line: &str) -> bool {
     let listed = line.starts_with("    ") || line.is_empty();
     listed
@@ -127,12 +127,13 @@ pub(super) fn is_own(line: &str) -> bool {
         || line.starts_with("test ") && line.ends_with(" ... FAILED")
 }
 
-/// Returns the target of each list of failed tests, by the lines at which these end, as cargo names it for a rerun:
-/// `-p app --lib`, `--test it`. It is told behind the list, or on the other stream; empty where it is not known.
+/// Returns the target of each list of failed tests, as cargo's rerun command names it: `-p app --lib`, `--test it`.
+///
+/// `ends` are the ends of the lists. The target follows or is on the other stream, and is empty if unknown.
 pub(super) fn targets<'a>(sheet: &FormatInput<'a>, ends: &[usize]) -> Vec<&'a str> {
     let own = to_rerun(sheet.own, false);
     if own.is_empty() && !ends.is_empty() {
-        // Of two streams, only the order tells what belongs together.
+        // Across two streams, only the order shows which parts belong together.
         let told = [false, true].map(|may_be_glued| to_rerun(sheet.beside, may_be_glued));
         let told = told.into_iter().find(|told| told.len() == ends.len()).unwrap_or_default();
         return told.into_iter().map(|(_, target)| target).collect();
@@ -145,10 +146,10 @@ pub(super) fn targets<'a>(sheet: &FormatInput<'a>, ends: &[usize]) -> Vec<&'a st
     ends.iter().enumerate().map(behind).collect()
 }
 
-/// Returns the targets with failed tests, and where among the lines they are named; a binary that died left no list. Before
-/// that may stand what a test printed without an end of line.
+/// Returns the targets with failed tests, and the lines that name them; a binary that died left no list. A test's
+/// output without a line feed may precede the name.
 fn to_rerun(own: Lines<'_>, may_be_glued: bool) -> Vec<(usize, &str)> {
-    /// A cause is given this close.
+    /// Maximum distance of a cause, in lines.
     const CAUSE: usize = 4;
     let begins = |at: &usize| may_be_glued || own.firsts[*at] == b'e';
     let quoted = (0..own.lines.len()).filter(begins).map(|at| (at, own.lines[at]));
@@ -164,8 +165,7 @@ fn to_rerun(own: Lines<'_>, may_be_glued: bool) -> Vec<(usize, &str)> {
     failed.collect()
 }
 
-/// Returns the names in the list that ends here, with their blocks and in the order of these; the list itself
-/// is sorted.
+/// Returns the names in the list that ends here, with their blocks, in the order of the blocks: the list is sorted.
 fn listed<'a, 'b>(
     lines: &'b [&'a str],
     blocks: &BTreeMap<&str, &'b [&'a str]>,
@@ -186,14 +186,14 @@ fn listed<'a, 'b>(
     named.into_iter().map(|(name, (_, block))| (name, block)).collect()
 }
 
-/// A binary that a signal ended, or that left with a code of its own, where the test is not known.
+/// Adds a binary that a signal ended, or that exited with an unusual code, if the test is unknown.
 fn died(line: &str, file: &str, found: &mut FailureCollector<'_>) {
     static DEATH: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"`(?P<program>[^`\s]*?)(?:-[0-9a-f]{16})?(?:\.exe)?(?: [^`]*)?` \((?:signal: \d+, (?P<signal>\w+).*|exit (?:status|code): (?P<code>\S+))\)").expect("well formed")
     });
     let Some(death) = DEATH.captures(line) else { return };
     let program = death["program"].rsplit(['/', '\\']).next().unwrap_or_default();
-    // The build script and the compiler are the compiler's matter; 101 is a list of failed tests.
+    // Deaths of the build script and the compiler are the compiler's errors; 101 means a list of failed tests.
     if matches!(program, "rustc" | "build-script-build" | "clippy-driver")
         || death.name("code").is_some_and(|it| it.as_str() == "101")
     {

@@ -1,18 +1,20 @@
-//! JSON reports of linters. They differ in their names for the same five things, and are read by one walk:
-//! an object that has a message and a position is a diagnostic, and the file may be told further out.
+//! JSON reports of linters.
+//!
+//! They use different names for the same five fields, so one walk reads all of them. An object with a message and a
+//! position is a diagnostic; an outer object may name the file.
 
 use serde_json::Value;
 
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::FormatInput;
 
-/// A diagnostic and how much it weighs.
+/// A diagnostic and its severity.
 struct Problem {
     draft: RawFailure,
     is_error: bool,
 }
 
-/// Reads every document; the warnings count only where nothing is an error.
+/// Reads every document; warnings count only if there are no errors.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut problems = Vec::new();
     for document in sheet.documents() {
@@ -55,7 +57,7 @@ fn walk(value: &Value, file: &str, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Returns file and line of `"posn": "a.go:3:5"`, as go vet writes it.
+/// Returns file and line of `"posn": "a.go:3:5"`, in the form of go vet.
 fn posn(value: &Value) -> Option<(&str, u64)> {
     let mut parts = value["posn"].as_str()?.rsplitn(3, ':').skip(1);
     let line = parts.next()?.parse().ok()?;
@@ -86,7 +88,7 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
         &value["line_num"],
         &place["caret"]["line"],
     ];
-    // What follows the language server protocol counts from 0; deno counts only its columns so.
+    // Formats that follow the language server protocol count from 0; deno does so only for columns.
     let start = &value["range"]["start"];
     let first = u64::from(start["bytePos"].is_null());
     let ranged = || start["line"].as_u64().map(|line| line + first);
@@ -111,15 +113,15 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
         }
         _ => None,
     });
-    // eslint counts severities, the others name them; what says nothing is an error.
+    // eslint numbers the severities, the others name them; a diagnostic without one is an error.
     let severity = &value["severity"];
     let named = [severity, &value["level"], &value["kind"], &value["type"]]
         .into_iter()
         .find_map(Value::as_str)
         .unwrap_or_default();
-    // What writes a log tells of a place in the same words.
+    // A log entry has a message and a place in the same fields.
     let is_of_a_log = || ["info", "debug", "trace"].iter().any(|level| level.eq_ignore_ascii_case(named));
-    // A step of a scenario has a text and a place, too; and what says nothing is no problem.
+    // A step of a scenario has a text and a place, too. An object without a message is not a problem.
     let is_step = || value["keywordType"].is_string();
     if rule.is_none() && (message.is_empty() || is_of_a_log() || is_step()) {
         return None;
@@ -136,7 +138,7 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
     };
     let line = u32::try_from(line).ok();
     let draft = RawFailure::diagnostic("lint", file, line, message.trim()).kind(&rule.unwrap_or_default());
-    // What follows explains it, and other formats leave it out.
+    // The following lines explain the problem, and other formats omit them.
     let draft = draft.about(message.trim().lines().next().unwrap_or_default());
     let columns = [
         &value["column"],
@@ -155,13 +157,12 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
     Some(Problem { draft: draft.message(shown.trim()), is_error })
 }
 
-/// Says whether a field that may name a rule holds something else: bandit shows the source text there, and others how much
-/// a problem weighs.
+/// Checks whether a field for the rule contains something else: source text in bandit, the severity in others.
 fn is_source(rule: &str) -> bool {
     rule.contains('\n') || matches!(rule, "error" | "warning" | "info" | "note")
 }
 
-/// Says whether shellcheck or hadolint wrote it, of which every finding counts.
+/// Checks whether shellcheck or hadolint wrote the object, in which every finding counts.
 fn is_shell(value: &Value) -> bool {
     let of_hadolint = |code: &str| code.starts_with("DL") || code.starts_with("SC");
     value["level"].is_string()

@@ -1,20 +1,20 @@
-//! The position that a line begins with, and what is said behind it: `file:12:3: said`, `file(12,3): said`, `file:12 said`.
+//! Parser for the position at the start of a line: `file:12:3: said`, `file(12,3): said`, `file:12 said`.
 
 use super::super::words::{is_number, is_of_word, leading_number};
 
-/// A line that begins with one.
+/// A line that begins with a position.
 pub(super) struct Position<'a> {
     pub(super) file: &'a str,
     pub(super) line: Option<u32>,
     pub(super) column: Option<u32>,
-    /// It is none that a search found, which tells no column and sets no blank before what is said.
+    /// The line cannot be a match of a text search, which has no column and no space before the text.
     pub(super) is_sure: bool,
     pub(super) said: &'a str,
 }
 
 impl<'a> Position<'a> {
     pub(super) fn of(line: &'a str) -> Option<Self> {
-        /// So many marks may stand before the numbers and between them.
+        /// Maximum number of marks before and between the numbers.
         const MARKS: usize = 8;
         let marks = memchr::memchr2_iter(b':', b'(', line.as_bytes()).take(MARKS);
         let mut positions = marks.filter_map(|at| {
@@ -33,7 +33,7 @@ impl<'a> Position<'a> {
     }
 }
 
-/// A line and a column, perhaps none, as they are written, and what is said behind them.
+/// A line and perhaps a column, as written, and the message after them.
 struct Place<'a> {
     line: &'a str,
     column: &'a str,
@@ -48,13 +48,13 @@ fn behind_colon(text: &str) -> Option<Place<'_>> {
     while let Some((next, rest)) = behind.strip_prefix([':', '.', ',', '-']).and_then(leading_number) {
         column = if column.is_empty() { next } else { column };
         behind = rest;
-        // Of all numbers, as many as leave something that is said.
+        // As many numbers as possible belong to the position, as long as a message remains.
         found = said(line, column, behind).or(found);
     }
     found
 }
 
-/// Returns a place and what is said behind it, if that is more than numbers: a range alone, or a moment, says nothing.
+/// Returns a place and the message after it, if that is not only numbers: a range or a timestamp is not a message.
 fn said<'a>(line: &'a str, column: &'a str, behind: &'a str) -> Option<Place<'a>> {
     let (is_apart, said) = apart(behind)?;
     let is_of_numbers = |byte: u8| byte.is_ascii_digit() || matches!(byte, b':' | b'.' | b',' | b'-');
@@ -62,7 +62,7 @@ fn said<'a>(line: &'a str, column: &'a str, behind: &'a str) -> Option<Place<'a>
     is_said.then_some(Place { line, column, is_sure: is_apart || !column.is_empty(), said })
 }
 
-/// Takes `12): ` or `12, 3): ` off a text, of which more numbers may follow the column.
+/// Takes `12): ` or `12, 3): ` off a text; more numbers may follow the column.
 fn in_brackets(text: &str) -> Option<Place<'_>> {
     let (numbers, behind) = text.split_once(')')?;
     let (line, more) = numbers.split_once(',').map_or((numbers, None), |(line, more)| (line, Some(more)));
@@ -73,7 +73,7 @@ fn in_brackets(text: &str) -> Option<Place<'_>> {
     are_numbers.then_some(Place { line, column, is_sure: is_apart, said })
 }
 
-/// Takes the colon and the blanks off that stand before what is said; says whether there are blanks.
+/// Removes the colon and the spaces before a message, and returns whether there are spaces.
 fn apart(text: &str) -> Option<(bool, &str)> {
     let behind = text.strip_prefix(':');
     let told = behind.unwrap_or(text);
@@ -83,8 +83,7 @@ fn apart(text: &str) -> Option<(bool, &str)> {
     is_said.then_some((is_apart, said))
 }
 
-/// Returns the file that stands before the numbers, perhaps behind a level or the name of a tool: `[error] a.c`, `vet: a.go`,
-/// `ruff:a.py`.
+/// Returns the file before the numbers, perhaps after a level or a tool: `[error] a.c`, `vet: a.go`, `ruff:a.py`.
 fn file(before: &str) -> Option<&str> {
     let level = || {
         let (level, file) = before.strip_prefix('[')?.split_once("] ")?;
@@ -101,8 +100,8 @@ fn file(before: &str) -> Option<&str> {
     Some(before).filter(|file| is_file(file)).or_else(|| behind().filter(|file| is_file(file)))
 }
 
-/// Says whether all of a text may be the name of a file: no mark of a position is in it, but for that of a drive and, behind a
-/// slash, the brackets in which routers set what varies.
+/// Checks whether an entire text may be the name of a file: it contains no mark of a position. The colon of a drive is
+/// allowed, and after a slash also the brackets around variable parts of a route.
 fn is_file(text: &str) -> bool {
     let drive = text.starts_with(|c: char| c.is_ascii_alphabetic()) && text[1..].starts_with(':');
     let name = text.strip_prefix("file://").unwrap_or(if drive { &text[2..] } else { text });
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_search_may_have_found_is_not_sure() {
+    fn possible_search_match_is_not_sure() {
         let is_sure = |line: &str| Position::of(line).map(|it| it.is_sure);
         for line in ["a.c:3: x", "a.c:3:5:x", "a.c:3:99999999999:x", "a.ts(3): x"] {
             assert_eq!(is_sure(line), Some(true), "{line}");

@@ -1,4 +1,4 @@
-//! Maven: what Surefire prints of each test, and the errors of javac.
+//! Maven: the results of tests from Surefire, and the errors of javac.
 
 use std::sync::LazyLock;
 
@@ -20,7 +20,7 @@ static JAVAC: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\[ERROR\] (?P<file>\S.*?\.(?:java|kt|scala|groovy)):\[(?P<line>\d+)(?:,\d+)?\] (?:error: )?(?P<what>.*)$").expect("well formed")
 });
 
-/// Reads tests, or the errors of the compiler, or why a goal failed.
+/// Reads tests, or the errors of the compiler, or the reason why a goal failed.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let before = found.len();
@@ -59,7 +59,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// The details of an error stand on the lines below it, indented.
+/// Reads an error of the compiler; its details are indented on the lines below.
 fn compiled(error: &regex::Captures<'_>, below: &[&str], line: &str, found: &mut FailureCollector<'_>) {
     let below: Vec<&str> = below
         .iter()
@@ -75,7 +75,7 @@ fn compiled(error: &regex::Captures<'_>, below: &[&str], line: &str, found: &mut
     );
 }
 
-/// A goal that failed for another reason than tests or sources.
+/// Reads a goal that failed for a reason other than tests or sources.
 fn goal(lines: &[&str], found: &mut FailureCollector<'_>) {
     let failed = lines.iter().find(|line| line.starts_with("[ERROR] Failed to execute goal "));
     let Some(told) = failed.and_then(|line| line.strip_prefix("[ERROR] Failed to execute goal ")) else {

@@ -13,7 +13,7 @@ static ENDED: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
-/// Reads every test that did not pass; the list at the end tells the same a second time.
+/// Reads every test that did not pass; the list at the end repeats them.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut told = BTreeSet::new();
     for line in sheet.lines {

@@ -10,8 +10,8 @@ use super::{FormatInput, numbered_items, until};
 
 const TOOL: &str = "minitest";
 
-/// Reads the numbered list; an item is headed `Failure:` or `Error:`, to which test-unit adds the test. What minitest tells
-/// stands behind the time that all tests took; a list above it was printed by a test.
+/// Reads the numbered list. An item begins with `Failure:` or `Error:`, to which test-unit adds the test. minitest
+/// prints its list after the total time; a list above that line was printed by a test.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let (begins, ends) = (|line: &str| line.starts_with("Run options: "), is_finished);
     for run in sheet.own.runs(b"RF", begins, ends) {
@@ -58,7 +58,7 @@ fn list(lines: &[&str], start: usize, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns where it is told of the same test again, without a number: that its teardown failed, too.
+/// Returns the position of a second failure of the same test, without a number: its teardown failed, too.
 fn again(body: &[&str]) -> Option<usize> {
     let name = |title: &str| placed(title.trim_end_matches(':')).map_or(title.len(), |(name, ..)| name.len());
     let title = body.first()?;
@@ -71,7 +71,7 @@ fn again(body: &[&str]) -> Option<usize> {
     })
 }
 
-/// test-unit tells of each failure between two rules.
+/// Reads the failures of test-unit, each between two rules.
 fn test_unit(lines: &[&str], found: &mut FailureCollector<'_>) {
     let is_rule = |line: &str| line.starts_with("====");
     for at in (1..lines.len()).filter(|at| is_rule(lines[at - 1])) {
@@ -79,9 +79,9 @@ fn test_unit(lines: &[&str], found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Reads what test-unit tells of a failure: `Failure: test_adds(CartTest)`, the place, the source text around it, and the
-/// message, which stands before the place where the test has one of its own, and behind the name where it is one line.
-/// Says whether it is one.
+/// Reads a failure of test-unit: `Failure: test_adds(CartTest)`, the place, the source text around it, and the message.
+///
+/// A custom message precedes the place; a one-line message follows the name. Returns whether the block is a failure.
 fn of_test_unit(head: &str, block: &[&str], found: &mut FailureCollector<'_>) -> bool {
     static HEAD: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?P<how>Failure|Error): (?:(?P<test>test.*?)\((?P<class>[^()]+)\)(?:: (?P<told>\S.*)|:?)|(?P<suite>[A-Z]\w*(?:::\w+)*): (?P<said>[A-Z]\S*: .*))$")
@@ -96,7 +96,7 @@ fn of_test_unit(head: &str, block: &[&str], found: &mut FailureCollector<'_>) ->
     let Some(head) = HEAD.captures(head) else { return false };
     let place = block.iter().find_map(|line| PLACE.captures(line));
     let function = place.as_ref().and_then(|place| place.name("function")).map_or("", |name| name.as_str());
-    // What fails around all tests of a class is told of under its name alone.
+    // A failure around all tests of a class has only the name of the class.
     let name = match head.name("suite") {
         Some(class) if ["startup", "shutdown"].contains(&function) => {
             format!("{}#{function}", class.as_str())
@@ -115,7 +115,7 @@ fn of_test_unit(head: &str, block: &[&str], found: &mut FailureCollector<'_>) ->
     true
 }
 
-/// Rails tells of each failure where it happens, without a number, and then how to run the test again.
+/// Reads the immediate failures of Rails, without numbers, each followed by the command that reruns the test.
 fn inline(lines: &[&str], found: &mut FailureCollector<'_>) {
     for (at, head) in lines.iter().enumerate().filter(|(_, line)| matches!(**line, "Failure:" | "Error:")) {
         let again = |line: &str| line.starts_with("bin/rails test ") || line.starts_with("rails test ");
@@ -123,7 +123,7 @@ fn inline(lines: &[&str], found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Reads what is below a head.
+/// Reads the lines below a head.
 fn failed(head: &str, body: &[&str], found: &mut FailureCollector<'_>) {
     let Some((title, body)) = body.split_first() else { return };
     // `Class#test [file:line]:`, or `Class#test:` and an exception below.

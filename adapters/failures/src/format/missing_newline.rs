@@ -1,10 +1,10 @@
-//! What a runner says of a test behind what that test printed without an end of line: `loading...--- FAIL: TestX (0.00s)`.
+//! Splits lines in which a runner reports a test right after that test's output: `loading...--- FAIL: TestX (0.00s)`.
 
 use super::super::formats::FORMATS;
 use super::super::prefilter::Prefilter;
 use super::without_time;
 
-/// A format, how a line begins that is its own, and how those that end a test and say how long it took.
+/// A format, with the beginnings of all its lines and of its lines with the result and duration of a test.
 struct Runner {
     format: &'static str,
     own: &'static str,
@@ -16,12 +16,12 @@ const RUNNERS: [Runner; 2] = [
     Runner { format: "gtest", own: "[ RUN      ] ", ends: &["[  FAILED  ] ", "[       OK ] "] },
 ];
 
-/// Returns which lines have such an end in their middle, in order, and where it begins.
+/// Returns the lines with such a report in their middle, in order, and its position.
 pub(crate) fn places(lines: &[&str], marks: &Prefilter) -> Vec<(usize, usize)> {
     let mut glued: Vec<(usize, usize)> = Vec::new();
     for Runner { format, own, ends } in RUNNERS {
         let marked = FORMATS.iter().position(|it| it.name == format).map_or(&[][..], |at| marks.of(at));
-        // Where each line has something before it, that is of a wrapper.
+        // If every line has a prefix, the prefix is from a wrapper.
         if marked.iter().any(|at| lines[*at].starts_with(own)) {
             glued.extend(marked.iter().filter_map(|at| Some((*at, place(lines[*at], ends)?))));
         }
@@ -31,7 +31,7 @@ pub(crate) fn places(lines: &[&str], marks: &Prefilter) -> Vec<(usize, usize)> {
     glued
 }
 
-/// Returns where such an end begins behind something else. What a tool logs of another is set in, and has no time behind it.
+/// Returns the position of such a report after other text. A test's log is indented, and has no duration.
 fn place(line: &str, ends: &[&str]) -> Option<usize> {
     let at = ends.iter().filter_map(|end| line.rfind(end)).max().filter(|at| *at > 0)?;
     let is_printed = !line.starts_with([' ', '\t', '[']);

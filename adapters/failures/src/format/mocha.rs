@@ -1,4 +1,4 @@
-//! mocha, and what prints like it: cypress and jasmine.
+//! mocha, and tools with the same output: cypress and jasmine.
 
 use std::cell::LazyCell;
 use std::ops::Range;
@@ -11,20 +11,20 @@ use super::{FormatInput, node_test, numbered_items, until, without_time};
 
 const TOOL: &str = "mocha";
 
-/// Reads how each test ended, of the tree above `2 passing`.
+/// Reads the results of the tests from the tree above `2 passing`.
 pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     let is_end = |line: &&str| line.starts_with("  ") && count_of(line, " passing").is_some();
     let Some(end) = lines.iter().rposition(is_end) else { return };
     let mut suites: Vec<(usize, &str)> = Vec::new();
     for line in &lines[..end] {
         let (depth, entry) = (indentation(line), line.trim());
-        // What a test prints is not set in.
+        // The output of a test is not indented.
         if depth < 2 || entry.is_empty() {
             continue;
         }
         suites.retain(|(at, _)| *at < depth);
         match ended(entry) {
-            // A hook is gone from the tree once it is mended.
+            // A failed hook disappears from the tree when it is fixed.
             Some((title, _)) if title.contains(" hook") && title.starts_with('"') => {}
             Some((title, ending)) => {
                 let path: Vec<&str> = suites.iter().map(|(_, suite)| *suite).chain([title]).collect();
@@ -35,7 +35,7 @@ pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     }
 }
 
-/// Returns the test that an entry of the tree is about, and how it ended.
+/// Returns the test in an entry of the tree, and its result.
 fn ended(entry: &str) -> Option<(&str, TestOutcome)> {
     const MARKS: [(&str, TestOutcome); 4] = [
         ("✔ ", TestOutcome::Passed),
@@ -52,15 +52,15 @@ fn ended(entry: &str) -> Option<(&str, TestOutcome)> {
     Some((without_time(title), ending))
 }
 
-/// Returns the number that a line begins with, if it ends with that word; a time may stand behind.
+/// Returns the number at the start of a line that ends with this word; a duration may follow the word.
 fn count_of(line: &str, word: &str) -> Option<usize> {
     line.trim().split(" (").next()?.strip_suffix(word)?.parse().ok()
 }
 
-/// Reads the numbered list behind `2 failing`, or jasmine's behind `Failures:`.
+/// Reads the numbered list after `2 failing`, or jasmine's after `Failures:`.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
-    // Beside its own report in JSON or XML only a test prints such a list.
+    // If the output contains a JSON or XML report of mocha, a list in this form was printed by a test.
     let is_of_report =
         |line: &str| line.contains("\"fullTitle\"") || line.contains("<testsuite name=\"Mocha Tests\"");
     if sheet.marked().any(|(_, line)| is_of_report(line)) {
@@ -103,10 +103,12 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns where the tree begins behind a list, with which these lines begin; `None` if it is not whole, because it holds not as
-/// many tests as are counted above the list at their end, or because its first test is of a suite above.
+/// Returns the position of the tree after a list, which begins with these lines.
+///
+/// Returns `None` if the tree is incomplete: it contains fewer or more tests than the counts above the list at the end,
+/// or its first test belongs to a suite above.
 fn whole_tree(lines: &[&str]) -> Option<usize> {
-    /// So far above a list it is told how many passed.
+    /// Maximum distance of the number of passed tests above a list, in lines.
     const COUNTS: usize = 4;
     let [list, behind @ .., below] = lines else { return None };
     let (listed, failing) = (count_of(list, " failing")?, count_of(below, " failing")?);
@@ -118,7 +120,7 @@ fn whole_tree(lines: &[&str]) -> Option<usize> {
             Some((_, TestOutcome::Failed)) => failed += 1,
             _ => continue,
         }
-        // The items of the list are numbered as the tests are that failed.
+        // The items of the list have the numbers of the failed tests.
         if passed > 0 || failed > listed {
             first.get_or_insert(at);
         }
@@ -130,7 +132,7 @@ fn whole_tree(lines: &[&str]) -> Option<usize> {
         .then_some(1 + first - above)
 }
 
-/// Returns the name of a suite of jasmine around whose specs something failed, which has no number: `Suite error: Name`.
+/// Returns the name of a jasmine suite with a failure outside of its specs, which has no number: `Suite error: Name`.
 fn suite(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("Suite error")?;
     (rest.is_empty() || rest.starts_with(':')).then(|| rest.trim_start_matches(':').trim())
@@ -143,7 +145,7 @@ fn push_suite(name: &str, below: &[&str], found: &mut FailureCollector<'_>) {
     push(format!("{name} (suite)").trim(), &body, found);
 }
 
-/// The titles of the suites stand one below the other, each deeper; the last ends with a colon.
+/// Reads the titles of the suites, each on a separate line and more indented; the last one ends with a colon.
 fn titles<'s, 'a>(head: &'a str, body: &'s [&'a str], depth: usize) -> (String, &'s [&'a str]) {
     let mut path = vec![head.trim_end_matches(':')];
     if head.ends_with(':') && body.first().is_none_or(|line| indentation(line) <= depth + 3) {
@@ -161,7 +163,7 @@ fn titles<'s, 'a>(head: &'a str, body: &'s [&'a str], depth: usize) -> (String, 
     (path.join(" "), body)
 }
 
-/// Reads what mocha's reporters for TAP and XML tell of a failure: the message, and the stack, which begins with it again.
+/// Reads a failure in mocha's TAP or XML report: the message, and the stack, which repeats it.
 pub(super) fn of_told(name: &str, below: &[&str]) -> Option<RawFailure> {
     let body: Vec<&str> = below.iter().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
     let (message, rest) = body.split_first().filter(|(message, _)| !message.is_empty())?;

@@ -1,8 +1,8 @@
-//! The formats, one file each: where a tool says what failed, and how it names it.
+//! The formats, one file each: where a tool reports failures, and how it names them.
 //!
-//! A reader looks at the lines once, finds the block that belongs to each failure, and leaves it to
-//! [`message`](super::reason) what the block says. It is called when the output may be its own and has to see
-//! for itself: lines that a passing test printed must not become failures.
+//! A reader scans the lines once and finds the block of each failure. [`message`](super::reason) reads the content of
+//! the block. A reader is called if the output may be in its format, and must check that itself: lines that a passing
+//! test printed must not become failures.
 
 pub(super) mod ansible_lint;
 pub(super) mod automake;
@@ -140,21 +140,19 @@ use super::work;
 pub(super) struct Lines<'a> {
     /// Each of them.
     pub(super) lines: &'a [&'a str],
-    /// The first byte of each, so that lines which begin alike are found by a search for a byte.
+    /// The first byte of each line, to find lines with the same beginning by a search for a byte.
     pub(super) firsts: &'a [u8],
-    /// The first byte of each that is no blank, for lines which may be set in.
+    /// The first byte of each line that is not whitespace, for lines that may be indented.
     pub(super) begins: &'a [u8],
 }
 
 impl<'a> Lines<'a> {
-    /// Returns the lines that begin with one of these bytes, of which there are three at most, with their
-    /// numbers.
+    /// Returns the lines that begin with one of these bytes (at most three), with their numbers.
     pub(crate) fn starting(self, with: &[u8]) -> impl DoubleEndedIterator<Item = (usize, &'a str)> + use<'a> {
         places(with, self.firsts).map(move |at| (at, self.lines[at]))
     }
 
-    /// Returns the lines that begin with one of these bytes behind blanks, of which there are three at most, with their
-    /// numbers.
+    /// Returns the lines that begin with one of these bytes (at most three) after whitespace, with their numbers.
     pub(crate) fn beginning(
         self,
         with: &[u8],
@@ -162,14 +160,16 @@ impl<'a> Lines<'a> {
         places(with, self.begins).map(move |at| (at, self.lines[at]))
     }
 
-    /// Returns some of them.
+    /// Returns a range of the lines.
     fn part(self, lines: Range<usize>) -> Self {
         let Self { lines: all, firsts, begins } = self;
         Self { lines: &all[lines.clone()], firsts: &firsts[lines.clone()], begins: &begins[lines] }
     }
 
-    /// Returns the lines of each run of a tool: one begins behind the end of the one before. Both lines begin with one of these
-    /// bytes, of which there are three at most, perhaps behind blanks. A run that a test starts is within that of the test.
+    /// Returns the lines of each run of a tool; a run begins after the end of the previous one.
+    ///
+    /// The first and last line of a run begin with one of these bytes (at most three), perhaps after whitespace. A run
+    /// that a test starts is part of the test's run.
     fn runs(
         self,
         with: &[u8],
@@ -194,19 +194,19 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// One stream or one report, cleaned.
+/// The cleaned text of one stream or report.
 pub(super) struct FormatInput<'a> {
     /// All of it.
     pub(super) text: &'a str,
     /// Its lines.
     pub(super) own: Lines<'a>,
-    /// The numbers of the lines on which marks of the format stand that reads it.
+    /// The numbers of the lines with marks of the reader's format.
     pub(super) marked: &'a [usize],
     /// The lines of the other stream.
     pub(super) beside: Lines<'a>,
 }
 
-/// What a reader asks of a sheet is mostly about its lines.
+/// Gives access to the lines, which readers use most.
 impl<'a> Deref for FormatInput<'a> {
     type Target = Lines<'a>;
 
@@ -216,36 +216,36 @@ impl<'a> Deref for FormatInput<'a> {
 }
 
 impl<'a> FormatInput<'a> {
-    /// Returns the lines on which marks of the format stand, with their numbers.
+    /// Returns the lines with marks of the format, with their numbers.
     fn marked(&self) -> impl DoubleEndedIterator<Item = (usize, &'a str)> + use<'a> {
         let lines = self.lines;
         // A line that a failed test printed is empty.
         self.marked.iter().map(move |at| (*at, lines[*at])).filter(|(_, line)| !line.is_empty())
     }
 
-    /// Returns those of some lines on which marks of the format stand, with their numbers.
+    /// Returns the lines with marks of the format within a range, with their numbers.
     fn marked_within(&self, lines: Range<usize>) -> impl DoubleEndedIterator<Item = (usize, &'a str)> {
         let before = |end: usize| self.marked.partition_point(|at| *at < end);
         let marked = &self.marked[before(lines.start)..before(lines.end)];
         FormatInput { marked, ..*self }.marked()
     }
 
-    /// Says whether a text is anywhere.
+    /// Checks whether the text contains a string.
     fn has(&self, text: &str) -> bool {
         memmem::find(self.text.as_bytes(), text.as_bytes()).is_some()
     }
 
-    /// Returns the lines with a text, with their numbers: one search, where one for each line costs more.
+    /// Returns the lines that contain a string, with their numbers. One search is cheaper than one per line.
     fn with<'t>(&self, text: &'t str) -> impl Iterator<Item = (usize, &'a str)> + use<'a, 't> {
         self.lines_at(memmem::find_iter(self.text.as_bytes(), text))
     }
 
-    /// Returns the lines on which a pattern is that spans no two, with their numbers.
+    /// Returns the lines that match a pattern, with their numbers; the pattern must not span two lines.
     fn matching<'t>(&self, pattern: &'t Regex) -> impl Iterator<Item = (usize, &'a str)> + use<'a, 't> {
         self.lines_at(pattern.find_iter(self.text).map(|found| found.start()))
     }
 
-    /// Returns the lines that are at some places of the text, which come in order, with their numbers.
+    /// Returns the lines at these positions of the text, with their numbers; the positions must be in order.
     fn lines_at<I: Iterator<Item = usize>>(
         &self,
         places: I,
@@ -261,22 +261,22 @@ impl<'a> FormatInput<'a> {
         })
     }
 
-    /// Returns the text from one line up to another, which is no part of it.
+    /// Returns the text from one line up to another, which is excluded.
     fn between(&self, start: usize, end: usize) -> &'a str {
         &self.text[self.offset_of(start)..self.offset_of(end)]
     }
 
-    /// Returns where the line of a number begins in the text; behind the last one, its end.
+    /// Returns the position of the line with this number in the text; after the last line, the end of the text.
     fn offset_of(&self, line: usize) -> usize {
         self.lines.get(line).map_or(self.text.len(), |line| self.offset(line))
     }
 
-    /// Returns where a line begins in the text.
+    /// Returns the position of a line in the text.
     fn offset(&self, line: &str) -> usize {
         line.as_ptr().addr() - self.text.as_ptr().addr()
     }
 
-    /// Says whether a line is empty because it was read.
+    /// Checks whether a line is empty because it was already read.
     fn is_hidden(&self, line: &str) -> bool {
         line.is_empty() && !matches!(self.text.as_bytes().get(self.offset(line)), None | Some(b'\n'))
     }
@@ -299,7 +299,7 @@ impl<'a> FormatInput<'a> {
                 };
                 documents.push(value);
                 end = start + values.byte_offset();
-                // Some set no line feed between them, but a NUL.
+                // Some separate them by NUL instead of a line feed.
                 start = self.text.len() - self.text[end..].trim_start_matches('\0').len();
                 if !self.text[start..].starts_with('{') {
                     break;
@@ -309,13 +309,13 @@ impl<'a> FormatInput<'a> {
         })
     }
 
-    /// Returns the text from a place in a line on, as far as the budget of the reader allows.
+    /// Returns the text from a position in a line, as far as the budget of the reader allows.
     fn within_budget(&self, line: usize, start: usize) -> &'a str {
         let lines = line..line + work::allowed(self.lines.len() - line);
         &self.text[start..self.offset_of(lines.end).max(start)]
     }
 
-    /// Says whether a line is an object by itself, and none of the format that reads.
+    /// Checks whether a line is a complete object, but not in the reader's format.
     fn is_foreign(&self, at: usize, line: &str) -> bool {
         line.starts_with('{')
             && line.ends_with('}')
@@ -324,7 +324,7 @@ impl<'a> FormatInput<'a> {
     }
 }
 
-/// Returns where one of these bytes is, of which there are three at most.
+/// Returns the positions of these bytes, at most three.
 pub(super) fn places<'b>(of: &[u8], bytes: &'b [u8]) -> impl DoubleEndedIterator<Item = usize> + use<'b> {
     let byte = |at: usize| of[at.min(of.len() - 1)];
     memchr::memchr3_iter(byte(0), byte(1), byte(2), bytes)
@@ -338,50 +338,50 @@ fn until<'s, 'a>(lines: &'s [&'a str], start: usize, ends: impl Fn(&str) -> bool
     block
 }
 
-/// Goes through lines as far as the budget of the reader allows.
+/// Iterates over lines as far as the budget of the reader allows.
 fn look<'s, 'a>(lines: &'s [&'a str]) -> impl Iterator<Item = &'s &'a str> {
     lines.iter().take_while(|_| work::step())
 }
 
-/// Goes back through lines as far as the budget of the reader allows.
+/// Iterates backwards over lines as far as the budget of the reader allows.
 fn look_back<'s, 'a>(lines: &'s [&'a str]) -> impl Iterator<Item = &'s &'a str> {
     lines.iter().rev().take_while(|_| work::step())
 }
 
-/// Returns the lines that the reader may look at.
+/// Returns the lines that the reader may scan.
 fn within_budget<'s, 'a>(lines: &'s [&'a str]) -> &'s [&'a str] {
     &lines[..work::allowed(lines.len())]
 }
 
-/// Returns the lines that begin blocks, each with where its block ends: at the next, or with all lines.
+/// Returns the first lines of blocks, each with the end of its block: the next block, or the last line.
 fn blocks(heads: impl Iterator<Item = usize>, end: usize) -> impl Iterator<Item = (usize, usize)> {
     let mut heads = heads.peekable();
     std::iter::from_fn(move || Some((heads.next()?, heads.peek().copied().unwrap_or(end))))
 }
 
-/// Takes `File "a.py", line 3, in name` apart: the file, the line, and what is behind it.
+/// Splits `File "a.py", line 3, in name` into the file, the line, and the rest.
 pub(super) fn python_place(line: &str) -> Option<(&str, Option<u32>, &str)> {
     let (file, rest) = line.strip_prefix("File \"")?.split_once("\", line ")?;
     let (number, rest) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
     Some((file, number.parse().ok(), rest))
 }
 
-/// Reads a number of JSON, such as that of a line.
+/// Reads a JSON number, such as a line number.
 fn number(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|number| u32::try_from(number).ok())
 }
 
-/// Returns the items of a list of JSON; none of what is no list.
+/// Returns the items of a JSON list; empty for other values.
 fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Returns a text of JSON; an empty one where there is none.
+/// Returns a JSON string; empty for other values.
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Takes a time in brackets off the end of a name: `(12.3ms)`, `[0.01s]`, `12ms`.
+/// Removes a duration in brackets from the end of a name: `(12.3ms)`, `[0.01s]`, `12ms`.
 pub(super) fn without_time(name: &str) -> &str {
     let name = name.trim_end();
     let open = name.rfind(['(', '[']).filter(|at| name.ends_with([')', ']']) && *at > 0);

@@ -1,5 +1,5 @@
-//! MUnit: `==> X Suite.does this  0.01s an.Exception: message`, and below it the source text, the values and the stack. JUnit
-//! under sbt, and what sbt says of other frameworks: the classes that failed.
+//! MUnit: `==> X Suite.does this  0.01s an.Exception: message`, and below it the source text, the values and the stack.
+//! JUnit under sbt, and the failed classes that sbt lists for other frameworks.
 
 use std::sync::LazyLock;
 
@@ -49,7 +49,7 @@ fn munit(name: &str, said: &str, below: &[&str]) -> RawFailure {
     let (kind, what) = exception(said).unwrap_or(("", said));
     let block = [&[said], below].concat();
     let draft = RawFailure::test("munit", name, &block).kind(kind);
-    // It tells the place in the place of a message, and the line is source text, which says which assertion it is.
+    // The place replaces the message, and the line is source text that identifies the assertion.
     let place = what.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse::<u32>().ok()?)));
     let Some((file, number)) = place else { return draft };
     let code = below.iter().find_map(|line| line.strip_prefix(&format!("{number}:")));

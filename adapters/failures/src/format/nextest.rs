@@ -12,7 +12,7 @@ use super::{FormatInput, Lines, libtest, until};
 
 const TOOL: &str = "cargo-nextest";
 
-/// A line that tells how a test ended, or how it stands: `   TRY 2 FAIL [   0.012s] (3/9) app tests::adds`.
+/// A line with the status or the result of a test: `   TRY 2 FAIL [   0.012s] (3/9) app tests::adds`.
 #[derive(Clone, Copy)]
 struct Status<'a> {
     line: &'a str,
@@ -30,7 +30,7 @@ impl<'a> Status<'a> {
         let tried =
             told.strip_prefix("TRY ").and_then(|it| it.split_once(' ')).filter(|(count, _)| is_number(count));
         let told = tried.map_or(told, |(_, told)| told);
-        // A word in capitals ends before the time. Of most lines it is none, and this tells so at once.
+        // A capitalized word ends before the time. Most lines have none, so this check rejects them quickly.
         let end = told.find(|c: char| !c.is_ascii_uppercase() && !matches!(c, ' ' | '+'))?;
         let (word, rest) = (&told[..end], told[end..].strip_prefix('[')?);
         let (time, test) = rest.split_once("s]")?;
@@ -51,12 +51,12 @@ impl<'a> Status<'a> {
     }
 }
 
-/// Says whether a text counts tests: ` 3/12`, or `───` where that is not known.
+/// Checks whether a text counts tests: ` 3/12`, or `───` if the number is unknown.
 fn is_count(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_digit() || matches!(c, ' ' | '/' | '─'))
 }
 
-/// Says whether a word tells how a test ended: it is in capitals.
+/// Checks whether a word is the result of a test: it is in capitals.
 fn is_word(text: &str) -> bool {
     let bare = text.strip_suffix(" + LEAK").unwrap_or(text);
     text == "FL+LK" || bare.len() > 2 && bare.bytes().all(|byte| byte.is_ascii_uppercase())
@@ -74,7 +74,7 @@ fn read_run(own: Lines<'_>, found: &mut FailureCollector<'_>) {
     let Some(Said { summary, above, below }) = Said::of(own) else { return };
     let failed = failed(&above, &below);
     let (mut told, mut begun) = (BTreeSet::new(), BTreeMap::new());
-    // What a test wrote is told when it ended, below the summary, or both.
+    // The output of a test is printed when it ends, below the summary, or both.
     for (at, line) in above.iter().chain(&below).copied() {
         if let Some(test) = Some(line).filter(|_| own.begins[at] == b'S').and_then(started) {
             begun.insert(test, at + 1);
@@ -87,7 +87,7 @@ fn read_run(own: Lines<'_>, found: &mut FailureCollector<'_>) {
         if !failed.contains(&test) || passed(status.word) {
             continue;
         }
-        // What is not captured stands above the line that tells how the test ended.
+        // Output that is not captured precedes the result of the test.
         let block = match begun.get(&test) {
             Some(start) if at < summary => &lines[*start..at],
             _ => until(lines, at + 1, |line| ends(line) || is_status(line)),
@@ -112,7 +112,7 @@ fn read_run(own: Lines<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Says whether a line is nextest's own and follows what a test wrote.
+/// Checks whether a line is nextest's own and follows the output of a test.
 fn ends(line: &str) -> bool {
     line.starts_with('─')
         || line == "error: test run failed"
@@ -120,11 +120,11 @@ fn ends(line: &str) -> bool {
         || is_summary(line)
 }
 
-/// Returns what says why a test failed: its panic, that of another thread, the error that it returned, else what it wrote.
+/// Returns the reason for a failed test: its panic, the panic of another thread, the returned error, else its output.
 fn reason<'a>(block: &[&'a str], name: &str) -> Vec<&'a str> {
     let panics = |line: &str| line.contains("panicked at ");
     let own = |line: &str| panics(line) && libtest::thread(line) == Some(name);
-    // What a test caught it may have panicked with before.
+    // The test may have caught earlier panics.
     let panic =
         block.iter().rposition(|line| own(line)).or_else(|| block.iter().position(|line| panics(line)));
     if let Some(at) = panic {
@@ -144,7 +144,7 @@ fn reason<'a>(block: &[&'a str], name: &str) -> Vec<&'a str> {
     }
 }
 
-/// The last summary, and the lines that may tell of a test above it and below, with their numbers.
+/// The last summary, and the lines above and below it that may report a test, with their numbers.
 struct Said<'a> {
     summary: usize,
     above: Vec<(usize, &'a str)>,
@@ -152,10 +152,10 @@ struct Said<'a> {
 }
 
 impl<'a> Said<'a> {
-    /// Finds them, if there is a summary.
+    /// Finds the summary and these lines, if there is a summary.
     fn of(own: Lines<'a>) -> Option<Self> {
         let (summary, _) = own.beginning(b"S").rfind(|(_, line)| is_summary(line))?;
-        // Every line that tells of a test begins with a word in capitals.
+        // Every line that reports a test begins with a word in capitals.
         let begins = own.firsts.iter().zip(own.begins).enumerate();
         let words =
             begins.filter(|(_, (first, begin))| matches!(first, b' ' | b'\t') && begin.is_ascii_uppercase());
@@ -165,7 +165,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Says whether a run begins with a line: `    Starting 22 tests across 3 binaries`.
+/// Checks whether a run begins with a line: `    Starting 22 tests across 3 binaries`.
 fn is_start(line: &str) -> bool {
     line.trim_start().starts_with("Starting ") && line.contains(" across ")
 }
@@ -174,13 +174,13 @@ fn is_summary(line: &str) -> bool {
     line.trim_start().starts_with("Summary [")
 }
 
-/// Returns the names of the tests that failed last.
+/// Returns the names of the tests whose last result is a failure.
 pub(super) fn failed_names(own: Lines<'_>) -> BTreeSet<&str> {
     let failed = Said::of(own).map(|said| failed(&said.above, &said.below)).unwrap_or_default();
     failed.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Returns the tests that the summary lists as failed. Told to list none, nextest has said of each above how it ended.
+/// Returns the tests that the summary lists as failed, or the results above if nextest is configured to list none.
 fn failed<'a>(above: &[(usize, &'a str)], below: &[(usize, &'a str)]) -> BTreeSet<(&'a str, &'a str)> {
     let failed = |lines: &[(usize, &'a str)]| -> BTreeSet<(&'a str, &'a str)> {
         let ended = lines.iter().filter_map(|(_, line)| Status::of(line));
@@ -190,7 +190,7 @@ fn failed<'a>(above: &[(usize, &'a str)], below: &[(usize, &'a str)]) -> BTreeSe
     Some(failed(below)).filter(|listed| !listed.is_empty()).unwrap_or_else(|| failed(above))
 }
 
-/// Returns the test that begins here, which is told where nothing is captured: `START [  ] (1/10) app tests::adds`.
+/// Returns the test in a start line, printed without capture: `START [  ] (1/10) app tests::adds`.
 fn started(line: &str) -> Option<(&str, &str)> {
     let (_, counted) = line.trim_start().strip_prefix("START [")?.split_once(']')?;
     let counted = counted.trim_start();
@@ -203,13 +203,13 @@ fn is_status(line: &str) -> bool {
     Status::of(line).is_some()
 }
 
-/// Says whether what a test printed begins below a line: in its older form nextest does not indent it.
+/// Checks whether the output of a test follows a line: the older form of nextest does not indent it.
 pub(crate) fn shows(line: &str) -> bool {
     let stream = line.strip_prefix("--- ").filter(|rest| rest.ends_with(" ---"));
     stream.is_some_and(|rest| rest.contains("STDOUT: ") || rest.contains("STDERR: "))
 }
 
-/// Says whether a line is of nextest or of cargo, and not of a test that is shown.
+/// Checks whether a line belongs to nextest or cargo, and not to the output of a test.
 pub(crate) fn is_own(line: &str) -> bool {
     const CARGO: [&str; 4] = ["     Running ", "   Doc-tests ", "   Compiling ", "    Finished "];
     line.starts_with("------------")
@@ -218,22 +218,22 @@ pub(crate) fn is_own(line: &str) -> bool {
         || CARGO.iter().any(|step| line.starts_with(step))
 }
 
-/// Says whether a line tells of a test that passed, as most do.
+/// Checks whether a line reports a passed test, as most do.
 fn passes(line: &str) -> bool {
     line.trim_ascii_start().starts_with("PASS [")
 }
 
-/// Says whether a line is about a test that passed, or that has not come to its end.
+/// Checks whether a status means that a test passed, or has not ended.
 fn passed(status: &str) -> bool {
     matches!(status, "PASS" | "LEAK" | "SKIP" | "FLAKY") || is_under_way(status)
 }
 
-/// Says whether a line is about a test that has not come to its end.
+/// Checks whether a status means that a test has not ended.
 pub(crate) fn is_under_way(status: &str) -> bool {
     matches!(status, "SLOW" | "SETUP" | "START" | "RETRY" | "TERMINATING" | "TRMNTG")
 }
 
-/// Says by what a process ended that did not end by a panic: a signal, the time limit.
+/// Sets how a process ended if not by a panic: a signal, the time limit.
 pub(super) fn process_kind(draft: RawFailure, status: &str, text: &str) -> RawFailure {
     static SIGNAL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\bSIG[A-Z]{2,6}\b").expect("well formed"));
     let timed_out = matches!(status, "TIMEOUT" | "TMT")

@@ -1,4 +1,4 @@
-//! unittest of Nim: `  [FAILED] name` below `[Suite] name`, and above it what failed, with a place in brackets.
+//! unittest of Nim: `  [FAILED] name` below `[Suite] name`, and the failure above it, with a place in brackets.
 
 use std::sync::LazyLock;
 
@@ -21,7 +21,7 @@ static RAISED: LazyLock<Regex> = LazyLock::new(|| {
 static FRAME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(?P<file>\S.*?\.nim)\((?P<line>\d+)\) ").expect("well formed"));
 
-/// Reads every test that failed. What stands at the margin without a reason above it was printed.
+/// Reads every failed test. A line that is not indented and has no reason above it is output.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let (mut suite, mut begin) = ("", 0);
     for (at, line) in sheet.beginning(b"[") {
@@ -46,16 +46,16 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// A reason stands so many lines above the name at most.
+/// Maximum number of lines of a reason above the name.
 const LINES_MAX: usize = 200;
-/// How far a test is set in below its suite.
+/// Indentation of a test relative to its suite.
 const STEP: usize = 2;
 
 fn is_reason(line: &str) -> bool {
     FAILED.is_match(line) || RAISED.is_match(line)
 }
 
-/// Takes the first reason from what stands above the name.
+/// Sets the first reason from the lines above the name.
 fn because(draft: RawFailure, block: &[&str], head: &str) -> RawFailure {
     let said: Vec<&str> = block.iter().map(|line| line.trim()).collect();
     let first = said.iter().position(|line| is_reason(line) || FRAME.is_match(line)).unwrap_or(said.len());

@@ -15,7 +15,7 @@ use super::{FormatInput, until, without_time};
 
 const TOOL: &str = "node-test";
 
-/// Reads the list at the end of each run; the tree above it knows the parents of each test.
+/// Reads the list at the end of each run; the tree above it shows the parents of each test.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let is_list = |line: &str| matches!(line, "✖ failing tests:" | "Failed tests:");
     let lists: Vec<usize> = sheet.marked().filter(|(_, line)| is_list(line)).map(|(at, _)| at).collect();
@@ -24,9 +24,9 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Says whether the tree behind a list holds as many tests and suites as are counted above the list at its end.
+/// Checks whether the tree after a list contains as many tests and suites as are counted above the list at its end.
 fn are_all(sheet: &FormatInput<'_>, Range { start, end }: Range<usize>) -> bool {
-    /// So many lines of counts stand above a list.
+    /// Number of lines with counts above a list.
     const COUNTS: usize = 10;
     let counts = sheet.lines[start..end].iter().rev().take(COUNTS);
     let counts = counts.filter_map(|line| line.strip_prefix("ℹ tests ").or(line.strip_prefix("ℹ suites ")));
@@ -36,7 +36,7 @@ fn are_all(sheet: &FormatInput<'_>, Range { start, end }: Range<usize>) -> bool 
     count > 0 && u64::try_from(ended) == Ok(count)
 }
 
-/// Says whether a line is an item of the list, and none of the tree: its place stands above it.
+/// Checks whether a line is an item of the list, and not of the tree: the line above contains its place.
 fn is_of_list(lines: &[&str], at: usize) -> bool {
     at > 0 && lines[at - 1].starts_with("test at ")
 }
@@ -47,7 +47,7 @@ fn read_run(sheet: &FormatInput<'_>, ToolRun { above, list }: &ToolRun, found: &
     let (start, end) = (list.start, list.end);
     let items = sheet.own.part(start + 1..end).starting(&["✖".as_bytes()[0]]);
     let items: Vec<(usize, &str)> = items.map(|(at, line)| (start + 1 + at, line)).collect();
-    // Behind the list there may be the tree of another run. Versions before 20 tell no places.
+    // The tree of another run may follow the list. Versions before 20 print no places.
     let are_placed = end < lines.len() || items.iter().any(|(at, _)| is_of_list(lines, *at));
     for (at, line) in items.into_iter().filter(|(at, _)| !are_placed || is_of_list(lines, *at)) {
         let named = line.strip_prefix("✖ ").filter(|name| !is_excused(name));
@@ -70,7 +70,7 @@ fn read_run(sheet: &FormatInput<'_>, ToolRun { above, list }: &ToolRun, found: &
     }
 }
 
-/// Says whether a test may fail, behind its name and time: `(1.2ms) # TODO for a reason`.
+/// Checks whether a test may fail, by the text after its name and time: `(1.2ms) # TODO for a reason`.
 fn is_excused(name: &str) -> bool {
     name.contains("ms) # TODO")
 }
@@ -82,8 +82,7 @@ fn place(line: &str) -> Option<(&str, Option<u32>)> {
     Some((parts.next()?, number))
 }
 
-/// Returns the file of the function that a runner called, by the stack trace of node --test or mocha; empty where
-/// there is none.
+/// Returns the file of the function that a runner called, from a node --test or mocha stack trace; empty if none.
 pub(super) fn called_from<'b>(block: &[&'b str]) -> &'b str {
     let file = |line: &&'b str| {
         let (function, place) = line.trim_start().strip_prefix("at ")?.split_once(" (")?;
@@ -94,28 +93,28 @@ pub(super) fn called_from<'b>(block: &[&'b str]) -> &'b str {
     block.iter().rev().find_map(file).unwrap_or_default()
 }
 
-/// Says whether the failure is that of a whole file: the runner only knows that its process failed.
+/// Checks whether an entire file failed: the runner only knows that its process failed.
 pub(super) fn is_file(name: &str, reason: &str) -> bool {
     let ends = [".js", ".mjs", ".cjs", ".ts", ".mts", ".jsx", ".tsx"];
     ends.iter().any(|end| name.ends_with(end)) && reason.contains("test failed")
 }
 
-/// Says whether a line tells how a test ended.
+/// Checks whether a line reports the result of a test.
 fn is_point(line: &str) -> bool {
     let entry = line.trim_start();
     ["✔ ", "✖ ", "﹣ ", "ok ", "not ok "].iter().any(|mark| entry.starts_with(mark))
 }
 
-/// A file that could not be run says why before its own point.
+/// Completes the failure of a file that could not be run with the reason, which precedes its point.
 pub(super) fn file_of_its_own(draft: RawFailure, name: &str, lines: &[&str]) -> RawFailure {
-    /// So far above its point a file may say why.
+    /// Maximum distance of the reason above the point, in lines.
     const LINES: usize = 2000;
     if !is_file(name, &draft.about) {
         return draft;
     }
     let draft = RawFailure { test: None, ..draft }.at(name, None);
     let near = &lines[lines.len().saturating_sub(LINES)..];
-    // What stands above another point is of that one.
+    // Lines above another point belong to that point.
     let named = memmem::Finder::new(name);
     let is_own = |line: &&str| named.find(line.as_bytes()).is_some() && is_point(line);
     let own = near.iter().rposition(is_own).unwrap_or(near.len());
@@ -156,7 +155,7 @@ fn names<'a>(sheet: &FormatInput<'a>, tree: Range<usize>) -> BTreeMap<&'a str, V
     names
 }
 
-/// Tells how the tests of the tree ended, which the numbers stand below.
+/// Reports the results of the tests in the tree, which the counts follow.
 pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     let Some(end) = lines.iter().position(|line| line.starts_with("ℹ tests ")) else { return };
     let marks = [("✔ ", TestOutcome::Passed), ("✖ ", TestOutcome::Failed), ("﹣ ", TestOutcome::Excused)];

@@ -1,12 +1,11 @@
-//! A numbered list of failures, of a tool that is not known: `1) name` and what is below, behind a headline
-//! that speaks of failures.
+//! A numbered list of failures of an unknown tool, after a headline that mentions failures: `1) name` and more lines.
 
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, numbered_items};
 
 /// Reads the last such list.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    // What the reader of a tool made of the list is more.
+    // The reader of a tool gets more from the list.
     if !found.is_empty() {
         return;
     }
@@ -14,7 +13,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let Some(start) = lines.iter().rposition(|line| is_headline(line) && !is_sum(line)) else { return };
     let ends = |line: &str| line.starts_with("Ran ") || line.starts_with("Finished ");
     let items = numbered_items::items(lines, start + 1, ends);
-    // Some give each failure the number that its test has among all of them.
+    // Some tools give each failure the number of its test among all tests.
     let of_all = numbered_items::items_of_all(lines, start + 1, ends);
     for item in if of_all.len() > items.len() { of_all } else { items } {
         let draft = RawFailure::test("listed", item.head.trim_end_matches(':'), item.body);
@@ -31,7 +30,7 @@ fn is_headline(line: &str) -> bool {
         && low.ends_with([':', ')', 's', 'g'])
 }
 
-/// Says whether a line counts failures below their list: `2 tests, 1 failure`.
+/// Checks whether a line counts failures below their list: `2 tests, 1 failure`.
 fn is_sum(line: &str) -> bool {
     line.starts_with(|c: char| c.is_ascii_digit()) && !line.ends_with(':') && !line.contains(" 0 fail")
 }

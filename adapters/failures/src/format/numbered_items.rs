@@ -1,13 +1,13 @@
-//! Numbered lists of failures: `1) Name`, and the block below. The number is no part of the name.
+//! Numbered lists of failures: `1) Name`, and the block below. The number is not part of the name.
 
 use super::super::words::{begins, indentation, is_frame};
 use super::until;
 
 /// An item of a list.
 pub(super) struct NumberedItem<'s, 'a> {
-    /// Where its head stands.
+    /// The index of its first line.
     pub(super) at: usize,
-    /// What is behind the number.
+    /// The text after the number.
     pub(super) head: &'a str,
     /// The lines below.
     pub(super) body: &'s [&'a str],
@@ -22,7 +22,7 @@ pub(super) fn items<'s, 'a>(
     items_numbered(lines, start, ends, |_, number, before| number == before + 1)
 }
 
-/// As [`items`], of lines that are heads by what else is in them.
+/// Returns items like [`items`], for lines that another check accepts as heads.
 pub(super) fn items_that<'s, 'a>(
     lines: &'s [&'a str],
     start: usize,
@@ -32,8 +32,7 @@ pub(super) fn items_that<'s, 'a>(
     items_numbered(lines, start, ends, |at, number, before| number == before + 1 && is_head(lines[at]))
 }
 
-/// Returns the items of the list that starts at `start`, each behind an empty line; the numbers are those of all tests, so
-/// some are left out.
+/// Returns the items from `start`, each after an empty line. Numbers count all tests, so some are missing.
 pub(super) fn items_of_all<'s, 'a>(
     lines: &'s [&'a str],
     start: usize,
@@ -62,7 +61,7 @@ fn items_numbered<'s, 'a>(
         let Some((number, head)) = head(line).filter(|(number, _)| is_next(at, *number, before)) else {
             continue;
         };
-        // The number may be set to the right, so that 10 begins one column before 9.
+        // The numbers may be aligned to the right, so that 10 begins one column before 9.
         if depth.is_none_or(|depth: usize| depth.abs_diff(indentation(line)) <= 2) {
             depth = Some(indentation(line));
             if let Some(item) = items.last_mut() {
@@ -78,8 +77,8 @@ fn items_numbered<'s, 'a>(
     items
 }
 
-/// Cuts a body that is set in at the first line below its stack that is not: the last one has no other end, and below it
-/// another tool may have begun. A message may have such lines.
+/// Cuts an indented body at the first line below its stack that is not indented: the last body has no other end, and
+/// the output of another tool may follow. A message may contain such lines.
 fn set_in<'s, 'a>(body: &'s [&'a str]) -> &'s [&'a str] {
     let is_set_in = |line: &str| line.trim().is_empty() || line.starts_with([' ', '\t']);
     let stack = body.iter().position(|line| is_set_in(line) && is_frame(line));

@@ -1,5 +1,6 @@
-//! Output that is nothing but a list of files: gofmt -l, prettier -l and others name so what they would change; or of
-//! places with what is there, as PHPStan and RSpec print them in their shortest forms.
+//! Output that is only a list of files or places.
+//!
+//! gofmt -l, prettier -l and others list files to change. PHPStan and RSpec list places in their shortest forms.
 
 use std::sync::LazyLock;
 
@@ -14,10 +15,10 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
-/// Reads the list, if there is nothing else.
+/// Reads the list if the output contains nothing else.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = || sheet.lines.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty());
-    // Who only lists files says nothing else on the other stream. What git says of paths is no list of them.
+    // A tool that lists files prints nothing else on the other stream. The output of git status is not such a list.
     let says = |line: &&str| {
         !line.trim().is_empty()
             && !unrecognized::is_epilogue(line)
@@ -42,8 +43,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Reads the list of a formatter that cannot parse some of its files and reports why. Without these reports, the output is only the
-/// names of other files.
+/// Reads the files that a formatter lists next to reports of syntax errors, which other readers handle.
 pub(crate) fn read_rest(pages: [&[&str]; 2], found: &mut FailureCollector<'_>) {
     let lines = || {
         let lines = pages.into_iter().flatten().map(|line| line.trim_end());
@@ -57,12 +57,12 @@ pub(crate) fn read_rest(pages: [&[&str]; 2], found: &mut FailureCollector<'_>) {
 fn place(line: &str) -> Option<Captures<'_>> {
     const LENGTH_MAX: usize = 4096;
     let place = Some(line).filter(|line| line.len() <= LENGTH_MAX).and_then(|line| PLACE.captures(line))?;
-    // Of other files it might be what a search found.
+    // In files with another name, it could be a match of a text search.
     let is_of_a_tool = [".php", "_spec.rb"].iter().any(|end| place["file"].ends_with(end));
     is_of_a_tool.then_some(place)
 }
 
-/// Makes a failure of a place; behind that of an example of RSpec stands its name.
+/// Creates a failure from a place; the name of an RSpec example follows its place.
 fn placed(line: &str, place: &Captures<'_>) -> RawFailure {
     let (file, number) = (&place["file"], place["line"].parse().ok());
     if file.ends_with("_spec.rb") {
@@ -72,8 +72,8 @@ fn placed(line: &str, place: &Captures<'_>) -> RawFailure {
     RawFailure::diagnostic("list", file, number, &place["what"]).kind(rule).message(line)
 }
 
-/// Says whether a line could be the command that make shows before what it prints: a program and a file, or, of make's own, a
-/// program of the project alone.
+/// Checks whether a line could be a command that make prints before it runs it: a program and a file. If the other
+/// stream is make's, a program of the project alone is a command, too.
 fn is_command(line: &str, of_make: bool) -> bool {
     match line.split_once(' ') {
         Some((first, rest)) => !first.contains(['/', '\\']) || rest.contains('/'),
@@ -81,13 +81,13 @@ fn is_command(line: &str, of_make: bool) -> bool {
     }
 }
 
-/// Says whether a line is a path and nothing else. A sentence ends in a dot, and its last word is no extension.
+/// Checks whether a line is only a path. A sentence ends in a dot, so its last word is not an extension.
 fn is_path(line: &str) -> bool {
     const LENGTH_MAX: usize = 4096;
     let name = line.rsplit(['/', '\\']).next().unwrap_or(line);
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     let extended = (1..=10).contains(&extension.len()) && extension.chars().all(char::is_alphanumeric);
-    // A version ends as a path does.
+    // A version ends like a path.
     let word = name.rsplit(' ').next().unwrap_or(name);
     let is_version = word.trim_start_matches('v').bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     line.len() <= LENGTH_MAX
@@ -104,7 +104,7 @@ mod tests {
     use crate::{Output, extract};
 
     #[test]
-    fn a_list_of_files_is_told_from_the_command_lines_that_make_shows() {
+    fn list_of_files_differs_from_commands_that_make_prints() {
         const MAKE: &str = "make: *** [Makefile:2: check] Error 1\n";
         let check = |stdout: &str, stderr: &str, expected: &[&str]| {
             let output = Output {

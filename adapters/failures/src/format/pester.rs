@@ -15,7 +15,7 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
 static PLACE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?P<file>[^\s,]+\.ps1):(?P<line>\d+)$").expect("well formed"));
 
-/// Reads what stands further in below each test that failed.
+/// Reads the more indented lines below each failed test.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let Some(failed) = FAILED.captures(line) else { continue };

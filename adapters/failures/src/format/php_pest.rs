@@ -1,5 +1,4 @@
-//! Pest and `artisan test`: a list of all tests, and below it what each that failed says, behind a headline that is
-//! cut at the width of the terminal.
+//! Pest and `artisan test`: a list of tests, and below it failed tests, after headlines cut at the terminal width.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -12,17 +11,17 @@ use super::{FormatInput, until, without_time};
 static PLACE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^  at (?P<file>\S.*):(?P<line>\d+)$").expect("well formed"));
 
-/// Reads what stands below each headline.
+/// Reads the block below each headline.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut listed = listed(sheet);
-    // A line is drawn above each headline; what else looks like one was printed by a test.
+    // A rule is above each headline; a similar line without one was printed by a test.
     let is_own = |at: usize| at.checked_sub(1).is_some_and(|above| sheet.lines[above].starts_with("  ────"));
     for (at, line) in sheet.marked().filter(|(at, _)| is_own(*at)) {
         let Some((class, name)) = line.strip_prefix("   FAILED  ").and_then(|head| head.split_once(" > "))
         else {
             continue;
         };
-        // The exception is set to the right.
+        // The exception is aligned to the right.
         let (name, kind) = name.trim_end().rsplit_once("  ").unwrap_or((name, ""));
         let listed =
             listed.get_mut(class).and_then(|names| names.pop_if(|listed| is_one(listed, name.trim())));
@@ -39,8 +38,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns the names of the tests that failed, as the list has them, of each class, the last first: the headlines are in
-/// the same order.
+/// Returns the failed tests of each class from the list, the last first: the headlines have the same order.
 fn listed<'a>(sheet: &FormatInput<'a>) -> BTreeMap<&'a str, Vec<&'a str>> {
     let (mut class, mut listed) = ("", BTreeMap::<_, Vec<&str>>::new());
     for (_, line) in sheet.starting(b" ") {
@@ -54,7 +52,7 @@ fn listed<'a>(sheet: &FormatInput<'a>) -> BTreeMap<&'a str, Vec<&'a str>> {
     listed
 }
 
-/// Says whether two names are one, either of which may be cut.
+/// Checks whether two names are the same; either may be cut.
 fn is_one(one: &str, other: &str) -> bool {
     let [whole_one, whole_other] = [one, other].map(|name| name.trim_end_matches('…'));
     (other.ends_with('…') && one.starts_with(whole_other))
@@ -62,7 +60,7 @@ fn is_one(one: &str, other: &str) -> bool {
         || one == other
 }
 
-/// Takes off the end how long a test took: it is set to the right, or stands behind the mark of a name that is cut.
+/// Removes the duration of a test from the end: it is aligned to the right, or follows the mark of a name that is cut.
 fn without_seconds(name: &str) -> &str {
     let name = without_time(name);
     let (before, time) = name.rsplit_once(' ').unwrap_or((name, ""));

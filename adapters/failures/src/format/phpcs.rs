@@ -1,5 +1,4 @@
-//! PHP_CodeSniffer's report: a file, a count of what is wrong in it, and below a row for each problem, wrapped to the
-//! width.
+//! PHP_CodeSniffer's report: a file, a count of its problems, and below a row for each problem, wrapped to the width.
 
 use std::sync::LazyLock;
 

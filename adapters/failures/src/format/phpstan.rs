@@ -1,4 +1,4 @@
-//! PHPStan's table: a file behind `Line`, and below it a number and what is wrong there, wrapped to the width.
+//! PHPStan's table: a file after `Line`, and below it a number and the problem, wrapped to the width.
 
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::indentation;
@@ -12,7 +12,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         if !is_drawn(at.checked_sub(1)) || !is_drawn(Some(at + 1)) {
             continue;
         }
-        // What fails in a trait is told of each class that uses it.
+        // A problem in a trait is reported for each class that uses the trait.
         let file = line.trim().strip_prefix("Line").and_then(|file| file.split(" (in context of ").next());
         let file = file.map_or("", str::trim);
         if file.is_empty() || gcc_style::is_path(file) {
@@ -22,18 +22,18 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Says whether a line is drawn above or below something: ` ------ -----`.
+/// Checks whether a line is a rule above or below a row: ` ------ -----`.
 fn is_rule(line: &str) -> bool {
     line.trim_start().starts_with("--") && line.bytes().all(|byte| matches!(byte, b'-' | b' '))
 }
 
-/// Takes the rows apart: all begin at one column, and what they go on with stands further in.
+/// Splits the rows: all begin in one column, and their continuation lines are more indented.
 fn rows_of<'s, 'a>(lines: &'s [&'a str]) -> impl Iterator<Item = &'s [&'a str]> {
     let column = lines.first().map_or(0, |line| indentation(line));
     lines.chunk_by(move |_, next| indentation(next) > column)
 }
 
-/// Reads a row: the number, the message as far as what is told of it, and there its rule.
+/// Reads a row: the number, the message up to its details, and the rule in these.
 fn problem(file: &str, row: &[&str]) -> RawFailure {
     const TOLD: [char; 4] = ['🪪', '💡', '✏', '👉'];
     let told = row.iter().position(|line| line.trim_start().starts_with(TOLD)).unwrap_or(row.len());

@@ -3,10 +3,10 @@
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, Lines, look, numbered_items};
 
-/// Reads the numbered lists of errors and failures; those of warnings and risky tests fail nothing.
+/// Reads the numbered lists of errors and failures. Warnings and risky tests are in separate lists and fail nothing.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let (lines, before) = (sheet.lines, found.len());
-    // Tests may print such lists, too: its own stand below the time that all of them took.
+    // Tests may print such lists, too. PHPUnit's own are below the line with the total time.
     let is_time = |line: &str| line.starts_with("Time: ") && line.contains("Memory: ");
     let took = |lines: Lines<'_>| lines.starting(b"T").rfind(|(_, line)| is_time(line)).map(|(at, _)| at);
     let own = match (took(sheet.own), took(sheet.beside)) {
@@ -37,7 +37,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Reads sentences: below each class, behind an empty line, its tests, and below a test that failed what it said, behind a bar.
+/// Reads testdox: a class after an empty line, its tests below it, and messages of failed tests after a bar.
 fn testdox(lines: &[&str], found: &mut FailureCollector<'_>) {
     let mut class = "";
     for (at, line) in lines.iter().enumerate() {
@@ -45,7 +45,7 @@ fn testdox(lines: &[&str], found: &mut FailureCollector<'_>) {
         if begins && !line.is_empty() && !line.starts_with(' ') {
             class = line.split_once(" (").map_or(line, |(_, name)| name.trim_end_matches(')'));
         }
-        // In its verbose form the time stands behind the name.
+        // In verbose form, the duration follows the name.
         let Some(name) = line.strip_prefix(" ✘ ").and_then(|rest| rest.split("  ").next()) else {
             continue;
         };
@@ -61,7 +61,7 @@ fn behind_bar(line: &str) -> Option<&str> {
     Some(rest.strip_prefix(' ').unwrap_or(rest).trim_end())
 }
 
-/// Says where it failed: the last place that is told.
+/// Sets the place of a failure: the last place in its message.
 fn placed(draft: RawFailure, told: &[&str]) -> RawFailure {
     let place = told.iter().rev().find(|line| is_place(line)).and_then(|line| line.rsplit_once(':'));
     match place {
@@ -70,7 +70,7 @@ fn placed(draft: RawFailure, told: &[&str]) -> RawFailure {
     }
 }
 
-/// The stack of PHPUnit is bare: a path and a line.
+/// The stack of PHPUnit has only a path and a line.
 fn is_place(line: &str) -> bool {
     line.rsplit_once(".php:").is_some_and(|(path, number)| {
         !path.contains(' ') && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, numbered_items, until, without_time};
 
-/// So long is a head with its rule, and no rule is behind a longer one.
+/// Length of a head with its rule; a longer head has no rule.
 const HEAD_CHARS: usize = 98;
 
 /// Reads the numbered list of each run; an item is headed `[project] › file:line:col › suite › test ───`.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    // Others have its marks, too.
+    // Other tools have these marks, too.
     if !sheet
         .with(" › ")
         .any(|(_, line)| placed(line.trim_start()).is_some_and(|(place, _)| is_position(place)))
@@ -26,7 +26,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     run(&sheet.lines[start..], found);
 }
 
-/// Reads the list of one run. What a test printed may look like all of it, so that what is listed at the end decides.
+/// Reads the list of one run. A test may print text in the same form, so the list at the end decides.
 fn run(lines: &[&str], found: &mut FailureCollector<'_>) {
     let mut tests: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for line in lines.iter().filter(|line| line.contains(" › ")) {
@@ -38,7 +38,7 @@ fn run(lines: &[&str], found: &mut FailureCollector<'_>) {
     let end = end.or_else(|| lines.iter().position(|line| is_count(line, " failed")));
     let end = end.unwrap_or(lines.len());
     let last: Vec<&str> = lines[end..].iter().filter_map(|line| listed(line)).collect();
-    // Without a list at the end, the heads of Playwright are filled up with a rule, unlike what a test prints.
+    // Without a list at the end, Playwright fills its heads with a rule, unlike the output of a test.
     let is_ruled = |line: &str| line.ends_with('─') || line.chars().count() >= HEAD_CHARS;
     let is_ruled_head = |line: &&str| line.ends_with('─') && placed(line.trim_start()).is_some();
     let are_ruled = lines[..end].iter().any(is_ruled_head);
@@ -56,24 +56,24 @@ fn run(lines: &[&str], found: &mut FailureCollector<'_>) {
         if flaky.contains(head) {
             continue;
         }
-        // A step that failed in it is no part of a test, which the list at the end names by itself.
+        // A failed step is not part of the test's name, which the list at the end contains.
         let mut listed = tests.get(place).into_iter().flatten();
         let name = listed.find(|test| is_step(name, test)).copied().unwrap_or(name);
-        // The same test in another browser is another one.
+        // The same test in another browser is another test.
         let project = &head[..head.find(place).unwrap_or_default()];
         found.push(draft(project, place, name, item.body).headed(head));
     }
 }
 
-/// Makes a draft of a test in a project, `[chromium] › `, with what is said of it.
+/// Creates a draft of a test in a project, `[chromium] › `, with the text of its failure.
 fn draft(project: &str, place: &str, name: &str, body: &[&str]) -> RawFailure {
     let mut parts = place.split(':');
     let file = parts.next().unwrap_or_default();
-    // Where the files of a run are says nothing of a failure.
+    // The directory with the files of a run says nothing about a failure.
     let is_said = |line: &&str| !line.trim_start().starts_with("Error Context: ");
     let body: Vec<&str> = first_try(body).iter().copied().filter(is_said).collect();
     let draft = RawFailure::test("playwright", &format!("{project}{file} › {name}"), &body);
-    // Where it waited, if that is known, stands in an error.
+    // An error contains the place where the test waited, if that is known.
     let late = body.iter().map(|line| line.trim()).find(|line| line.starts_with("Test timeout of "));
     let draft = match late.filter(|_| draft.kind.is_empty()) {
         Some(late) => draft.kind("timeout").about(late),
@@ -82,12 +82,12 @@ fn draft(project: &str, place: &str, name: &str, body: &[&str]) -> RawFailure {
     draft.at(file, parts.next().and_then(|line| line.parse().ok()))
 }
 
-/// Returns the name of a case of a report: its suite is a file, and runs on a host that is the project.
+/// Returns the name of a case in a report: its suite is a file, and the suite's host is the project.
 pub(super) fn name_of_case(project: &str, file: &str, name: &str) -> String {
     format!("{}{file} › {name}", of_project(project))
 }
 
-/// Reads what a report says of a case: the head that the list has, and what is below it.
+/// Reads a case of a report: the head in the form of the list, and the text below it.
 pub(super) fn of_report(project: &str, file: &str, name: &str, body: &str) -> RawFailure {
     let mut lines = body.lines().skip_while(|line| line.trim().is_empty()).peekable();
     let place = lines.peek().and_then(|line| placed(line.trim())).map(|(place, _)| place);
@@ -100,7 +100,7 @@ fn of_project(project: &str) -> String {
     if project.is_empty() { String::new() } else { format!("[{project}] › ") }
 }
 
-/// Cuts a body where it is told how the test went when it was run again, or where the list goes on in the meantime.
+/// Cuts a body before the result of a retry, or before the list continues.
 fn first_try<'s, 'a>(body: &'s [&'a str]) -> &'s [&'a str] {
     until(body, 0, |line| {
         line.starts_with("    Retry #") && line.ends_with('─')
@@ -108,7 +108,7 @@ fn first_try<'s, 'a>(body: &'s [&'a str]) -> &'s [&'a str] {
     })
 }
 
-/// Says whether a line counts tests, as in `  2 failed`.
+/// Checks whether a line counts tests, as in `  2 failed`.
 fn is_count(line: &str, what: &str) -> bool {
     line.trim_end().strip_suffix(what).is_some_and(|count| count.trim().parse::<u32>().is_ok())
 }
@@ -120,13 +120,13 @@ fn listed(line: &str) -> Option<&str> {
     is_position(place).then_some(head)
 }
 
-/// Says whether a place is `file:line:column`.
+/// Checks whether a place is `file:line:column`.
 fn is_position(place: &str) -> bool {
     place.rsplitn(3, ':').take(2).all(|number| number.parse::<u32>().is_ok())
 }
 
-/// Returns the heads of the tests that passed when they were run again, if others did not: by themselves they make a run
-/// fail that is told to fail because of them.
+/// Returns the heads of tests that passed when they were retried, if other tests failed. Without other failures, they
+/// are the reason that a run fails that is configured to fail on flaky tests.
 fn flaky<'a>(lines: &[&'a str]) -> BTreeSet<&'a str> {
     let at = lines.iter().rposition(|line| line.starts_with(' ') && is_count(line, " flaky"));
     let Some(at) = at.filter(|_| lines.iter().any(|line| is_count(line, " failed"))) else {
@@ -136,7 +136,7 @@ fn flaky<'a>(lines: &[&'a str]) -> BTreeSet<&'a str> {
     heads.iter().map(|line| line.trim_matches(['─', ' '])).collect()
 }
 
-/// Returns a name without the place that it has within, which moves: `[project] › file › suite › test`.
+/// Returns a name without the place in it, which moves: `[project] › file › suite › test`.
 pub(crate) fn without_place(name: &str) -> String {
     let parts = name.split(" › ").map(|part| match part.rsplitn(3, ':').collect::<Vec<_>>()[..] {
         [column, line, file] if [column, line].iter().all(|it| it.parse::<u32>().is_ok()) => file,
@@ -145,14 +145,14 @@ pub(crate) fn without_place(name: &str) -> String {
     parts.collect::<Vec<_>>().join(" › ")
 }
 
-/// Takes `[project] › file:line:col › suite › test` apart into the place and the name.
+/// Splits `[project] › file:line:col › suite › test` into the place and the name.
 fn placed(head: &str) -> Option<(&str, &str)> {
     let (first, rest) = head.split_once(" › ")?;
     // Without projects, the place comes first.
     if first.starts_with('[') { rest.split_once(" › ") } else { Some((first, rest)) }
 }
 
-/// Says whether a name is that of a step in a test.
+/// Checks whether a name is a step of a test.
 fn is_step(name: &str, test: &str) -> bool {
     name.strip_prefix(test).is_some_and(|step| step.starts_with(" › "))
 }

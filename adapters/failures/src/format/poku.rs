@@ -1,10 +1,10 @@
-//! poku: assertions that failed, below the tests that they stand in.
+//! poku: failed assertions, below the tests that contain them.
 
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::indentation;
 use super::{FormatInput, until};
 
-/// Reads every assertion that failed; the list at the end tells the same a second time.
+/// Reads every failed assertion; the list at the end repeats them.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let end = sheet.marked().map(|(at, _)| at).next().unwrap_or_default();
     let (mut within, mut file): (Vec<(usize, &str)>, &str) = (Vec::new(), "");
@@ -27,7 +27,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Names an assertion by the tests that it stands in, and by its own message where it has one.
+/// Names an assertion by the tests that contain it, and by its own message if it has one.
 fn draft(within: &[(usize, &str)], assertion: &str, file: &str, block: &[&str]) -> RawFailure {
     let own = Some(assertion).filter(|own| within.is_empty() || *own != "Assertion Error");
     let names: Vec<&str> = within.iter().map(|(_, name)| *name).chain(own).collect();

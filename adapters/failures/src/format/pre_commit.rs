@@ -1,10 +1,10 @@
-//! pre-commit: hooks that failed, each with what its tool printed below its name.
+//! pre-commit: failed hooks, each with the output of its tool below its name.
 
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, gcc_style, until};
 
-/// Reads the hooks that failed and whose tools say not where, or which test; but not where nobody knows what any of them
-/// said: then what it looks like says more.
+/// Reads the failed hooks whose tools name no place and no test. If no reader understands the output of any hook, none
+/// is read, since its form says more.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let (tells_within, mut hooks, mut is_known) = (found.tells_within(), Vec::new(), false);
     for (at, line) in sheet.marked() {
@@ -29,7 +29,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     hooks.into_iter().filter(|_| is_known).for_each(|hook| found.push(hook));
 }
 
-/// Reads how a hook ended: `name....Passed`, `name...(no files to check)Skipped`.
+/// Reads the result of a hook: `name....Passed`, `name...(no files to check)Skipped`.
 fn ended(line: &str) -> Option<&'static str> {
     let end = ["Passed", "Failed", "Skipped"].into_iter().find(|end| line.trim_end().ends_with(end))?;
     line.contains("...").then_some(end)

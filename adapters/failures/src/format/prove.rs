@@ -1,5 +1,4 @@
-//! Test::More of Perl, by its comments: `prove` without `-v` keeps the points for itself, and with it does not say in them of
-//! which file they are.
+//! Test::More of Perl, read by its comments: `prove` hides the points without `-v`, and they never name their file.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,12 +9,12 @@ use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::indentation;
 use super::{FormatInput, Lines, look_back, until};
 
-/// Reads `#   Failed test 'name'`, the place on the next line, and the values below, further in. A subtest that failed is named
-/// below the tests around it, and these are not named by themselves.
+/// Reads `#   Failed test 'name'`, the place on the next line, and the values below, more indented. A failed subtest
+/// has the names of the tests around it, which are not failures themselves.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let summary = summary(sheet.lines, sheet.marked());
     died(sheet, &summary, found);
-    // With the points come their plans, but where only those that failed are shown.
+    // Points come with their plans, unless only failed points are shown.
     let has = |begin: &str| {
         let mut streams = [sheet.own, sheet.beside].into_iter();
         streams.any(|it| {
@@ -34,7 +33,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let block: Vec<&str> = values.iter().map(|line| line.trim_start_matches(['#', ' '])).collect();
         let draft = RawFailure::test("prove", &path, &block).within(file).at(file, number);
         let draft = draft.told_by(sheet.lines[at]).headed(sheet.lines[at].trim_start());
-        // A subtest without a failed test may have ended badly, and says so.
+        // A subtest without a failed test may have ended abnormally, and reports that.
         let inner = if depth == 0 { of_subtests(&sheet.lines[..at]) } else { String::new() };
         let message = [draft.message.trim_end(), &inner].join("\n");
         found.push(draft.message(message.trim_end()));
@@ -57,8 +56,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Says whether comments tell of all that failed, and the points, with which `-v` shows it without a reason, are on the other
-/// stream, above the summary.
+/// Checks whether comments report all failures, and `-v` points without reasons are above the other stream's summary.
 pub(super) fn tells(sheet: &FormatInput<'_>) -> bool {
     let comments =
         |of: Lines<'_>| of.starting(b"#").filter(|(at, _)| comment(of.lines, *at, 0).is_some()).count();
@@ -73,7 +71,7 @@ pub(super) fn tells(sheet: &FormatInput<'_>) -> bool {
     tells(sheet.own, sheet.beside) || tells(sheet.beside, sheet.own)
 }
 
-/// Returns the files that are run with `-v`, with the lines by which they begin: `t/a.t .. `.
+/// Returns the files that are run with `-v`, with the lines where their output begins: `t/a.t .. `.
 pub(super) fn files<'a>(sheet: &FormatInput<'a>) -> Vec<(usize, &'a str)> {
     if !sheet.starting(b"T").any(|(_, line)| line == "Test Summary Report") {
         return Vec::new();
@@ -85,7 +83,7 @@ pub(super) fn files<'a>(sheet: &FormatInput<'a>) -> Vec<(usize, &'a str)> {
     sheet.with(" ..").filter_map(|(at, line)| Some((at, begun(line)?))).collect()
 }
 
-/// Reads the name, the file and the line of a test that failed, whose comment is so far in. The place may be on the next line.
+/// Reads name, file and line of a failed test from a comment with this indentation; the place may be on the next line.
 fn comment<'a>(lines: &[&'a str], at: usize, depth: usize) -> Option<(&'a str, &'a str, Option<u32>)> {
     let told = lines[at].get(depth..)?.strip_prefix("#   Failed test ")?;
     let below = lines.get(at + 1).map_or("", |line| line.trim_start_matches(['#', ' ']));
@@ -95,11 +93,11 @@ fn comment<'a>(lines: &[&'a str], at: usize, depth: usize) -> Option<(&'a str, &
     Some((name, file, number.parse().ok()))
 }
 
-/// A test that failed.
+/// A failed test.
 struct Failed<'a> {
     /// The number of the line of its comment.
     at: usize,
-    /// How far in that is.
+    /// Its indentation.
     depth: usize,
     /// The names of the tests around it, and its name.
     path: String,
@@ -107,8 +105,8 @@ struct Failed<'a> {
     comment: (&'a str, &'a str, Option<u32>),
 }
 
-/// Returns the tests that failed, without those around one that did. A subtest is further in than the test around it, which comes
-/// behind it and is in the same file.
+/// Returns the failed tests, without the parents of failed subtests. A subtest is more indented than its parent, which
+/// follows it and is in the same file.
 fn failed<'a>(sheet: &FormatInput<'a>) -> Vec<Failed<'a>> {
     const DEPTH_MAX: usize = 16;
     let mut failed: Vec<(Failed<'a>, bool)> = Vec::new();
@@ -119,7 +117,7 @@ fn failed<'a>(sheet: &FormatInput<'a>) -> Vec<Failed<'a>> {
         let (name, file, _) = comment;
         let is_inner = failed.last().is_some_and(|(outer, _)| outer.comment.1 == file);
         around.retain(|(outer, _)| is_inner && *outer < depth);
-        // Without a test around it, it is something that a test printed.
+        // A subtest without a parent is output of a test.
         if depth > 0 && (around.is_empty() || around.len() == DEPTH_MAX) {
             continue;
         }
@@ -135,7 +133,7 @@ fn failed<'a>(sheet: &FormatInput<'a>) -> Vec<Failed<'a>> {
     failed.into_iter().rev().filter(|(_, has_inner)| !has_inner).map(|(failed, _)| failed).collect()
 }
 
-/// Returns what stands above the comment on a test and is further in: what its subtests say.
+/// Returns the more indented lines above the comment on a test: the comments of its subtests.
 fn of_subtests(above: &[&str]) -> String {
     let is_inner =
         |line: &&&str| line.is_empty() || line.starts_with(' ') && line.trim_start().starts_with('#');
@@ -143,20 +141,20 @@ fn of_subtests(above: &[&str]) -> String {
     above[above.len() - inner..].join("\n").trim_matches('\n').to_owned()
 }
 
-/// What the summary says of a file.
+/// A file in the summary.
 struct File<'a> {
     name: &'a str,
     line: &'a str,
-    /// The numbers of the tests that failed.
+    /// The numbers of the failed tests.
     failed: Vec<&'a str>,
-    /// How the process ended, where not well.
+    /// The status of the process; empty if it exited normally.
     status: &'a str,
-    /// What is wrong with the plan.
+    /// The problem with the plan.
     plan: &'a str,
 }
 
 impl File<'_> {
-    /// Returns the first and the last number of each range of tests that failed.
+    /// Returns the first and the last number of each range of failed tests.
     fn ranges(&self) -> impl Iterator<Item = (usize, usize)> {
         self.failed.iter().filter_map(|range| {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -181,7 +179,7 @@ fn summary<'a>(lines: &[&'a str], marked: impl Iterator<Item = (usize, &'a str)>
         for line in until(lines, at + 1, |line| !line.starts_with("  ")) {
             let (title, said) = line.split_once(": ").unwrap_or(("", line));
             match title.trim_start() {
-                // A long list goes on below.
+                // A long list continues below.
                 "" if numbers => {}
                 title => numbers = title.starts_with("Failed test"),
             }
@@ -199,7 +197,7 @@ fn summary<'a>(lines: &[&'a str], marked: impl Iterator<Item = (usize, &'a str)>
     files
 }
 
-/// Reads which files do not keep their plan, or end badly although all their tests passed: those that died. Perl says where.
+/// Reads the files whose plan is wrong, or that died although all their tests passed. Perl prints where.
 fn died(sheet: &FormatInput<'_>, summary: &[File<'_>], found: &mut FailureCollector<'_>) {
     let causes = LazyCell::new(|| causes(sheet));
     for file in summary {
@@ -221,7 +219,7 @@ fn died(sheet: &FormatInput<'_>, summary: &[File<'_>], found: &mut FailureCollec
     }
 }
 
-/// Returns for each file what Perl says first at a line of it, and what is behind the word `line`: `cause at t/a.t line 4.`.
+/// Returns Perl's first message about a line of each file, and the text after `line`: `cause at t/a.t line 4.`.
 fn causes<'a>(sheet: &FormatInput<'a>) -> BTreeMap<&'a str, (&'a str, &'a str)> {
     const LENGTH_MAX: usize = 4096;
     let mut causes = BTreeMap::new();
@@ -235,8 +233,7 @@ fn causes<'a>(sheet: &FormatInput<'a>) -> BTreeMap<&'a str, (&'a str, &'a str)> 
     causes
 }
 
-/// Names the tests that only the summary has, by their numbers. With `--failures` their names are below `head`, the line of the
-/// file.
+/// Names tests by the numbers in the summary, or by the names that `--failures` prints below `head`, the file's line.
 fn numbered(sheet: &FormatInput<'_>, file: &File<'_>, head: Option<usize>, found: &mut FailureCollector<'_>) {
     let below = head
         .map_or(&[][..], |at| until(sheet.lines, at + 1, |line| line.is_empty() || line.contains(" .. ")));
@@ -252,5 +249,5 @@ fn numbered(sheet: &FormatInput<'_>, file: &File<'_>, head: Option<usize>, found
     }
 }
 
-/// Values stand further in than this.
+/// Minimum indentation of values is more than this.
 const MARGIN: usize = 3;

@@ -11,7 +11,7 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<file>\S.*?):(?P<line>\d+):(?P<column>\d+)(?: - (?P<what>.*))?$").expect("well formed")
 });
 
-/// Reads every error; what is only told, it does not fail of.
+/// Reads every error; psalm does not fail because of its other messages.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let one = line.strip_prefix("ERROR: ").and_then(|said| said.split_once(" - "));

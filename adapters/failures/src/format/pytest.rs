@@ -19,7 +19,7 @@ static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:(?:\[(?P<message1>[^\]]*)\] )?(?:\((?P<params1>[^)]*)\) )?(?P<status1>SUBFAIL)|(?P<status>FAILED|ERROR|SUBFAILED|SUBFAIL)(?:\[(?P<message>[^\]]*)\])?(?: ?\((?P<params>[^)]*)\))?) ").expect("well formed")
 });
 
-/// Reads how each test ended of which the summary tells, where it names those that passed (`-rA`, `-rp`).
+/// Reads the results of the tests in the summary, if it names passed tests (`-rA`, `-rp`).
 pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     const WORDS: [(&str, TestOutcome); 5] = [
         ("PASSED ", TestOutcome::Passed),
@@ -34,7 +34,7 @@ pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     for line in lines {
         let found = WORDS.iter().find_map(|(word, ending)| Some((line.strip_prefix(word)?, *ending)));
         let Some((rest, ending)) = found.filter(|(rest, _)| rest.contains(".py::")) else { continue };
-        // Of one that passed the whole line is its name; behind others stands a reason.
+        // For a passed test, the entire line is the name; for others a reason follows.
         let name = match ending {
             TestOutcome::Passed if line.starts_with("PASSED ") => rest,
             _ => rest.split_once(" - ").map_or(rest, |(name, _)| name),
@@ -43,18 +43,18 @@ pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     }
 }
 
-/// Reads the blocks under the headings and takes the names from the summary, where there is one. An output may be of several
-/// runs, of which each has its own.
+/// Reads the blocks under the headings and takes the names from the summary, if there is one. An output may contain
+/// several runs, each with its own blocks and summary.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let mut section = "";
     let mut run = Run::default();
     let mut width = 0;
     let mut end = 0;
-    // Where the tests of this run begin to be run.
+    // The line after which this run starts its tests.
     let mut started = None;
     for (at, line) in sheet.starting(b"=_\xe2") {
-        // What a test printed is a part of its block, whatever it looks like.
+        // Lines that a test printed are part of its block, whatever they look like.
         if at < end {
             continue;
         }
@@ -70,7 +70,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             ));
         } else if let Some(title) = framed(line, b'=') {
             width = line.chars().count();
-            // Where blocks are open, one of them printed this.
+            // Within a block, a test printed this.
             let is_printed = !section.is_empty();
             if let Some(start) = started.take() {
                 for line in (start..at).filter(|at| is_at_once(lines[*at])) {
@@ -79,7 +79,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             }
             if title == STARTED && !is_printed {
                 started = Some(at + 1);
-                // What a run before it showed that broke off is none of this one.
+                // Blocks of an earlier, incomplete run do not belong to this one.
                 std::mem::take(&mut run).push(Vec::new(), found);
             }
             section = if matches!(title, "FAILURES" | "ERRORS" | "PASSES") { title } else { "" };
@@ -91,7 +91,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
                 found.printed(until(lines, at + 1, |line| is_framed(line, b'=')));
             } else if title == "short test summary info" {
                 std::mem::take(&mut run).push(summary(lines, at + 1), found);
-                // A reason may have several lines, such as all of a traceback.
+                // A reason may have several lines, such as an entire traceback.
                 let counts = |line: &str| line.starts_with(|c: char| c.is_ascii_digit()) && is_summary(line);
                 let own = until(lines, at + 1, |line| is_framed(line, b'=') || counts(line));
                 if at + 1 + own.len() < lines.len() {
@@ -104,7 +104,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             let own = own_lines(lines, at + 1, width);
             let block = until(own, 0, |line| is_framed(line, b'-'));
             if section.is_empty() {
-                // What is narrower was printed.
+                // A narrower title was printed by a test.
                 if line.chars().count() + 1 >= width {
                     run.at_once.push((title, as_far_as_place(block)));
                 }
@@ -120,18 +120,18 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     run.push(Vec::new(), found);
 }
 
-/// The title above the tests that a run begins with.
+/// The title above the tests at the start of a run.
 const STARTED: &str = "test session starts";
 
-/// Says whether pytest-pretty tells there of a failure when it happens, `tests/test_a.py:3 test_b - AssertionError`; the run tells of it
-/// once more below.
+/// Checks whether pytest-pretty reports a failure immediately, `tests/test_a.py:3 test_b - AssertionError`. The run
+/// reports it again below.
 fn is_at_once(line: &str) -> bool {
     let behind =
         line.split_once(".py:").map(|(_, place)| place.trim_start_matches(|c: char| c.is_ascii_digit()));
     behind.is_some_and(|behind| behind.starts_with(" ") && behind.contains(" - "))
 }
 
-/// Returns a block up to its last place, below which stands how far the run is.
+/// Returns a block up to its last place, below which the progress of the run is printed.
 fn as_far_as_place<'s, 'a>(block: &'s [&'a str]) -> &'s [&'a str] {
     let is_place = |line: &&str| {
         let behind = line.split_once(".py:").map(|(_, behind)| behind);
@@ -141,7 +141,7 @@ fn as_far_as_place<'s, 'a>(block: &'s [&'a str]) -> &'s [&'a str] {
     &block[..block.iter().rposition(is_place).map_or(block.len(), |at| at + 1)]
 }
 
-/// Returns the title of a block as pytest-sugar frames it, which shows each failure when it happens.
+/// Returns the title of a block in the frame of pytest-sugar, which shows each failure immediately.
 fn sugared(line: &str) -> Option<&str> {
     const RULE: &str = "―――";
     let title = line
@@ -153,19 +153,19 @@ fn sugared(line: &str) -> Option<&str> {
     (!title.is_empty()).then_some(title)
 }
 
-/// Says whether pytest-sugar shows there how far it is.
+/// Checks whether pytest-sugar shows its progress on this line.
 fn is_progress(line: &str) -> bool {
     line.starts_with(' ') && line.contains('%') && line.contains(['⨯', '✓'])
 }
 
-/// What one run shows above its summary.
+/// The parts of one run above its summary.
 #[derive(Default)]
 struct Run<'s, 'a> {
     /// The blocks, with their titles and sections.
     blocks: Vec<(&'a str, &'a str, &'s [&'a str])>,
-    /// What looks like one above all sections: pytest-instafail shows them when they happen, and tests print anything.
+    /// Possible blocks above all sections: pytest-instafail shows failures immediately, and tests print anything.
     at_once: Vec<(&'a str, &'s [&'a str])>,
-    /// What has no title.
+    /// Blocks without a title.
     placed: VecDeque<(String, Vec<String>)>,
 }
 
@@ -190,16 +190,16 @@ fn push_block(title: &str, entry: Entry, block: &[&str], found: &mut FailureColl
     if block.iter().take(3).any(|line| super::super::words::is_parent(line)) {
         return;
     }
-    // Which of several processes ran a test is chance.
+    // The choice of the process that ran a test is random.
     let block = block.iter().filter(|line| !is_worker(line)).map(|line| without_worker(line));
     let block: Vec<Cow<'_, str>> = block.collect();
     let entry = entry.named_by(&block);
     push(title, &entry, &block.iter().map(|line| &**line).collect::<Vec<_>>(), found);
 }
 
-/// Reads what has no block (`--tb=no`, a crashed worker): the summary is all there is.
+/// Reads failures without a block (`--tb=no`, a crashed worker), for which the summary is the only source.
 fn push_rest(ids: &Ids<'_>, mut placed: VecDeque<(String, Vec<String>)>, found: &mut FailureCollector<'_>) {
-    // Older versions give no reasons at all; newer ones give none for a test that passed and should not have.
+    // Older versions give no reasons at all; newer ones give none for an unexpected pass.
     let says_why = ids.rest().any(|id| !id.reason.is_empty());
     for id in ids.rest() {
         let is_silent = says_why && id.reason.is_empty();
@@ -238,20 +238,20 @@ impl Id<'_> {
         format!("{name}{}", self.sub)
     }
 
-    /// Returns its name as titles write it, whether it is an error, and whether it is a subtest.
+    /// Returns its name in the form of titles, whether it is an error, and whether it is a subtest.
     fn key(&self) -> (String, bool, bool) {
         let name = self.test.map_or_else(|| self.file.to_owned(), |test| test.replace("::", "."));
         (name, self.status == "ERROR", self.status.starts_with("SUB"))
     }
 
-    /// Says whether this is what it failed with; the summary may have only the beginning of that.
+    /// Checks whether it may have failed with this; the summary may contain only the beginning.
     fn may_end_with(&self, what: &str) -> bool {
         self.status != "ERROR" && what.starts_with(self.reason.trim_end_matches("..."))
     }
 }
 
-/// Reads what stands below the headline with `--tb=line`, where nothing has a title and the place comes last: of each
-/// failure what is said at its place, and its block as it would be below a title.
+/// Reads the lines below the headline with `--tb=line`, where blocks have no title and the place is last. Returns for
+/// each failure the message at its place, and its block in the form of one with a title.
 fn by_place(lines: &[&str]) -> VecDeque<(String, Vec<String>)> {
     static PLACE: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^(?:/|[A-Za-z]:\\)[^:]*:\d+: (?P<what>.*)$").expect("well formed"));
@@ -260,7 +260,7 @@ fn by_place(lines: &[&str]) -> VecDeque<(String, Vec<String>)> {
         if line.starts_with("E  ") {
             block = vec![(*line).to_owned()];
         } else if let Some(place) = PLACE.captures(line) {
-            // Older versions have the place alone.
+            // Older versions print only the place.
             if block.is_empty() {
                 block.push(format!("E   {}", &place["what"]));
             }
@@ -273,7 +273,7 @@ fn by_place(lines: &[&str]) -> VecDeque<(String, Vec<String>)> {
     entries
 }
 
-/// Returns the lines below a title, to the next one. Within what a test printed, only what is as wide as the report is one.
+/// Returns the lines below a title, up to the next one. In the output of a test, a title must be as wide as the report.
 fn own_lines<'s, 'a>(lines: &'s [&'a str], start: usize, width: usize) -> &'s [&'a str] {
     let mut is_captured = false;
     let mut ends = |line: &str| {
@@ -305,7 +305,7 @@ fn id(line: &str) -> Option<Id<'_>> {
     });
     let (name, reason) = end.map_or((text, ""), |(at, _)| (&text[..at], &text[at + 3..]));
     let (file, test) = name.split_once("::").map_or((name, None), |(file, test)| (file, Some(test)));
-    // Older versions say which subtest it was before the word.
+    // Older versions print the subtest before the word.
     let named = |name: &str| found.name(name).or_else(|| found.name(&format!("{name}1")));
     let message = named("message").map(|it| format!(" [{}]", it.as_str()));
     let params = named("params").map(|it| format!(" ({})", it.as_str().replace('\'', "")));
@@ -313,7 +313,7 @@ fn id(line: &str) -> Option<Id<'_>> {
     Some(Id { status: named("status")?.as_str(), file: file.trim(), test, sub, reason })
 }
 
-/// What a block is about.
+/// The subject of a block.
 struct Entry {
     name: String,
     file: String,
@@ -321,7 +321,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Completes the name of a test that the summary does not name (`-rs`, `-rN`) with its file, where its block begins.
+    /// Adds the file in its block to a test that the summary does not contain (`-rs`, `-rN`).
     fn named_by(self, block: &[Cow<'_, str>]) -> Self {
         if !self.file.is_empty() || !self.stage.is_empty() {
             return self;
@@ -342,12 +342,12 @@ impl Entry {
     }
 }
 
-/// A title of a block: `TestClass.test_name[param]`, or what tells of a stage or a file.
+/// A title of a block: `TestClass.test_name[param]`, or text that names a stage or a file.
 struct Title<'a> {
     stage: &'static str,
-    /// What the stage stands before.
+    /// The text after the stage.
     whole: &'a str,
-    /// The same without the message and the parameters of a subtest, which are behind the name.
+    /// The same text without the message and the parameters of a subtest, which follow the name.
     name: &'a str,
     is_sub: bool,
 }
@@ -371,7 +371,7 @@ impl<'a> Title<'a> {
     }
 }
 
-/// The stage before any test is run.
+/// The stage before any test runs.
 const COLLECT: &str = "collect";
 
 /// Finds the name of a block.
@@ -380,7 +380,7 @@ fn entry(title: &str, section: &str, ids: &mut Ids<'_>) -> Entry {
     let is_error = section == "ERRORS";
     if stage == COLLECT {
         if ids.take(name, true, false).is_none() {
-            // Of a class that could not be collected the summary has the name.
+            // If a class could not be collected, the summary contains its name.
             ids.take_collected(name);
         }
         return Entry { name: String::new(), file: name.to_owned(), stage };
@@ -395,7 +395,7 @@ fn entry(title: &str, section: &str, ids: &mut Ids<'_>) -> Entry {
     Entry { name, file: id.map(|id| id.file.to_owned()).unwrap_or_default(), stage }
 }
 
-/// Returns the last part of a name of several, where what is before it is no class; parameters may hold anything.
+/// Returns the last part of a name, unless the part before it is a class; parameters may contain anything.
 fn last_of_several(name: &str) -> Option<&str> {
     let path = &name[..name.find('[').unwrap_or(name.len())];
     let (outer, _) = path.rsplit_once("::")?;
@@ -406,10 +406,9 @@ fn last_of_several(name: &str) -> Option<&str> {
 /// The entries of the summary, each of which belongs to one block.
 struct Ids<'a> {
     all: Vec<Id<'a>>,
-    /// The entries that have no block yet: by the name as titles write it, whether it is an error, and
-    /// whether it is a subtest.
+    /// The entries without a block, by the name as in titles, whether an error, and whether a subtest.
     open: BTreeMap<(String, bool, bool), VecDeque<usize>>,
-    /// The entries with more than one part in their names, by the last of these.
+    /// The entries with more than one part in their names, by the last part.
     inner: BTreeMap<(String, bool, bool), VecDeque<usize>>,
     /// The errors of each file.
     errors: BTreeMap<&'a str, Vec<usize>>,
@@ -439,9 +438,9 @@ impl<'a> Ids<'a> {
         Self { all, open, inner, errors, crashed }
     }
 
-    /// Finds the entry without a block that one above all sections is of, and gives it away: the block names the file of that.
+    /// Finds and takes the open entry of a block above all sections: the block names the file of the entry.
     fn take_shown(&mut self, title: &str, block: &[&str]) -> Option<Entry> {
-        /// So many files may have a test of the same name.
+        /// Maximum number of files with a test of the same name.
         const FILES_MAX: usize = 100;
         let Title { stage, name, is_sub, .. } = Title::of(title);
         let is_error = !stage.is_empty();
@@ -459,14 +458,14 @@ impl<'a> Ids<'a> {
         Some(Entry { name: id.full(), file: id.file.to_owned(), stage })
     }
 
-    /// Gives an entry away, if that was not done before.
+    /// Takes an entry, if it is still open.
     fn give(&mut self, at: usize) -> Option<usize> {
         let open = self.open.get_mut(&self.all[at].key())?;
         let place = open.iter().position(|it| *it == at)?;
         open.remove(place)
     }
 
-    /// Gives the first of some entries away for which that was not done before.
+    /// Takes the first entry that is still open.
     fn give_first(&mut self, next: impl Fn(&mut Self) -> Option<usize>) -> Option<usize> {
         loop {
             let at = next(self)?;
@@ -476,31 +475,30 @@ impl<'a> Ids<'a> {
         }
     }
 
-    /// Says whether there are entries of this name, given away or not.
+    /// Checks whether there are entries with this name, open or not.
     fn has(&self, title: &str, is_error: bool, is_sub: bool) -> bool {
         self.open.contains_key(&(title.replace("::", "."), is_error, is_sub))
     }
 
-    /// Finds the next entry of this name, and gives it away.
+    /// Takes the next entry with this name.
     fn take(&mut self, title: &str, is_error: bool, is_sub: bool) -> Option<usize> {
         self.open.get_mut(&(title.replace("::", "."), is_error, is_sub))?.pop_front()
     }
 
-    /// Finds the next entry that this name is the last part of, and gives it away: that is the title where groups of tests are
-    /// functions (pytest-describe).
+    /// Takes the next entry with this last part, which is the title of a test in a function (pytest-describe).
     fn take_inner(&mut self, title: &str, is_error: bool, is_sub: bool) -> Option<usize> {
         let key = (title.to_owned(), is_error, is_sub);
         self.give_first(|ids| ids.inner.get_mut(&key)?.pop_front())
     }
 
-    /// Gives the errors of a file away, none of which can have run.
+    /// Takes the errors of a file, none of which can have run.
     fn take_collected(&mut self, file: &str) {
         for at in self.errors.remove(file).unwrap_or_default() {
             self.give(at);
         }
     }
 
-    /// Finds the test of a file whose worker crashed, and gives it away: the title of its block is the file alone.
+    /// Takes the test of a file whose worker crashed: the title of its block is only the file.
     fn take_crashed(&mut self, file: &str) -> Option<usize> {
         self.give_first(|ids| ids.crashed.get_mut(file)?.pop_front())
     }
@@ -529,7 +527,7 @@ fn push(title: &str, entry: &Entry, block: &[&str], found: &mut FailureCollector
     found.push(staged(draft, entry.stage).headed(title));
 }
 
-/// Says whether a line tells which process of pytest-xdist ran a test: `[gw1] linux -- Python 3.11.7 /bin/python`.
+/// Checks whether a line names the pytest-xdist process that ran a test: `[gw1] linux -- Python 3.11.7 /bin/python`.
 fn is_worker(line: &str) -> bool {
     line.starts_with("[gw") && line.contains(" -- Python ")
 }
@@ -542,7 +540,7 @@ fn without_worker(reason: &str) -> Cow<'_, str> {
     }
 }
 
-/// A failure in setup is another one than the same failure in the test.
+/// A failure in setup is different from the same failure in the test.
 fn staged(draft: RawFailure, stage: &str) -> RawFailure {
     let kind = if draft.about.contains("Timeout (>") { "Timeout".to_owned() } else { draft.kind.clone() };
     draft.kind(format!("{stage} {kind}").trim())
@@ -550,7 +548,7 @@ fn staged(draft: RawFailure, stage: &str) -> RawFailure {
 
 /// Returns the title in a line like `==== title ====`.
 fn framed(line: &str, frame: u8) -> Option<&str> {
-    // Most lines are none, and their first letter tells.
+    // Most lines have none, as their first letter shows.
     if line.as_bytes().first() != Some(&frame) {
         return None;
     }
@@ -565,7 +563,7 @@ fn is_framed(line: &str, frame: u8) -> bool {
     framed(line, frame).is_some()
 }
 
-/// Turns the class and the name of a case in a report into the name that pytest itself prints.
+/// Converts the class and the name of a case in a report to the name that pytest itself prints.
 pub(super) fn name_of_case(class: &str, name: &str) -> String {
     // Modules are in lower case, classes are not.
     let parts: Vec<&str> = class.split('.').collect();
@@ -583,10 +581,10 @@ pub(super) fn name_of_case(class: &str, name: &str) -> String {
     full
 }
 
-/// Finishes a draft that was read from a report.
+/// Completes a draft that was read from a report.
 pub(super) fn from_report(draft: RawFailure, class: &str, name: &str, message: &str) -> RawFailure {
     if message.starts_with("collection failure") {
-        // Where a class could not be collected, its module is what holds it.
+        // If a class could not be collected, its module contains it.
         let module = if class.is_empty() { name } else { class };
         let file = format!("{}.py", module.replace('.', "/"));
         let message = format!("ERROR collecting {file}\n{}", draft.message);

@@ -1,14 +1,14 @@
-//! pytest that came to no test: an error of its own or of a plugin, or a `conftest.py` that cannot be loaded.
+//! Errors that stop pytest before any test: its own, a plugin's, or a `conftest.py` that cannot be loaded.
 
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, until};
 
 const TOOL: &str = "pytest";
 
-/// Before each line of an error that is no test's.
+/// The beginning of each line of an error outside of tests.
 const INTERNAL: &str = "INTERNALERROR> ";
 
-/// Reads the stack of such an error, the last one telling the most; and why a `conftest.py` was not loaded.
+/// Reads the last stack of such an error, which says the most, and the reason why a `conftest.py` was not loaded.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let internal: Vec<&str> =
         sheet.starting(b"I").filter_map(|(_, line)| line.strip_prefix(INTERNAL)).collect();

@@ -1,5 +1,5 @@
-//! pytest-timeout where it cannot interrupt a test (`--timeout-method=thread`): it shows the stacks of all threads and ends
-//! the run, of which there is no summary then.
+//! pytest-timeout if it cannot interrupt a test (`--timeout-method=thread`): it shows the stacks of all threads and
+//! ends the run, which then has no summary.
 
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, python_place, until};
@@ -9,7 +9,7 @@ const TOOL: &str = "pytest";
 /// Between the stacks, and above and below them.
 const RULES: [&str; 2] = ["~~~", "+++"];
 
-/// Reads which test ran in the main thread, or which function for one. Where the run went on, it has told of that itself.
+/// Reads the test in the main thread, or a function on behalf of one. A run that continued has already reported it.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let stacks = sheet.marked().filter(|(_, line)| line.starts_with(RULES[0]));
     for (at, _) in stacks {
@@ -24,8 +24,10 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns which line of a stack is in the test, and its place and its name: of the functions that pytest called and that are in
-/// no library, the first that is named like a test, or the first of all.
+/// Returns the line of a stack that is in the test, with its place and its name.
+///
+/// Candidates are the functions that pytest called and that are not in a library: the first one with the name of a
+/// test, or the first of all.
 fn test<'a>(stack: &[&'a str]) -> Option<(usize, &'a str, Option<u32>, &'a str)> {
     let frame = |(at, line): (usize, &&'a str)| {
         let (file, number, behind) = python_place(line.trim_start())?;
@@ -39,7 +41,7 @@ fn test<'a>(stack: &[&'a str]) -> Option<(usize, &'a str, Option<u32>, &'a str)>
     own().find(|(.., function)| function.starts_with("test")).or_else(|| own().next())
 }
 
-/// Says whether a file is one of a package that was installed, or of Python: `/usr/lib/python3.11/threading.py`.
+/// Checks whether a file is one of a package that was installed, or of Python: `/usr/lib/python3.11/threading.py`.
 fn is_of_library(file: &str) -> bool {
     let of_python = |(_, rest): (&str, &str)| rest.starts_with(|c: char| c.is_ascii_digit());
     file.contains("site-packages/") || file.split_once("/lib/python").is_some_and(of_python)

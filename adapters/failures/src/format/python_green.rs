@@ -3,7 +3,7 @@
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, unittest, until};
 
-/// Reads the block below each such line, and what keeps a layer of zope.testrunner from being set up.
+/// Reads the block below each such line, and the failed setup of a zope.testrunner layer.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     for (at, line) in sheet.marked() {
@@ -16,7 +16,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             };
             ("green", name.to_owned(), until(lines, at + 1, ends))
         } else if let Some(title) = of_zope(line) {
-            // What a test prints stands below what was there before; a failure is set apart.
+            // The output of a test follows other output directly; a failure follows an empty line.
             let is_apart = at.checked_sub(1).is_none_or(|above| lines[above].trim().is_empty());
             if !is_apart || lines.get(at + 1) != Some(&TRACEBACK) {
                 continue;
@@ -54,7 +54,7 @@ fn of_zope(line: &str) -> Option<&str> {
     of_either(line)?.strip_prefix("test ")
 }
 
-/// Returns what stands up to two blank lines, the next failure or the count.
+/// Returns the lines up to two empty lines, the next failure or the count.
 fn block_of_zope<'s, 'a>(lines: &'s [&'a str], start: usize) -> &'s [&'a str] {
     let mut is_below_blank = false;
     let ends = |line: &&str| {

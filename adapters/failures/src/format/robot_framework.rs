@@ -5,7 +5,7 @@ use super::{FormatInput, look_back, until};
 
 const FAILED: &str = "| FAIL |";
 
-/// Reads the tests that failed; a suite has its numbers below.
+/// Reads the failed tests; a suite has its numbers below.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     let suites = suites(sheet);
@@ -16,9 +16,9 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         };
         let block = until(lines, at + 1, is_rule);
         let end = lines.get(at + 1 + block.len());
-        // A test may print the words; those of the tool end where its rules do.
+        // A test may print these words; the tool's own line is as wide as its rules.
         let is_set = line.trim_end() == FAILED || end.is_some_and(|rule| is_as_wide(line, rule));
-        // Behind what it printed, how a test ended has a line of its own.
+        // If a test prints something, its result is on a separate line after that.
         let has_passed = block.last().is_some_and(|line| line.trim() == "| PASS |");
         if is_set && !has_passed && !block.iter().any(|line| is_sum(line)) {
             let above = suites.partition_point(|(begin, _)| *begin < at);
@@ -37,19 +37,19 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns where the suites begin that hold tests, with their names; nothing of one alone, which says nothing.
+/// Returns the start and the name of each suite that contains tests; empty for a single suite, which adds nothing.
 fn suites<'a>(sheet: &FormatInput<'a>) -> Vec<(usize, &'a str)> {
     let lines = sheet.lines;
     let is_double = |at: usize| lines.get(at).is_some_and(|line| line.starts_with("===="));
     let rules = sheet.starting(b"=").map(|(at, _)| at);
-    // Its name stands between two rules. Right below those of a suite of suites stands the next one.
+    // The name of a suite is between two rules. The first suite within another follows its rules directly.
     let heads = rules.filter(|at| is_double(*at) && is_double(at + 2) && !is_double(at + 4));
     let named = heads.map(|at| (at, lines[at + 1].split(" :: ").next().unwrap_or_default().trim()));
     let found: Vec<_> = named.filter(|(_, name)| !name.is_empty() && !name.ends_with(" |")).collect();
     if found.len() > 1 { found } else { Vec::new() }
 }
 
-/// Returns the name of a test in what stands before its status: if it printed something, the name is above that.
+/// Returns the name of a test from the text before its status. If the test printed something, the name is above that.
 fn name<'a>(head: &'a str, above: &[&'a str]) -> Option<&'a str> {
     let head = if head.is_empty() {
         let below = look_back(above).position(|line| is_rule(line))?;
@@ -61,7 +61,7 @@ fn name<'a>(head: &'a str, above: &[&'a str]) -> Option<&'a str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Returns the name of a test without those of its suites: `Suite.Sub Suite.Adds One`. No blank or digit is behind their dots.
+/// Returns a test name without suites: `Suite.Sub Suite.Adds One`. A dot before a space or digit is not a separator.
 fn without_suites(name: &str) -> &str {
     let mut dots = name.match_indices('.').rev().map(|(at, _)| &name[at + 1..]);
     let begins =
@@ -73,7 +73,7 @@ fn is_rule(line: &str) -> bool {
     line.starts_with("----") || line.starts_with("====")
 }
 
-/// Says whether a line ends in the column of a rule; some characters take two.
+/// Checks whether a line ends in the column of a rule; some characters are two columns wide.
 fn is_as_wide(line: &str, rule: &str) -> bool {
     let [least, wide] = [line, rule].map(|line| line.trim_end().chars().count());
     let two = line.chars().filter(|c| !c.is_ascii()).count();

@@ -1,4 +1,4 @@
-//! RSpec, and hspec of Haskell, which prints as it does.
+//! RSpec, and hspec of Haskell, which prints the same format.
 
 use std::ops::Range;
 
@@ -9,18 +9,18 @@ use super::{FormatInput, numbered_items, until};
 
 const TOOL: &str = "rspec";
 
-/// Reads the list of each run, and what went wrong outside of the examples.
+/// Reads the list of each run, and errors outside of the examples.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let is_summary = |line: &str| line.contains(" examples, ") || line.contains("1 example, ");
     let summaries = sheet.marked().filter(|(_, line)| is_summary(line)).map(|(at, _)| at);
     let summaries: Vec<usize> = summaries.collect();
-    // A report in JSON on the same stream tells all of it, with names.
+    // A JSON report on the same stream contains everything, with names.
     if summaries.is_empty() || sheet.has("\"summary_line\":") {
         return;
     }
     let is_whole = |part: Range<usize>| are_all(&sheet.lines[part.start + 1..=part.end]);
     let mut runs = failure_lists::runs(&summaries, sheet.lines.len(), is_whole);
-    // What looks like a failure there was printed, or is pending.
+    // If the summary counts no failures, text that looks like one was printed, or is pending.
     let passed = |said: &str| said.contains(", 0 failures") && !said.contains("outside");
     runs.retain(|run| !passed(sheet.lines[run.above.end]));
     for run in &runs {
@@ -35,8 +35,8 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Says whether as many examples ended in some lines as the summary counts that is the last of them: each with a character, or
-/// on a line by itself below its group.
+/// Checks whether the lines contain as many results as the summary counts, which is their last line. A result is a
+/// character, or a separate line below its group.
 fn are_all(lines: &[&str]) -> bool {
     let Some((summary, lines)) = lines.split_last() else { return false };
     let count = summary.split(' ').next().and_then(|count| count.parse::<usize>().ok());
@@ -51,14 +51,14 @@ fn are_all(lines: &[&str]) -> bool {
     count == Some(dots.sum()) || count == Some(ended) && depths[0] == 0
 }
 
-/// Reads the numbered list of a run above its summary, below which stands how to run the examples again.
+/// Reads the numbered list of a run above its summary. The commands that rerun the examples are below it.
 fn read_list(
     sheet: &FormatInput<'_>,
     ToolRun { above, list: below }: &ToolRun,
     found: &mut FailureCollector<'_>,
 ) {
     let lines = &sheet.lines[..above.end];
-    // An example may print the headline, too; the list is behind all that they print, and before the summary.
+    // An example may print the headline, too; the list follows all output of examples, and precedes the summary.
     let own = sheet.own.part(above.clone());
     let mut headlines = own.starting(b"F").filter(|(_, line)| line.trim_end() == "Failures:");
     let Some(start) = headlines.next_back().map(|(at, _)| above.start + at) else { return };
@@ -66,7 +66,7 @@ fn read_list(
         let ends = ["Finished in ", "Failed examples:", "Pending:", "Top "];
         ends.iter().any(|end| line.starts_with(end))
     });
-    // To be run again they are listed in the same order.
+    // The commands to rerun them are in the same order.
     let reruns = sheet.own.part(start..below.end).starting(b"r");
     let files: Vec<&str> = reruns.filter_map(|(_, line)| to_rerun(line)).collect();
     for (nth, item) in items.iter().enumerate() {
@@ -75,7 +75,7 @@ fn read_list(
             continue;
         }
         let file = files.get(nth).filter(|_| files.len() == items.len()).copied().unwrap_or_default();
-        // What was pending and works is marked behind its name.
+        // A pending example that passes has a mark after its name.
         let is_fixed = |line: &&str| line.trim_start().starts_with("Expected pending ");
         let fixed = item.head.strip_suffix(" FIXED").filter(|_| item.body.first().is_some_and(is_fixed));
         let draft = RawFailure::test(TOOL, fixed.unwrap_or(item.head), item.body).within(file);
@@ -84,7 +84,7 @@ fn read_list(
     }
 }
 
-/// Reads an item of hspec: the place stands above its head, and behind it how to run it again.
+/// Reads an item of hspec: the place is above its head, and the command to rerun it follows.
 fn haskell(above: &str, head: &str, body: &[&str]) -> RawFailure {
     let draft = RawFailure::test("hspec", head, body).headed(head);
     let place = above.trim().strip_suffix(':').and_then(|place| place.rsplit_once(':'));
@@ -94,7 +94,7 @@ fn haskell(above: &str, head: &str, body: &[&str]) -> RawFailure {
     }
 }
 
-/// A hook that failed outside of the examples: what it says stands below its headline.
+/// Reads a hook that failed outside of the examples; its message is below its headline.
 pub(super) fn hook(lines: &[&str], found: &mut FailureCollector<'_>) {
     let block =
         until(lines, 1, |line| line.starts_with("An error occurred ") || line.starts_with("Finished in "));
@@ -103,14 +103,14 @@ pub(super) fn hook(lines: &[&str], found: &mut FailureCollector<'_>) {
     found.push(draft.kind(&kind));
 }
 
-/// Reads the file of an example to run again: `rspec ./spec/a_spec.rb:3 # a does`, `rspec './spec/a_spec.rb[1:2]'`.
+/// Reads the file from a rerun command: `rspec ./spec/a_spec.rb:3 # a does`, `rspec './spec/a_spec.rb[1:2]'`.
 fn to_rerun(line: &str) -> Option<&str> {
     let file = line.strip_prefix("rspec ")?.split(" # ").next()?.trim().trim_matches('\'');
     let end = file.rfind(['[', ':'])?;
     Some(&file[..end])
 }
 
-/// A file that could not be loaded.
+/// Reads a file that could not be loaded.
 pub(super) fn load(file: &str, lines: &[&str], found: &mut FailureCollector<'_>) {
     let file =
         file.trim_end_matches('.').trim_end_matches(". - Did you mean?").split(". - ").next().unwrap_or(file);

@@ -1,5 +1,5 @@
-//! Problems that begin with their rule in brackets, `(no-explicit-any) message`, as old versions of deno lint
-//! print them; the place may stand below, behind `at`.
+//! Problems that begin with their rule in brackets, `(no-explicit-any) message`, as old versions of deno lint print
+//! them. The place may be on the next line, after `at`.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,6 @@
-//! A headline and an arrow: `error[E0308]: mismatched types` and `--> src/lib.rs:3:5`. So speak rustc and
-//! clippy, and after them ruff, ty, pyrefly and deno lint.
+//! A headline and an arrow: `error[E0308]: mismatched types` and `--> src/lib.rs:3:5`.
+//!
+//! rustc and clippy use this form, as do ruff, ty, pyrefly and deno lint.
 
 use std::sync::LazyLock;
 
@@ -13,7 +14,7 @@ static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:(?P<level>error|warning|note|help|info)(?:\[(?P<code>[\w:@/-]+)\])?:? |(?P<rule>[A-Z]{1,5}\d{2,5}|[a-z]+(?:-[a-z]+)+|unformatted):? (?:\[\*\] )?)").expect("well formed")
 });
 
-/// What a headline says.
+/// A parsed headline.
 struct Head<'a> {
     tool: &'static str,
     whole: &'a str,
@@ -28,7 +29,7 @@ impl<'a> Head<'a> {
         if let Some(head) = Self::of_pyrefly(whole) {
             return Some(head);
         }
-        // Most lines are none, and this tells so at once.
+        // Most lines are not headlines, and this check rejects them quickly.
         let head = is_of_head(whole).then(|| HEAD.captures(whole)).flatten()?;
         let text = |name: &str| head.name(name).map_or("", |it| it.as_str());
         let what = &whole[head[0].len()..];
@@ -37,7 +38,7 @@ impl<'a> Head<'a> {
         Some(Self { tool, whole, level: text("level"), code: text("code"), rule, what })
     }
 
-    /// Takes `ERROR message [rule]` apart.
+    /// Splits `ERROR message [rule]`.
     fn of_pyrefly(whole: &'a str) -> Option<Self> {
         const LEVELS: [(&str, &str); 3] = [("ERROR ", ""), (" WARN ", "warning"), (" INFO ", "info")];
         let (said, level) =
@@ -47,15 +48,15 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Says whether a line begins with a letter, as every headline does.
+/// Checks whether a line begins with a letter, as every headline does.
 fn is_of_head(line: &str) -> bool {
     line.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
-/// So many lines may stand below an arrow: where none is empty, those of the next one are taken for them.
+/// Maximum number of lines below an arrow. Without empty lines, the lines of the next diagnostic would be included.
 const BODY_LINES: usize = 400;
 
-/// So many lines the linker may say of one failure.
+/// Maximum number of lines of a linker error.
 const LINK_LINES: usize = 1000;
 
 /// Reads every headline that an arrow follows, and errors of the linker.
@@ -79,11 +80,11 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let body = until(near, at + 1, |line| line.trim().is_empty());
         let (tool, code) = (head.tool, if head.rule.is_empty() { head.code } else { head.rule });
         let draft = RawFailure::diagnostic(tool, place.file, place.line, head.what).kind(code);
-        // The rule stood there once.
+        // The code was already printed in its place.
         let label = Some(label(body)).filter(|label| *label != code).unwrap_or_default();
         let shown: Vec<&str> = [head.whole, line].into_iter().chain(body.iter().copied()).collect();
         let draft = draft.shown_at(place.column, &lint(body));
-        // ruff says of a file that is not formatted where that begins.
+        // For a file that is not formatted, ruff prints where the difference begins.
         if code == "unformatted" {
             found.push(RawFailure::unformatted(tool, place.file, place.line, &shown.join("\n")));
             continue;
@@ -93,20 +94,20 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns what tells a diagnostic from another: the message and the label of its span; without a symbol in either, the
-/// line that it points at, too.
+/// Returns the text that distinguishes diagnostics: the message and the label of its span. If neither contains a
+/// symbol, the source line is added.
 pub(super) fn about(message: &str, label: &str, body: &[&str]) -> String {
     let label = label.split("help:").next().unwrap_or_default().trim();
     let source = if has_symbol(message, label) { String::new() } else { pointed_at(body) };
-    // So they stand with --message-format short.
+    // This is the form of `--message-format short`.
     let message = if label.is_empty() { message.to_owned() } else { format!("{message}: {label}") };
     if source.is_empty() { message } else { format!("{message} {source}") }
 }
 
-/// By this rustc and cargo end what they say of a crate.
+/// The line with which rustc and cargo end the output of a crate.
 const DONE: [&str; 2] = ["error: could not compile", "error: aborting due to"];
 
-/// Reads the errors that have no place: what follows each is no arrow, up to the next headline.
+/// Reads the errors without a place: no arrow follows before the next headline.
 fn placeless(own: Lines<'_>, found: &mut FailureCollector<'_>) {
     let lines = own.lines;
     let heads = own.starting(b"e").filter(|(_, line)| line.starts_with("error"));
@@ -124,7 +125,7 @@ fn placeless(own: Lines<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// What an arrow leads to.
+/// The target of an arrow.
 struct Place<'a> {
     file: &'a str,
     line: Option<u32>,
@@ -132,7 +133,7 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// Takes `--> src/lib.rs:3:5` apart; a line or a column may be missing.
+    /// Splits `--> src/lib.rs:3:5`; a line or a column may be missing.
     fn of(line: &'a str) -> Option<Self> {
         let place = line.trim_start().strip_prefix("--> ")?.trim_end();
         let (file, line, column) = match numbered(place) {
@@ -147,37 +148,39 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Returns the lint that the notes below a diagnostic name: of clippy, or of the compiler.
+/// Returns the lint in the notes below a diagnostic: a clippy lint or a compiler lint.
 fn lint(body: &[&str]) -> String {
     static LINT: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"rust-clippy/[^#\s]*#(?P<link>\w+)|`(?:-[DWF] |#\[(?:deny|warn|forbid)\()(?P<name>(?:\w+::)?[\w-]+)")
             .expect("well formed")
     });
-    // Most lines name none, which these tell.
+    // These words reject most lines.
     let may_name =
         |line: &&&str| line.contains("`-") || line.contains("`#[") || line.contains("rust-clippy/");
     let notes = body.iter().filter(may_name);
     let all: Vec<regex::Captures<'_>> = notes.filter_map(|line| LINT.captures(line)).collect();
     let link = all.iter().find_map(|it| it.name("link")).map(|it| format!("clippy::{}", it.as_str()));
     let name = || all.iter().filter_map(|it| it.name("name")).find(|it| it.as_str() != "warnings");
-    // The option has dashes where the name has underscores.
+    // The option has dashes instead of the underscores of the name.
     link.or_else(|| name().map(|it| it.as_str().replace('-', "_"))).unwrap_or_default()
 }
 
-/// A headline may go on for a few lines.
+/// Returns the headline above an arrow; a headline may have a few lines.
 fn head_above<'a>(lines: &[&'a str], arrow: usize) -> Option<Head<'a>> {
     const LINES: usize = 4;
     let above = lines[arrow.saturating_sub(LINES)..arrow].iter().rev();
     above.take_while(|line| !line.trim().is_empty()).find_map(|line| Head::of(line))
 }
 
-/// Says whether a diagnostic names what it is about.
+/// Checks whether a diagnostic names its subject.
 pub(super) fn has_symbol(message: &str, label: &str) -> bool {
     message.contains('`') || label.contains('`')
 }
 
-/// Returns what the first carets point at in the line of the source above them, with a few letters before: the line itself is cut
-/// to the width of the terminal. Of a span of several lines the carets show the end only, so the line is all there is.
+/// Returns the source that the first carets point at, with a few characters before.
+///
+/// The complete line cannot be used, since it is cut to the width of the terminal. For a span of several lines, the
+/// carets show only its end, so the line is returned.
 fn pointed_at(body: &[&str]) -> String {
     let pointing = body.windows(2).find(|pair| pair[1].contains('^') && pair[1].contains('|'));
     let columns = |line: &&str| line.split_once('|').map(|(_, columns)| columns.to_owned());
@@ -195,7 +198,7 @@ fn pointed_at(body: &[&str]) -> String {
     shown.rsplit("...").next().unwrap_or(&shown).trim().to_owned()
 }
 
-/// Returns the text behind the carets of the first span that has them.
+/// Returns the text after the carets of the first span that has them.
 fn label<'a>(body: &[&'a str]) -> &'a str {
     let pointing = body.iter().find(|line| line.contains('^') && line.contains('|'));
     let Some(line) = pointing else { return "" };
@@ -205,7 +208,7 @@ fn label<'a>(body: &[&'a str]) -> &'a str {
     if line[line.find('^').unwrap_or_default()..].contains(" -") { "" } else { behind.trim() }
 }
 
-/// Reads which symbols the linker does not find.
+/// Reads the symbols that the linker did not find.
 pub(super) fn link(block: &[&str], found: &mut FailureCollector<'_>) {
     static SYMBOL: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?:undefined symbol: |undefined reference to [`'‘])(?P<name>[^\s'’]+)|(?:cannot find|unable to find library|library not found for) (?P<library>-l[^\s:]+)")

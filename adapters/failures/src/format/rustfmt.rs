@@ -3,7 +3,7 @@
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, until};
 
-/// So many lines of a difference are shown at most.
+/// Maximum number of lines shown of a difference.
 const LINES: usize = 256;
 
 /// Reads every file that would change, once.

@@ -9,11 +9,11 @@ use super::{FormatInput, until};
 
 const TOOL: &str = "sanitizer";
 
-/// A report ends within so many lines.
+/// Maximum number of lines of a report.
 const REPORT_LINES: usize = 500;
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
-    // The number of the process stands before it, or behind.
+    // The process ID precedes or follows the message.
     Regex::new(r"^(?:==\d+==\s?(?:ERROR|WARNING): (?:Address|Leak|Memory|HWAddress|UndefinedBehavior)Sanitizer|(?:ERROR|WARNING|FATAL): ThreadSanitizer): (?P<what>(?:[a-z][\w-]*|[A-Z]{3,4}\b)(?: [a-z]+){0,3})").expect("well formed")
 });
 
@@ -25,7 +25,7 @@ static UNDEFINED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<file>\S+?):(?P<line>\d+):\d+: runtime error: (?P<what>.*)$").expect("well formed")
 });
 
-/// Reads every report: what it is and the first function of the project on its stack.
+/// Reads every report: its kind and the first function of the project on its stack.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
     for (at, line) in sheet.marked() {
@@ -68,7 +68,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     valgrind(sheet, found);
 }
 
-/// Says whether a frame is not one of the runtime.
+/// Checks whether a frame is outside of the runtime.
 fn is_own(place: &str) -> bool {
     !["/libsanitizer/", "/sysdeps/", "/csu/", "/nptl/", "/compiler-rt/", "/lib/asan/"]
         .iter()
@@ -101,7 +101,7 @@ fn valgrind(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         };
         let stack =
             || sheet.lines[at + 1..].iter().take(REPORT_LINES).take_while(|line| line.contains(" 0x"));
-        // Where the address is: behind a block, in one that was freed, or nowhere.
+        // The location of the address: after a block, in a freed block, or nowhere.
         let address = stack().find(|line| line.contains("  Address 0x")).map_or("", |line| {
             let how = line.rsplit(' ').next().unwrap_or_default();
             if line.contains("not stack'd") { "nowhere" } else { how }

@@ -1,4 +1,4 @@
-//! SARIF: results of level `error`, or all that are not mere notes when there is none.
+//! SARIF: results of level `error`, or all results except notes if there are no errors.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns the rule of a result, which may be told by its place in the list of the tool or of an extension.
+/// Returns the rule of a result, which may be an index into the list of the tool or of an extension.
 fn rule<'r>(run: &'r Value, result: &'r Value) -> &'r Value {
     let reference = &result["rule"];
     let tool = match reference["toolComponent"]["index"].as_u64().and_then(|at| usize::try_from(at).ok()) {
@@ -37,7 +37,7 @@ fn rule<'r>(run: &'r Value, result: &'r Value) -> &'r Value {
     index.and_then(|at| usize::try_from(at).ok()).map_or(reference, |at| &tool["rules"][at])
 }
 
-/// Says how much a result weighs: what it does not say itself its rule does.
+/// Returns the severity of a result; the rule's severity applies if it has none.
 fn level<'r>(result: &'r Value, rule: &'r Value) -> &'r str {
     let default = rule["defaultConfiguration"]["level"].as_str();
     result["level"].as_str().or(default).unwrap_or("warning")
@@ -46,7 +46,7 @@ fn level<'r>(result: &'r Value, rule: &'r Value) -> &'r str {
 fn draft(result: &Value, rule: &Value, level: &str) -> RawFailure {
     let place = &result["locations"][0]["physicalLocation"];
     let uri = place["artifactLocation"]["uri"].as_str().unwrap_or_default();
-    // Of a whole URL all readers know the path.
+    // Readers of other formats decode a complete URL, too.
     let file = if uri.starts_with("file://") { uri.to_owned() } else { percent_decoded(uri) };
     let line = number(&place["region"]["startLine"]);
     let message =

@@ -1,5 +1,5 @@
-//! The Scala compiler: in sbt, Mill and the Scala CLI `[error] a.scala:3:5: message`, of Scala 3
-//! `-- [E007] Type Mismatch Error: a.scala:3:5 ---`; what it says more stands below, about the source text that it shows.
+//! The Scala compiler: `[error] a.scala:3:5: message` in sbt, Mill and the Scala CLI, and
+//! `-- [E007] Type Mismatch Error: a.scala:3:5 ---` in Scala 3. Details about the shown source text are below.
 
 use std::sync::LazyLock;
 
@@ -18,10 +18,10 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
-/// A message goes on for so many lines at most.
+/// Maximum number of lines of a message.
 const LINES: usize = 20;
 
-/// Reads every error, and where the compiler says that it takes warnings for errors, these.
+/// Reads every error. If the compiler treats warnings as errors, it reads those, too.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let is_strict = sheet.has("-Werror") || sheet.has("-Xfatal-warnings");
     let drafts = sheet.marked().filter_map(|(at, _)| {
@@ -31,14 +31,14 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     found.push_errors(drafts.collect());
 }
 
-/// Takes off what sbt sets before a line, and says whether it is that of a warning.
+/// Removes the prefix of sbt from a line, and returns whether it marks a warning.
 fn bare(line: &str) -> (Option<bool>, &str) {
     let levels = [("[error] ", Some(false)), ("[warn] ", Some(true)), ("[info] ", None)];
     let found = levels.into_iter().find_map(|(head, level)| Some((level, line.strip_prefix(head)?)));
     found.unwrap_or((None, line))
 }
 
-/// Reads what Scala 3 draws: the message is behind a bar, below the source text and what points at it.
+/// Reads the format of Scala 3: the message follows a bar, below the source text and its pointer.
 fn drawn(lines: &[&str], at: usize) -> Option<RawFailure> {
     let (level, line) = bare(lines[at]);
     let head = HEAD.captures(line)?;
@@ -47,7 +47,7 @@ fn drawn(lines: &[&str], at: usize) -> Option<RawFailure> {
         let (number, text) = line.split_once('|')?;
         number.bytes().all(|byte| byte.is_ascii_digit() || byte == b' ').then_some((number, text))
     });
-    // Beside a number stands source text.
+    // Source text follows a number.
     let told = barred.filter(|(number, _)| number.trim().is_empty()).map(|(_, text)| text.trim());
     let told = told.skip_while(|text| !is_pointer(text)).skip(1);
     let told: Vec<&str> =
@@ -60,7 +60,7 @@ fn drawn(lines: &[&str], at: usize) -> Option<RawFailure> {
     Some(draft.shown_at(number("column"), "").warning(is_warning))
 }
 
-/// Reads a place and a message, which goes on above the source text.
+/// Reads a place and a message, which continues up to the source text.
 fn plain(lines: &[&str], at: usize) -> Option<RawFailure> {
     let (level, line) = bare(lines[at]);
     let place = PLACE.captures(line)?;

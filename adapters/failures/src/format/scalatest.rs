@@ -1,4 +1,4 @@
-//! ScalaTest, also in sbt: `- does this *** FAILED ***` below its suite and what it is about, and further in what it says.
+//! ScalaTest, also in sbt: `- does this *** FAILED ***` below suite and scope, and the message below, more indented.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -14,14 +14,14 @@ static PLACE: LazyLock<Regex> =
 
 /// Reads every test that is marked, and every suite that was aborted.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    // What sbt does not mark was printed by a test.
+    // With sbt, a line without its mark was printed by a test.
     let is_sbt = sheet.marked().any(|(_, line)| line.starts_with("[info] "));
     let own = sheet.marked().filter(|(_, line)| !is_sbt || bare(line).len() < line.len());
     let marked: BTreeSet<usize> = own.map(|(at, _)| at).collect();
     let lines: Vec<&str> = sheet.lines.iter().map(|line| bare(line)).collect();
     let (mut suite, mut scopes) = ("", Vec::<&str>::new());
     for (at, line) in lines.iter().enumerate() {
-        // The names of suites and scopes stand above their tests.
+        // The names of suites and scopes are above their tests.
         if let Some(name) = line.strip_suffix(':').filter(|name| is_suite(name)) {
             (suite, scopes) = (name, Vec::new());
         } else if is_scope(&lines, at, line.len() < sheet.lines[at].len()) {
@@ -43,18 +43,18 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Takes off what sbt sets before a line.
+/// Removes the prefix of sbt from a line.
 fn bare(line: &str) -> &str {
     ["[info] ", "[error] "].iter().find_map(|head| line.strip_prefix(head)).unwrap_or(line)
 }
 
-/// Says whether this is the name of a class.
+/// Checks whether this is the name of a class.
 fn is_suite(name: &str) -> bool {
     name.starts_with(char::is_alphabetic) && name.chars().all(|c| c.is_alphanumeric() || "_.$".contains(c))
 }
 
-/// Says whether a line tells what the tests below it are about: they stand as far in. Without the mark of sbt it might be what a
-/// test printed, unless it is further in than the suite.
+/// Checks whether a line is the scope of the tests below it, which have the same indentation. Without the mark of sbt,
+/// a test may have printed it, unless it is more indented than the suite.
 fn is_scope(lines: &[&str], at: usize, is_marked: bool) -> bool {
     let depth = indentation(lines[at]);
     let is_test = |line: &str| line.trim_start().starts_with("- ");
@@ -67,7 +67,7 @@ fn failed(line: &str) -> Option<&str> {
     (time.is_empty() || time.starts_with(" (")).then_some(name)
 }
 
-/// Makes a failure of what stands further in below a test.
+/// Creates a failure from the more indented lines below a test.
 fn test(name: &str, below: &[&str], depth: usize) -> RawFailure {
     let block = until(below, 0, |line| indentation(line) < depth + 2 || line.trim_start().starts_with("- "));
     let place = block.iter().find_map(|line| PLACE.captures(line));

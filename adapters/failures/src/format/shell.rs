@@ -1,4 +1,4 @@
-//! What shells and system tools say: `ci.sh: line 13: NAME: unbound variable`, `cat: x: No such file`.
+//! Error messages of shells and system tools: `ci.sh: line 13: NAME: unbound variable`, `cat: x: No such file`.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use regex::Regex;
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::FormatInput;
 
-/// The sentences of the system, and those of shells.
+/// The messages of the system, and the messages of shells.
 static SAID: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?P<what>[Nn]o such file or directory|[Pp]ermission denied|command not found|not found|unbound variable|parameter not set|syntax error.*|[Ii]s a directory|Not a directory|Connection refused|Connection reset by peer|Could not resolve host.*|Name or service not known|No space left on device|Too many open files|Text file busy|Exec format error|Segmentation fault|Aborted|Killed|Bus error|Illegal instruction|File exists|Directory not empty|Operation not permitted|Read-only file system|invalid option.*|unrecognized option.*|bad substitution|No rule to make target.*?|missing and no known rule to make it|No module named \S+)(?: \(core dumped\))?(?:\.  Stop)?\.?$").expect("well formed")
 });
@@ -16,9 +16,9 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<who>[^\s:]+): (?:line )?(?P<line>\d+): (?P<rest>.*)$").expect("well formed")
 });
 
-/// Reads the last such line: what came before it did not end the script.
+/// Reads the last such line: earlier ones did not end the script.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    /// What is longer than any path is the text of something.
+    /// A longer line is not a message with a path.
     const LINE_MAX: usize = 8192;
     let own = |line: &&&str| {
         !line.starts_with(' ')
@@ -32,7 +32,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Reads which programs make or a shell could not run, beside what another tool said.
+/// Reads the programs that make or a shell could not run, in addition to the failures of another tool.
 pub(crate) fn read_beside(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     static MISSED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?:g?make(?:\[\d+\])?: .*(?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]ot found|No rule to make target.*)|\S*sh: .*(?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]ot found))$").expect("well formed")
@@ -44,7 +44,7 @@ pub(crate) fn read_beside(sheet: &FormatInput<'_>, found: &mut FailureCollector<
     }
 }
 
-/// Tells most lines apart without the pattern.
+/// Rejects most lines without the pattern.
 fn may_miss(line: &str) -> bool {
     let who = || line.split(' ').next().and_then(|first| first.strip_suffix(':')).unwrap_or_default();
     let is_make = line.starts_with("make") || line.starts_with("gmake");
@@ -52,10 +52,10 @@ fn may_miss(line: &str) -> bool {
 }
 
 fn push(line: &str, found: &mut FailureCollector<'_>) {
-    // With -k make goes on.
+    // With `-k`, make continues and omits this word.
     let line = line.strip_suffix("  Stop.").unwrap_or(line);
     let kind = SAID.captures(line).map_or_else(|| "parameter".to_owned(), |said| said["what"].to_owned());
-    // What a shell is given on its command line has no file to mend.
+    // A command line given to a shell has no file to fix.
     let place = PLACE.captures(line).filter(|place| !is_shell(&place["who"]));
     let draft = match place {
         Some(place) => {
@@ -66,7 +66,7 @@ fn push(line: &str, found: &mut FailureCollector<'_>) {
     found.push(draft.kind(kind.trim_end_matches('.')).message(line));
 }
 
-/// Says whether a shell misses a parameter in the words of the script: `ci.sh: line 3: PORT: is not set`.
+/// Checks whether a shell reports a missing parameter with the script's own text: `ci.sh: line 3: PORT: is not set`.
 fn is_of_a_parameter(line: &str) -> bool {
     let Some(place) = PLACE.captures(line) else { return false };
     let of_a_script = place["who"].ends_with("sh") || line[place["who"].len()..].starts_with(": line ");
@@ -77,15 +77,16 @@ fn is_of_a_parameter(line: &str) -> bool {
         })
 }
 
-/// The names of shells, which speak of a script by its own name.
+/// The names of shells; a script is named by its own name.
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "ksh", "zsh"];
 
 fn is_shell(who: &str) -> bool {
     SHELLS.contains(&who.rsplit('/').next().unwrap_or(who))
 }
 
-/// Returns the command that a shell did not find, as one of its lines says: `sh: 1: lint: not found`. Not of a script, nor
-/// of a program that is named by its path: such a one may have to be made.
+/// Returns the command that a shell did not find, from a line such as `sh: 1: lint: not found`.
+///
+/// Scripts and programs that are named by a path are excluded, since those may have to be built first.
 pub(crate) fn missing_command(line: &str) -> Option<&str> {
     static MISSING: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?P<who>[^\s:]+): (?:(?:line )?\d+: )?(?P<name>[^\s:/]+): (?:command )?not found$")

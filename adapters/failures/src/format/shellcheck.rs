@@ -1,4 +1,4 @@
-//! shellcheck for people: `In a.sh line 2:`, the source, and what points at it.
+//! shellcheck with its text output: `In a.sh line 2:`, the source, and the pointers below it.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! shunit2: the name of each test, and below it what it asserted in vain.
+//! shunit2: the name of each test, and its failed assertions below.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use super::{FormatInput, Lines, blocks, until};
 
 const TOOL: &str = "shunit2";
 
-/// What a line begins with that tells of an assertion, and of the end of a test.
+/// The beginning of a failed assertion's line; the next constant begins the line for a test that ended with an error.
 const ASSERTED: &str = "ASSERT:";
 const ENDED: &str = "shunit2:ERROR ";
 
-/// Reads the tests with assertions, and those that ended with an error and asserted nothing, as the other stream has it.
+/// Reads tests with failed assertions, and tests without one that ended with an error (on the other stream).
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let own = asserted(sheet.own);
     let names: BTreeSet<&str> = own.iter().chain(&asserted(sheet.beside)).map(|(name, _)| *name).collect();
@@ -28,8 +28,8 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns the tests below whose names assertions stand, with the lines from there on. A name is alone on its line, and begins like
-/// one, or stands directly above an assertion.
+/// Returns the tests with failed assertions below their names, and the lines from the first of these. A name is alone
+/// on its line, and begins like one, or is directly above an assertion.
 fn asserted<'a>(own: Lines<'a>) -> Vec<(&'a str, &'a [&'a str])> {
     let is_asserted = |at: usize| own.lines.get(at + 1).is_some_and(|line| line.starts_with(ASSERTED));
     let is_head =
@@ -44,14 +44,14 @@ fn asserted<'a>(own: Lines<'a>) -> Vec<(&'a str, &'a [&'a str])> {
     blocks.collect()
 }
 
-/// Says whether a line is a word that may be the name of a function.
+/// Checks whether a line is a word that may be the name of a function.
 fn is_name(line: &str) -> bool {
     !line.is_empty()
         && !line.starts_with(|c: char| c.is_ascii_digit())
         && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Says whether a word begins like the name of a test; `testing` is a word of its own.
+/// Checks whether a word begins like the name of a test; `testing` is a different word.
 fn begins_like_test(word: &str) -> bool {
     word.strip_prefix("test").is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_lowercase()))
 }

@@ -13,7 +13,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             look(&sheet.lines[at + 1..]).take_while(|line| line.starts_with("L:") || line.starts_with(' '));
         let lines: Vec<&str> = below.copied().collect();
         for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("L:")) {
-            // A long message goes on below, as does the name of the rule.
+            // A long message continues below, as does the name of the rule.
             let more = look(&lines[at + 1..]).take_while(|line| line.starts_with(' '));
             let more = more.map(|line| line.trim_start_matches([' ', '|']));
             if let Some(draft) = problem(file, line, more) {

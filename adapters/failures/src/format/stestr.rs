@@ -1,16 +1,16 @@
-//! stestr and what else runs tests in workers with subunit: `{worker} name [0.01s] ... FAILED`, and what the test said below.
+//! stestr and other parallel runners of subunit: `{worker} name [0.01s] ... FAILED`, and the test's message below.
 
 use super::super::message::exception;
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, python_place, until, without_time};
 
-/// Reads every such line; the list at the end tells the same a second time.
+/// Reads every such line; the list at the end repeats them.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let Some(name) = ended(line).and_then(|told| told.strip_suffix(" ... FAILED")) else { continue };
         let block = until(sheet.lines, at + 1, |line| ended(line).is_some() || line.starts_with("======"));
         found.printed(block);
-        // Below the frames, each with its source further out, stands what was raised.
+        // The exception follows the frames, each with its source less indented.
         let said: Vec<&str> = block.iter().map(|line| line.trim()).collect();
         let raised = said.iter().rposition(|line| exception(line).is_some());
         let said_last = until(&said, raised.unwrap_or_default(), str::is_empty);
@@ -25,7 +25,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Returns what a line tells of a test that ended, without the number of the worker.
+/// Returns the result line of a test, without the number of the worker.
 fn ended(line: &str) -> Option<&str> {
     let (worker, told) = line.strip_prefix('{')?.split_once("} ")?;
     (worker.parse::<u32>().is_ok() && told.contains(" ... ")).then_some(told)

@@ -3,7 +3,7 @@
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, until};
 
-/// Reads `failure: NAME [`, and what is said up to the bracket that closes it, perhaps on the same line.
+/// Reads `failure: NAME [`, and the message up to the closing bracket, perhaps on the same line.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     // Without tests that are announced, a line that begins with `error: ` is anybody's.
     if !sheet.starting(b"t").any(|(_, line)| line.starts_with("test: ")) {

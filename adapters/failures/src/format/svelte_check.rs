@@ -1,4 +1,4 @@
-//! svelte-check for machines: `1700000000000 ERROR "src/A.svelte" 3:5 "message"`, or an object behind the time.
+//! svelte-check for machines: `1700000000000 ERROR "src/A.svelte" 3:5 "message"`, or an object after the time.
 
 use serde::Deserialize;
 

@@ -13,7 +13,7 @@ static ISSUE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
-/// The value behind a part of an expression: `(sum → 7) == 8`.
+/// The value after a part of an expression: `(sum → 7) == 8`.
 static VALUE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r" → [^()]*").expect("well formed"));
 
 /// Reads the first issue of each test, and of each case of one with arguments.

@@ -13,7 +13,7 @@ use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::{begins, indentation, leading_number};
 use super::{FormatInput, gcc_style, libcheck, look, mocha, node_test, places, prove, until};
 
-/// Reads every point that is not ok and not expected to be so.
+/// Reads every point that is not ok and not expected to fail.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     if !sheet.starting(b"T1").any(|(_, line)| is_tap(line)) || prove::tells(sheet) {
         return;
@@ -52,10 +52,10 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let before = &sheet.lines[..start + at];
         let file = files[..files.partition_point(|(of, _)| *of < before.len())].last();
         let file = file.map_or("", |(_, file)| file);
-        // What prove says of a file stands at the margin below its last point.
+        // prove's message about a file is below its last point, without indentation.
         let is_of_prove = |line: &str| !file.is_empty() && !line.is_empty() && !line.starts_with([' ', '#']);
         let body = until(lines, at + 1, |line| ends(line, depth) || is_of_prove(line));
-        // A linter makes a point of each problem, and Check tells all in the description.
+        // A linter writes a point for each problem, and Check writes everything in the description.
         let bare = Some(name).filter(|_| body.is_empty());
         let problem = || Some(gcc_style::parse(bare?)?.draft().message(line));
         if let Some(draft) = problem().or_else(|| libcheck::point(bare?)) {
@@ -64,13 +64,13 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         }
         push(tool, &parents.path(depth, name), file, line, body, before, found);
     }
-    // A hook that failed, or a first failure to stop at, says itself why the others are missing.
+    // A failed hook, or a first failure that stops the run, already explains why the others are missing.
     let missing = if has_failed { None } else { plans.unfulfilled(tool, &points) };
     missing.into_iter().for_each(|draft| found.push(draft));
     said.into_iter().for_each(|said| found.printed(&lines[said]));
 }
 
-/// Tells how the tests ended that the points name. Points of tape are assertions, not tests.
+/// Reports the results of the tests that the points name. Points of tape are assertions, not tests.
 pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     if !lines.iter().any(|line| is_tap(line)) || is_tape(lines.iter().copied()) {
         return;
@@ -94,26 +94,25 @@ pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     }
 }
 
-/// Takes off what Check and cmocka say behind the name of a test: how it ended.
+/// Removes the result that Check and cmocka append to the name of a test.
 fn bare(description: &str) -> &str {
     let of_check = libcheck::point(description).and_then(|_| description.split_once(": "));
     let of_cmocka = || description.split_once(" Could not run test: ");
     of_check.or_else(of_cmocka).map_or(description, |(name, _)| name)
 }
 
-/// Says whether a line is a point that a linter made of a problem, and no test.
+/// Checks whether a line is a point that a linter wrote for a problem, and not a test.
 pub(crate) fn is_problem(line: &str) -> bool {
     line.strip_prefix("not ok ").and_then(name).is_some_and(|name| gcc_style::parse(name).is_some())
 }
 
-/// Returns the lines from the version on, where there is one: what stands above is printed by the tests themselves.
+/// Returns the lines from the version on, if there is one: the lines above are printed by the tests themselves.
 pub(crate) fn stream<'s, 'a>(lines: &'s [&'a str]) -> &'s [&'a str] {
     let start = lines.iter().position(|line| line.starts_with("TAP version"));
     &lines[start.unwrap_or_default()..]
 }
 
-/// Returns the blocks of YAML below points: whatever is in one is about that point. `dashed` are the lines that begin with
-/// a dash.
+/// Returns the blocks of YAML, each of which belongs to the point above it. `dashed` are lines that begin with a dash.
 fn said(lines: &[&str], dashed: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
     let mut blocks: Vec<Range<usize>> = Vec::new();
     for at in dashed {
@@ -131,16 +130,18 @@ fn said(lines: &[&str], dashed: impl Iterator<Item = usize>) -> Vec<Range<usize>
     blocks
 }
 
-/// Returns the lines with those empty that stand in these blocks.
+/// Returns the lines; those in these blocks become empty.
 fn without<'a>(lines: &[&'a str], said: &[Range<usize>]) -> Vec<&'a str> {
     let mut points = lines.to_vec();
     said.iter().for_each(|said| points[said.clone()].fill(""));
     points
 }
 
-/// Returns where points stand that a test printed: nothing is told of them, and their number is above the plan, or it is that of
-/// a point that stands where it has to, for points are numbered in their order. Whatever else is out of order may be the
-/// tool's own: node numbers each file by itself.
+/// Returns the lines of points that a test printed.
+///
+/// Such a point has no details below it, and its number is above the plan or repeats the number of a point in its
+/// place, since points are numbered in order. Other points that are out of order may belong to the tool itself: node
+/// numbers each file separately.
 fn strays(lines: &[&str], points: &[&str], firsts: &[u8]) -> BTreeSet<usize> {
     let plans = places(b"1", firsts).map(|at| lines[at]).filter(|line| is_plan(line));
     let planned = plans.map(|line| leading(&line["1..".len()..])).max();
@@ -172,11 +173,11 @@ fn strays(lines: &[&str], points: &[&str], firsts: &[u8]) -> BTreeSet<usize> {
     strays
 }
 
-/// The kind of failure that a plan is whose points were not all told.
+/// The kind of failure for a plan with missing points.
 pub(crate) const UNFULFILLED: &str = "plan";
 
-/// Says whether a plan of either page is not fulfilled although no point failed. A program that ends in the middle of its
-/// tests says so by nothing else where its exit status is lost in a pipe.
+/// Checks whether a plan of either page is incomplete although no point failed. If the exit status is lost in a pipe,
+/// only this shows that a program ended in the middle of its tests.
 pub(crate) fn breaks_off(pages: &[CleanOutput<'_>; 2]) -> bool {
     pages.iter().filter(|page| page.text().contains("1..")).any(|page| {
         let lines = page.lines();
@@ -189,25 +190,25 @@ pub(crate) fn breaks_off(pages: &[CleanOutput<'_>; 2]) -> bool {
     })
 }
 
-/// How many points were planned before the first one of each stream, and how many were told.
+/// Number of points that were planned in all streams, and number of points that were reported.
 #[derive(Default)]
 struct Plans<'l> {
     planned: u64,
     told: u64,
-    /// What was told since the last plan.
+    /// Number of points reported since the last plan.
     since: u64,
     last: Option<&'l str>,
     are_numbered: bool,
 }
 
 impl<'l> Plans<'l> {
-    /// Takes a line in that is a point or a plan of the outermost tests.
+    /// Adds a line that is a point or a plan of the outermost tests.
     fn take(&mut self, line: &'l str) {
         if let Some(rest) = line.strip_prefix("ok").or_else(|| line.strip_prefix("not ok")) {
             self.are_numbered |= rest.strip_prefix(' ').is_some_and(|rest| leading(rest) > 0);
             (self.told, self.since) = (self.told + 1, self.since + 1);
         } else if is_plan(line) {
-            // Behind points it counts them, unless they have one: then it begins another stream.
+            // A plan after points counts them. If they already have a plan, it begins another stream.
             if self.since == 0 || self.last.is_some() {
                 self.planned = self.planned.saturating_add(leading(&line["1..".len()..]));
                 self.last = Some(line);
@@ -216,11 +217,10 @@ impl<'l> Plans<'l> {
         }
     }
 
-    /// Tells that points are missing: the program ended in the middle of them, which nothing but the plan shows where its exit
-    /// status is lost.
+    /// Returns the failure for missing points. If the exit status is lost, only the plan shows that a program died.
     fn unfulfilled(&self, tool: &'static str, points: &[&str]) -> Option<RawFailure> {
         let plan = self.last.filter(|_| self.are_numbered && self.told < self.planned)?;
-        // A point may stand behind what a test printed without an end of line: `loading... ok 3 - adds`.
+        // A point may follow the output of a test without a line feed: `loading... ok 3 - adds`.
         let is_behind = |line: &str| {
             line.match_indices("ok ").any(|(at, word)| at > 0 && leading(&line[at + word.len()..]) > 0)
         };
@@ -236,7 +236,7 @@ impl<'l> Plans<'l> {
     }
 }
 
-/// Says whether a comment counts tests: `# fail 3`, as node, tape and QUnit end a stream.
+/// Checks whether a comment counts tests: `# fail 3`, as node, tape and QUnit end a stream.
 pub(crate) fn is_counter(line: &str) -> bool {
     let counted =
         line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ ")).and_then(|it| it.split_once(' '));
@@ -250,7 +250,7 @@ fn leading(text: &str) -> u64 {
     leading_number(text).and_then(|(number, _)| number.parse().ok()).unwrap_or_default()
 }
 
-/// Says whether tape printed it: node names operators as well, and its subtests apart.
+/// Checks whether tape printed the lines: node names operators as well, but also its subtests.
 fn is_tape<'l>(lines: impl Iterator<Item = &'l str>) -> bool {
     let mut names_operators = false;
     for line in lines.map(str::trim_start) {
@@ -262,11 +262,11 @@ fn is_tape<'l>(lines: impl Iterator<Item = &'l str>) -> bool {
     names_operators
 }
 
-/// The subtests that lines stand in, with their depths.
+/// The open subtests at a line, with their depths.
 #[derive(Default)]
 struct Parents<'l> {
     within: Vec<Parent<'l>>,
-    /// Comments name them, and nothing else: those of tape do, whose points are the assertions of a test.
+    /// Only comments name them, as in tape, whose points are the assertions of a test.
     are_plain: bool,
 }
 
@@ -274,12 +274,12 @@ struct Parents<'l> {
 struct Parent<'l> {
     depth: usize,
     name: &'l str,
-    /// A point further in than it was not ok.
+    /// A more indented point was not ok.
     has_failed: bool,
 }
 
 impl<'l> Parents<'l> {
-    /// Takes a line in; returns its depth, and the line without it.
+    /// Reads a line, and returns its depth and the line without indentation.
     fn take(&mut self, line: &'l str) -> (usize, &'l str) {
         let depth = indentation(line);
         let point = if depth > 0 { line.trim_start() } else { line };
@@ -303,8 +303,8 @@ impl<'l> Parents<'l> {
         (depth, point)
     }
 
-    /// Says whether a point sums up a test whose own points were told, which is over then: brittle ends each test so, and
-    /// node-tap each subtest.
+    /// Checks whether a point summarizes a test whose own points precede it, and which is then complete. brittle ends
+    /// each test like this, and node-tap each subtest.
     fn ends(&mut self, depth: usize, name: &str) -> bool {
         let summed_up = |parent: &Parent<'_>| parent.depth == depth && parent.name == name;
         let ends = self.within.iter().any(|parent| parent.has_failed && summed_up(parent));
@@ -321,7 +321,7 @@ impl<'l> Parents<'l> {
     }
 }
 
-/// Says whether the block of YAML below a point tells why it failed, and not only where it is.
+/// Checks whether the block of YAML below a point says why it failed, and not only where it is.
 fn says_why(below: &[&str]) -> bool {
     const WHY: [&str; 9] = [
         "error:", "message:", "diff:", "found:", "failureType:", "signal:", "timeout:", "exitCode:",
@@ -331,12 +331,12 @@ fn says_why(below: &[&str]) -> bool {
     block.next() == Some("---") && block.any(|line| WHY.iter().any(|field| line.starts_with(field)))
 }
 
-/// Says whether the points of a parent follow in braces, as vitest writes them.
+/// Checks whether the points of a parent follow in braces, as vitest writes them.
 fn opens(point: &str) -> bool {
     point.ends_with(" {")
 }
 
-/// Says whether a point failed below a parent that has opened, further in than it.
+/// Checks whether a more indented point failed below a parent that has opened.
 fn holds_failure(below: &[&str], depth: usize) -> bool {
     let inner = look(below).take_while(|line| line.trim().is_empty() || indentation(line) > depth);
     inner
@@ -344,7 +344,7 @@ fn holds_failure(below: &[&str], depth: usize) -> bool {
         .any(|line| line.strip_prefix("not ok ").is_some_and(|rest| name(rest).is_some()))
 }
 
-/// A version or a plan makes it TAP; a point alone may be anything.
+/// A version or a plan makes it TAP; a point alone is not enough.
 fn is_tap(line: &str) -> bool {
     line.starts_with("TAP version") || is_plan(line)
 }
@@ -353,18 +353,18 @@ fn is_plan(line: &str) -> bool {
     line.strip_prefix("1..").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Returns the name behind the number; nothing for a point that is skipped or yet to be done.
+/// Returns the name after the number; `None` for a point that is skipped or marked as to do.
 fn name(rest: &str) -> Option<&str> {
     let (name, excused) = description(rest);
     (!excused).then_some(name)
 }
 
-/// Returns the name behind the number, and whether the point is skipped or yet to be done.
+/// Returns the name after the number, and whether the point is skipped or marked as to do.
 fn description(rest: &str) -> (&str, bool) {
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
     let rest = rest.strip_prefix("- ").unwrap_or(rest);
     let (name, directive) = rest.rsplit_once(" #").unwrap_or((rest, ""));
-    // A number sign may be a part of the name.
+    // A number sign may be part of the name.
     let behind = directive.trim_start_matches([' ', '(']);
     let timed = ["time=", "time ="].iter().any(|head| behind.starts_with(head))
         || behind.starts_with("in ") && behind.contains("ms");
@@ -375,16 +375,16 @@ fn description(rest: &str) -> (&str, bool) {
     }
 }
 
-/// Says whether what follows the `#` of a point means that it is skipped or yet to be done.
+/// Checks whether the text after the `#` of a point means that it is skipped or to do.
 pub(crate) fn excuses(directive: &str) -> bool {
     let word = directive.trim_start().get(..4);
     word.is_some_and(|word| word.eq_ignore_ascii_case("skip") || word.eq_ignore_ascii_case("todo"))
 }
 
-/// Says whether a time stands behind every name, as `bats --timing` writes it: `not ok 1 adds in 8ms`.
+/// Checks whether a duration follows every name, as `bats --timing` writes it: `not ok 1 adds in 8ms`.
 fn is_timed(lines: &[&str]) -> bool {
     let points = || lines.iter().filter_map(|line| line.strip_prefix("not ok ").or(line.strip_prefix("ok ")));
-    // What fails around the tests of a file has none.
+    // Failures of setup and teardown of a file have no duration.
     let is_untimed = |name: &str| matches!(name, "setup_file failed" | "teardown_file failed");
     let is_timed = |point: &str| {
         let name = description(point).0;
@@ -443,7 +443,7 @@ fn push(
     }
 }
 
-/// Reads what ESLint found in a file: the first problem in the fields themselves, the others in a list below.
+/// Reads the problems of ESLint in a file: the first one from the fields themselves, the others from a list below.
 fn of_linter(file: &str, block: &[&str]) -> Vec<RawFailure> {
     let mut drafts: Vec<RawFailure> = Vec::new();
     for line in block {
@@ -463,7 +463,7 @@ fn of_linter(file: &str, block: &[&str]) -> Vec<RawFailure> {
     drafts
 }
 
-/// Reads the fields that say why; a block of a field is indented below it.
+/// Reads the fields with the reason; a block of a field is indented below it.
 fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<RawFailure> {
     let fields = block.iter().enumerate().filter_map(|(at, line)| {
         let (name, value) = line.trim_start().split_once(':')?;
@@ -471,7 +471,7 @@ fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<RawFailure>
     });
     let fields: Vec<(usize, &str, &str)> = fields.collect();
     let field = |wanted: &[&str]| {
-        // vitest tells name and message of an error below it.
+        // vitest writes the name and the message of an error below it.
         let (at, _, value) = *fields.iter().find(|(_, name, _)| wanted.contains(name))?;
         let below = until(block, at + 1, |line| {
             indentation(line) <= indentation(block[at]) && !line.trim().is_empty()
@@ -520,7 +520,7 @@ fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<RawFailure>
     Some(draft.kind(&kind).at(&file, number).within(&file).message(&values.join("\n")))
 }
 
-/// Reads a block that is one object of JSON, as deno writes it.
+/// Reads a block that is one JSON object, as deno writes it.
 fn of_json(tool: &'static str, name: &str, block: &[&str]) -> Option<RawFailure> {
     let line = block.iter().map(|line| line.trim()).find(|line| !line.is_empty())?;
     let fields: Value = line.starts_with('{').then(|| serde_json::from_str(line).ok())??;
@@ -531,7 +531,7 @@ fn of_json(tool: &'static str, name: &str, block: &[&str]) -> Option<RawFailure>
     Some(RawFailure::test(tool, name, &lines).at(file, number).within(file).message(&message))
 }
 
-/// Takes the quotation marks off a value, one of each side.
+/// Removes the quotation marks around a value.
 fn unquoted(value: &str) -> String {
     let inner = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
     match (inner('"'), inner('\'')) {
@@ -541,7 +541,7 @@ fn unquoted(value: &str) -> String {
     }
 }
 
-/// Reads comments: those of bats name the place and the command; others stand for themselves.
+/// Reads comments: bats comments name the place and the command; other comments are the message themselves.
 fn of_comments(tool: &'static str, name: &str, block: &[&str]) -> Option<RawFailure> {
     let Some(at) = block.iter().position(|line| line.starts_with('(')) else {
         return Some(RawFailure::test(tool, name, block));

@@ -1,4 +1,4 @@
-//! tasty (Haskell): a tree of groups, `does this: FAIL (0.01s)` in it, and further in what it says.
+//! tasty (Haskell): a tree of groups, `does this: FAIL (0.01s)` in it, and the message below, more indented.
 
 use std::sync::LazyLock;
 
@@ -15,15 +15,15 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
 static PLACE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^ +(?P<file>\S+\.l?hs):(?P<line>\d+):$").expect("well formed"));
 
-/// Reads every test that failed, with the groups that it is in; only where the sum stands below.
+/// Reads every failed test, with its groups, if the count follows.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut groups: Vec<&str> = Vec::new();
     let Some(end) = sheet.marked().last().map(|(at, _)| at) else { return };
     for (at, line) in sheet.lines[..end].iter().enumerate() {
         let depth = indentation(line);
-        // Behind the name of a test that passes, further right, may stand what it printed.
+        // The output of a passed test may follow its name, further to the right.
         let Some(failed) = FAILED.captures(line).filter(|failed| !failed["name"].contains(":  ")) else {
-            // A group stands alone on its line, one step further out than what is in it.
+            // A group is alone on its line, one step less indented than its content.
             let below = sheet.lines.get(at + 1).copied().unwrap_or_default();
             if indentation(below) == depth + 2
                 && depth.is_multiple_of(2)

@@ -1,5 +1,6 @@
-//! Service messages of TeamCity: `##teamcity[testFailed name='adds' message='...']`. PHPUnit writes them with `--teamcity`, and
-//! many other runners can.
+//! Service messages of TeamCity: `##teamcity[testFailed name='adds' message='...']`.
+//!
+//! PHPUnit writes them with `--teamcity`, and many other runners can.
 
 use std::sync::LazyLock;
 
@@ -8,10 +9,10 @@ use regex::Regex;
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::FormatInput;
 
-/// PHPUnit says so of a test that is risky, which fails nobody.
+/// PHPUnit's message about a risky test, which is not a failure.
 const RISKY: &str = "This test did not perform any assertions";
 
-/// Reads every failed test, with the suites that it stands in.
+/// Reads every failed test, with its suites.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut suites: Vec<String> = Vec::new();
     for (_, line) in sheet.starting(b"#").filter(|(_, line)| line.starts_with("##teamcity[")) {
@@ -45,7 +46,7 @@ fn failed(name: &str, field: &dyn Fn(&str) -> String, found: &mut FailureCollect
     found.push(draft);
 }
 
-/// Joins the names. A suite that is a folder is none, nor is one that only gathers the data of one test.
+/// Joins the names. Suites that are directories, or only group the data of one test, are left out.
 fn full_name(suites: &[String], name: &str) -> String {
     let is_one = |suite: &&String| {
         !suite.is_empty() && !suite.contains(['/', '\\']) && !name.starts_with(suite.as_str())
@@ -54,7 +55,7 @@ fn full_name(suites: &[String], name: &str) -> String {
     suites.chain([name]).collect::<Vec<_>>().join("::")
 }
 
-/// Returns the value of a field, without the bar before signs that have a meaning.
+/// Returns the value of a field, without the bars that escape special characters.
 fn field(line: &str, name: &str) -> Option<String> {
     let begin = format!(" {name}='");
     let start = line.find(&begin)? + begin.len();

@@ -1,4 +1,4 @@
-//! Terraform, OpenTofu and tflint: `Error: summary`, the place, the source text, and why; behind bars, or without.
+//! Terraform, OpenTofu and tflint: `Error: summary`, the place, the source text, and the reason, with or without bars.
 
 use std::sync::LazyLock;
 
@@ -16,10 +16,10 @@ static RULE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<what>.*\S) \((?P<rule>[a-z\d]+(?:_[a-z\d]+)+)\)$").expect("well formed")
 });
 
-/// The place stands so far below the summary at most.
+/// Maximum distance of the place below the summary, in lines.
 const LINES: usize = 8;
 
-/// Reads every error; the warnings of tflint where it has no errors.
+/// Reads every error; the warnings of tflint count if it has no errors.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let (mut drafts, mut free) = (Vec::new(), 0);
     for (at, line) in sheet.marked() {
@@ -38,12 +38,12 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     found.push_errors(drafts);
 }
 
-/// Takes the bar off that stands before a line.
+/// Removes the bar before a line.
 fn bare(line: &str) -> &str {
     line.strip_prefix('│').map_or(line, |line| line.strip_prefix(' ').unwrap_or(line)).trim_end()
 }
 
-/// Takes a summary apart.
+/// Splits a summary.
 fn level(line: &str) -> Option<(&'static str, &str)> {
     let found =
         ["Error", "Warning", "Notice"].into_iter().find_map(|level| Some((level, line.strip_prefix(level)?)));
@@ -51,7 +51,7 @@ fn level(line: &str) -> Option<(&'static str, &str)> {
     Some((level, what.strip_prefix(": ")?))
 }
 
-/// Returns what is below a summary, up to the end of its box or to the next one.
+/// Returns the lines below a summary, up to the end of its box or to the next one.
 fn block<'a>(below: &[&'a str], is_boxed: bool) -> Vec<&'a str> {
     const LINES: usize = 60;
     let own = below.iter().take(LINES).take_while(|line| line.starts_with('│') == is_boxed);
@@ -67,7 +67,7 @@ fn problem(level: &str, what: &str, block: Vec<&str>) -> Option<RawFailure> {
     if level != "Error" && rule.is_empty() {
         return None;
     }
-    // Which of several instances it is, and behind the source text why it is wrong.
+    // The affected instance, and after the source text the reason.
     let instance = block.iter().find_map(|line| line.strip_prefix("  with ")).unwrap_or_default();
     let why = block[at.unwrap_or_default()..].iter().skip_while(|line| !line.is_empty());
     let why = why.skip_while(|line| line.is_empty()).take_while(|line| !line.is_empty()).copied();

@@ -8,7 +8,7 @@ use super::{FormatInput, cucumber, list, node_test, number, rspec, text};
 
 /// Reads every document.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    // Beside its JSON, jest tells all of it in words, and more.
+    // If jest also prints its text output, that contains everything in its JSON, and more.
     let summary = |line: &str| line.starts_with("Test Suites: ");
     let is_told = [sheet.own, sheet.beside].iter().any(|it| it.starting(b"T").any(|(_, line)| summary(line)));
     for document in sheet.documents() {
@@ -40,7 +40,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Reads how each test ended of which a document of jest, vitest, mocha or RSpec tells.
+/// Reads the result of each test in a document of jest, vitest, mocha or RSpec.
 pub(crate) fn endings(text: &str, tell: &mut OnTest<'_>) {
     let mut end = 0;
     for (at, _) in text.match_indices('{').filter(|(at, _)| *at == 0 || text.as_bytes()[at - 1] == b'\n') {
@@ -50,7 +50,7 @@ pub(crate) fn endings(text: &str, tell: &mut OnTest<'_>) {
         let mut documents = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
         let document = match documents.next() {
             Some(Ok(document)) => document,
-            // What was cut off is not read from each of its lines on again.
+            // A document that was cut off is not read again from each of its lines.
             Some(Err(error)) if error.is_eof() => return,
             _ => continue,
         };
@@ -96,8 +96,8 @@ fn ending(status: &Value) -> TestOutcome {
     }
 }
 
-/// Returns the tool and the full name of a test of jest, or of vitest, whose report has the same form and what a test noted of
-/// itself besides: as each of them writes it.
+/// Returns the tool and the full name of a jest or vitest test, in the form that each tool writes. vitest's report has
+/// the same form, and additionally the notes that a test made.
 fn named(file: &Value, test: &Value) -> (&'static str, String) {
     let (tool, between) = if test["meta"].is_object() { ("vitest", " > ") } else { ("jest", " › ") };
     let titles = list(&test["ancestorTitles"]).iter().map(text).chain([text(&test["title"])]);
@@ -105,7 +105,7 @@ fn named(file: &Value, test: &Value) -> (&'static str, String) {
     (tool, [text(&file["name"])].into_iter().chain(titles).collect::<Vec<_>>().join(between))
 }
 
-/// How a failed test begins in the stream of mocha.
+/// The beginning of a failed test in the stream of mocha.
 const STREAMED: &str = "[\"fail\",{";
 
 fn jest(file: &Value, found: &mut FailureCollector<'_>) {
@@ -120,7 +120,7 @@ fn jest(file: &Value, found: &mut FailureCollector<'_>) {
         let at = at.or(draft.line.filter(|_| draft.file.as_deref() == Some(path)));
         found.push(draft.at(path, at));
     }
-    // A file that could not be run has no tests; where a hook failed, none of them did.
+    // A file that could not be run has no tests; if a hook failed, none of them ran.
     if file["status"] == "failed" && !tests.iter().any(|test| test["status"] == "failed") {
         let told = clean(text(&file["message"]).to_owned());
         let block: Vec<&str> = told
@@ -163,7 +163,7 @@ fn ruby(example: &Value, found: &mut FailureCollector<'_>) {
     );
 }
 
-/// Passes on each test of Playwright below these suites, with its full name, which begins with its file.
+/// Calls back with each test of Playwright below these suites, and its full name, which begins with its file.
 fn each_spec(suites: &Value, take: &mut dyn FnMut(&str, &Value)) {
     fn below(suite: &Value, above: &str, take: &mut dyn FnMut(&str, &Value)) {
         let name =
@@ -177,7 +177,7 @@ fn each_spec(suites: &Value, take: &mut dyn FnMut(&str, &Value)) {
     list(suites).iter().for_each(|suite| below(suite, "", take));
 }
 
-/// A test is told of once for each project, and of each try.
+/// Adds the failures of a test, which Playwright reports once for each project and try.
 fn playwright(name: &str, spec: &Value, found: &mut FailureCollector<'_>) {
     let failed = list(&spec["tests"]).iter().filter(|test| test["status"] == "unexpected");
     for test in failed {
@@ -192,7 +192,7 @@ fn playwright(name: &str, spec: &Value, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Reads an error of a run of Playwright that belongs to no test.
+/// Reads an error of a Playwright run that belongs to no test.
 fn outside(error: &Value, found: &mut FailureCollector<'_>) {
     let told = [&error["stack"], &error["message"], &error["value"]].map(text);
     let told = clean(
@@ -207,7 +207,7 @@ fn outside(error: &Value, found: &mut FailureCollector<'_>) {
     });
 }
 
-/// Names a test of Playwright with its project: the same test in another browser is another one.
+/// Names a test of Playwright with its project: the same test in another browser is another test.
 fn in_project(name: &str, test: &Value) -> String {
     match text(&test["projectName"]) {
         "" => name.to_owned(),
@@ -215,7 +215,7 @@ fn in_project(name: &str, test: &Value) -> String {
     }
 }
 
-/// Of what a test failed at, the first counts, as in its XML.
+/// Adds the failed tests of a suite, each with its first failure, as in the XML.
 fn googletest(suite: &Value, found: &mut FailureCollector<'_>) {
     for test in list(&suite["testsuite"]) {
         let Some(first) = list(&test["failures"]).first() else { continue };
@@ -225,7 +225,7 @@ fn googletest(suite: &Value, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Messages keep their colours within JSON.
+/// Removes the colors that messages contain within JSON.
 fn clean(told: String) -> String {
     if !told.contains('\u{1b}') {
         return told;

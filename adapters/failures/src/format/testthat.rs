@@ -1,4 +1,4 @@
-//! testthat (R): `── Failure ('test-a.R:3:5'): does this ───`, and below it why.
+//! testthat (R): `── Failure ('test-a.R:3:5'): does this ───`, and the reason below.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
-/// Reads what stands below each headline. Some reporters tell it twice, in the same words.
+/// Reads the block below each headline. Some reporters print it twice, with the same words.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.marked() {
         let Some(failed) = FAILED.captures(line) else { continue };
@@ -20,7 +20,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             let headed = ["──", "══", "[ FAIL ", "Failure (", "Error ("];
             line.is_empty() || headed.iter().any(|head| line.starts_with(head))
         });
-        // What is outside of a test has no name.
+        // A failure outside of tests has no name.
         let name = failed.name("name").map_or("(code run outside of `test_that()`)", |name| name.as_str());
         let draft = RawFailure::test("testthat", name, block).within(&failed["file"]).headed(name);
         let draft = if draft.kind.is_empty() { draft.kind(&failed["kind"].to_lowercase()) } else { draft };

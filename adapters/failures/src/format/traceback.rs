@@ -31,25 +31,25 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     perl(sheet, found);
 }
 
-/// Reads those of a program that died beside what another tool said: they begin at the left margin, in words that only the
-/// language itself uses.
+/// Reads the exceptions of a program that died, in addition to the failures of another tool. They are not indented, and
+/// use words that only the language itself prints.
 pub(crate) fn read_beside(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
-    // A tool that tells of an exception in one of its processes quotes it.
+    // A tool that reports an exception in one of its processes quotes it.
     let is_quoted = |at: usize| at.checked_sub(1).is_some_and(|above| lines[above] == "\"\"\"");
     let is_head = |at: &usize| lines[*at].trim_end() == TRACEBACK && !is_quoted(*at);
     if let Some(at) = sheet.starting(b"T").map(|(at, _)| at).rev().find(is_head) {
         let raised = lines[at + 1..].iter().position(|line| exception(line).is_some());
         let end = raised.map_or(at, |raised| at + 1 + raised);
-        // What is below may be another command's.
+        // The output of another command may follow.
         found.push(RawFailure::process("traceback", "", &lines[at..]).up_to(lines[end]));
     }
     java(sheet, found);
-    // Whatever an exception looks like, node ends with its own version where nothing caught it.
+    // Whatever an exception looks like, node ends with its version if the exception was not caught.
     let mut start = 0;
     for (end, _) in sheet.starting(b"N").filter(|(_, line)| line.starts_with("Node.js v")) {
         match (start..end).rev().find(|at| sheet.is_hidden(lines[*at])) {
-            // What was told of already was raised with all that it says.
+            // A failure that was already found is the exception, with all of its text.
             Some(at) if !lines[at..end].iter().any(|line| exception(line).is_some()) => {
                 found.printed(&lines[start.max(end.saturating_sub(CRASH_LINES))..=end]);
             }
@@ -62,10 +62,10 @@ pub(crate) fn read_beside(sheet: &FormatInput<'_>, found: &mut FailureCollector<
     php(sheet, found);
 }
 
-/// So long are a crash of node, its message and its stack at most.
+/// Maximum number of lines of a node crash, its message and its stack.
 pub(crate) const CRASH_LINES: usize = 60;
 
-/// Above the frames of Python.
+/// The line above the frames of Python.
 const TRACEBACK: &str = "Traceback (most recent call last):";
 
 fn push(kind: &str, block: &[&str], found: &mut FailureCollector<'_>) {
@@ -93,10 +93,10 @@ fn python(lines: &[&str], found: &mut FailureCollector<'_>) {
     }
 }
 
-/// The stack that `faulthandler` prints where Python itself dies, innermost call first.
+/// Reads the stack that `faulthandler` prints if Python itself dies, innermost call first.
 fn fatal_python(lines: &[&str], found: &mut FailureCollector<'_>) {
     const HEAD: &str = "Fatal Python error: ";
-    // What a runner of tests prints of its progress ends no line.
+    // The progress of a test runner ends without a line feed.
     let dies = |(at, line): (usize, &'_ &str)| Some((at, line.find(HEAD)?));
     let Some((at, place)) = lines.iter().enumerate().rev().find_map(dies) else { return };
     let told = &lines[at][place..];
@@ -104,7 +104,7 @@ fn fatal_python(lines: &[&str], found: &mut FailureCollector<'_>) {
         let (file, rest) = line.strip_prefix("  File \"")?.split_once("\", line ")?;
         Some((file, rest.split_once(" in ")?.1))
     });
-    // Which test it was says more than in which library it ended.
+    // The test says more than the library in which it ended.
     let of_test = frames.clone().find(|(_, function)| function.starts_with("test"));
     let Some((file, function)) = of_test.or_else(|| frames.clone().next()) else { return };
     let kind = told[HEAD.len()..].split(':').next().unwrap_or_default();
@@ -127,7 +127,7 @@ fn rust(lines: &[&str], found: &mut FailureCollector<'_>) {
 
 fn go(lines: &[&str], found: &mut FailureCollector<'_>) {
     let dies = |line: &str| line.starts_with("panic: ") || line.starts_with("fatal error: ");
-    // A program may log such a line, too; the stacks stand below the one that it died of.
+    // A program may log such a line, too; the stacks follow the line of the fatal one.
     let first = lines.iter().position(|line| dies(line)).unwrap_or(lines.len());
     let Some(stacks) = lines[first..].iter().position(|line| line.starts_with("goroutine ")) else { return };
     if let Some(at) = lines[first..first + stacks].iter().rposition(|line| dies(line)) {
@@ -156,7 +156,7 @@ fn dotnet(lines: &[&str], found: &mut FailureCollector<'_>) {
     let Some(at) = lines.iter().position(begins) else { return };
     let rest = lines[at][HEAD.len()..].trim_start_matches(['.', ':', ' ']);
     let rest = Some(rest).filter(|rest| !rest.is_empty());
-    // Mono tells all of it a second time.
+    // Mono prints everything twice.
     let block = rest
         .into_iter()
         .chain(lines[at + 1..].iter().copied().take_while(|line| !line.starts_with("[ERROR]")));
@@ -186,7 +186,7 @@ fn node(lines: &[&str], found: &mut FailureCollector<'_>) {
         found.push(RawFailure::process("traceback", "heap out of memory", &[]).message(line).told_by(line));
         return;
     }
-    /// So many lines may be between what was raised and its stack: a difference, a message of several lines.
+    /// Maximum number of lines between the exception and its stack: a difference, a message of several lines.
     const BETWEEN: usize = 40;
     let is_of_stack = |line: &&str| is_frame(line) || line.starts_with("    at ");
     let raised = |(at, line): &(usize, &&str)| {
@@ -210,12 +210,12 @@ fn node(lines: &[&str], found: &mut FailureCollector<'_>) {
     let draft = RawFailure::process("traceback", "", &block);
     let Some((above, file, line)) = shown(&lines[..at]) else { return found.push(draft) };
     let draft = draft.told_by(above);
-    // What cannot be parsed has no frame: the stack is that of whoever loads it.
+    // A file that cannot be parsed has no frame: the stack belongs to its loader.
     found.push(if draft.kind == "SyntaxError" { draft.at(file, line) } else { draft });
 }
 
-/// Returns what node ended with where that is called like no exception, below the caret that points at its source: the line, the
-/// kind, and the rest. What was only logged stands above.
+/// Returns node's last message if it does not begin like an exception: the line, the kind, and the rest. It is below
+/// the caret that points at the source, while logged text is above.
 fn uncaught<'l>(lines: &[&'l str]) -> Option<(usize, &'l str, &'l str)> {
     let end = lines.iter().rposition(|line| line.starts_with("Node.js v"))?;
     let caret = lines[..end].iter().rposition(|line| is_caret(line))?;
@@ -247,8 +247,7 @@ fn is_caret(line: &str) -> bool {
     !marks.is_empty() && marks.bytes().all(|byte| byte == b'^')
 }
 
-/// Returns the line in which node says where the source stands that it shows above an exception, with a caret below it; and the
-/// place.
+/// Returns the line, and the place in it, that node prints above the source text and caret of an exception.
 fn shown<'l>(above: &[&'l str]) -> Option<(&'l str, &'l str, Option<u32>)> {
     /// A line of source may be cut into several.
     const LINES: usize = 8;
@@ -262,8 +261,7 @@ fn shown<'l>(above: &[&'l str]) -> Option<(&'l str, &'l str, Option<u32>)> {
     above[..caret].iter().rev().find_map(place)
 }
 
-/// Reads what mocha says of a module that cannot be parsed, with its file in the name of the exception:
-/// `SyntaxError[ @/a/b.mjs ]: message`.
+/// Reads mocha's message about an unparsable module, whose file is in it: `SyntaxError[ @/a/b.mjs ]: message`.
 fn module(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     static NAMED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?P<kind>[A-Z]\w*)\[ @(?P<file>[^\]]+) \](?P<what>: .*)$").expect("well formed")
@@ -277,12 +275,12 @@ fn module(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     found.push(draft.at(&named["file"], None));
 }
 
-/// Takes off what mocha says before an exception of its own.
+/// Removes the words that mocha prints before its own exceptions.
 fn said(line: &str) -> &str {
     line.trim_start().strip_prefix("Exception during run: ").unwrap_or(line)
 }
 
-/// Rollup and vite: the error, behind `[!] ` or below a headline, and a stack that is their own.
+/// Rollup and vite: the error, after `[!] ` or below a headline, and an internal stack.
 fn bundler(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     static PLACED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?P<file>\S+) \((?P<line>\d+):(?P<column>\d+)\): (?P<what>.*)$").expect("well formed")
@@ -324,7 +322,7 @@ fn rolldown(sheet: &FormatInput<'_>, head: &str, found: &mut FailureCollector<'_
         Regex::new(r"^\s*╭─+\[ ?(?P<file>[^\]]+?):(?P<line>\d+):(?P<column>\d+) ?\]").expect("well formed")
     });
     let start = sheet.lines.iter().position(|line| line.as_ptr() == head.as_ptr()).unwrap_or_default();
-    // The stack is its own.
+    // The stack is internal.
     let lines = until(sheet.lines, start + 1, |line| line.starts_with("    at "));
     for (at, said) in lines.iter().enumerate().filter_map(|(at, line)| Some((at, SAID.captures(line)?))) {
         let block = until(lines, at + 1, |line| SAID.is_match(line));
@@ -368,7 +366,7 @@ fn ruby(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let mut told = sheet.lines.iter().filter(|line| line.ends_with(')') && line.contains(":in "));
     if let Some(raised) = told.find_map(|line| RAISED.captures(line)) {
         let draft = RawFailure::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
-        // What stands on the command line has no file to mend.
+        // Code on the command line has no file to fix.
         let file = Some(&raised["file"]).filter(|file| *file != "-e").unwrap_or_default();
         found.push(draft.at(file, raised["line"].parse().ok()).message(&raised[0]));
     }
@@ -386,7 +384,7 @@ fn php(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// C and C++: `assert`, and an exception that nothing caught.
+/// C and C++: `assert`, and an uncaught exception.
 fn native(lines: &[&str], found: &mut FailureCollector<'_>) {
     for (at, line) in lines.iter().enumerate() {
         if line.ends_with(" failed.") && line.contains(": Assertion ") {
@@ -417,7 +415,7 @@ fn perl(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         Regex::new(r"^(?P<what>.*) at (?P<file>\S+\.(?:pl|pm|t)) line (?P<line>\d+)[.,]")
             .expect("well formed")
     });
-    // In a comment, a test says where it failed.
+    // In a comment, a test reports where it failed.
     let mut told = sheet.with(" line ").filter(|(_, line)| !line.trim_start().starts_with('#'));
     if let Some(raised) = told.find_map(|(_, line)| RAISED.captures(line)) {
         let draft = RawFailure::process("traceback", "die", &[&raised["what"]]);

@@ -1,5 +1,4 @@
-//! trial of Twisted: a block below a double line and `[FAIL]` or `[ERROR]`, and behind a blank line at its end the names of
-//! all tests that it is of.
+//! trial of Twisted: a block below a double line and `[FAIL]` or `[ERROR]`, then an empty line and the test names.
 
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::unittest::stage_of;
@@ -32,7 +31,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// What stands below the double line, and the kind of a failure that is not told further below; `None` where it is none.
+/// The line below the double line, and the kind of a failure that is not named further below; `None` for other results.
 const KINDS: [(&str, Option<&str>); 5] = [
     ("[FAIL]", Some("")),
     ("[ERROR]", Some("")),
@@ -41,7 +40,7 @@ const KINDS: [(&str, Option<&str>); 5] = [
     ("[TODO]", None),
 ];
 
-/// Exceptions of the language come with the name of their module.
+/// Built-in exceptions include the name of their module.
 fn bare(line: &str) -> &str {
     let line = line.strip_prefix("Failure: ").unwrap_or(line);
     line.strip_prefix("builtins.").unwrap_or(line)

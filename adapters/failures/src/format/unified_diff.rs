@@ -1,9 +1,9 @@
-//! A difference as `diff -u` writes it: gofmt -d, black --diff and others show so what they would change.
+//! A difference in the form of `diff -u`: gofmt -d, black --diff and others show the changes they would make like this.
 
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, until};
 
-/// So many lines of a difference are shown at most.
+/// Maximum number of lines shown of a difference.
 const LINES: usize = 4096;
 
 /// Reads every file that would change.
@@ -15,7 +15,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         if !framed || lines.get(at + 1).is_none_or(|line| !line.starts_with("@@ ")) {
             continue;
         }
-        // A time may stand behind a tab, and git writes `b/` before the name.
+        // A time may follow a tab, and git writes `b/` before the name.
         let file = file.split('\t').next().unwrap_or_default().trim();
         let file = file.strip_prefix("b/").unwrap_or(file);
         let near = &lines[..lines.len().min(at + LINES)];

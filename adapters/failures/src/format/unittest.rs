@@ -8,14 +8,14 @@ const TOOL: &str = "unittest";
 /// Reads the blocks between the double lines.
 pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let lines = sheet.lines;
-    // What counts the tests lists their failures: on the other stream a test prints what looks like them.
+    // The stream that counts the tests lists their failures; similar text on the other one is output of a test.
     let is_count = |line: &str| line.starts_with("Ran ") && line.contains(" test");
     let counts = |lines: Lines<'_>| lines.starting(b"R").any(|(_, line)| is_count(line));
     if !counts(sheet.own) && counts(sheet.beside) {
         return;
     }
     let is_rule = |line: &str, of: char| line.len() >= 60 && line.chars().all(|c| c == of);
-    // testtools ends its line of dots with the first rule.
+    // testtools prints the first rule at the end of its line of dots.
     let begun = sheet.starting(b"T").filter(|(_, line)| line.starts_with("Tests running..."));
     let dotted = begun.filter_map(|(at, _)| {
         let dots = until(lines, at + 1, |line| line.ends_with("===="));
@@ -30,7 +30,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         if at + 1 >= lines.len() {
             continue;
         }
-        // What passed and should not have is listed without anything below, one below the other.
+        // Unexpected passes are listed one below the other, without a block.
         let head = lines[at + 1];
         if head.starts_with(PASSED) {
             for head in until(lines, at + 1, |line| is_rule(line, '-')) {
@@ -42,17 +42,17 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let Some(title) = ["ERROR: ", "FAIL: "].iter().find_map(|mark| head.strip_prefix(mark)) else {
             continue;
         };
-        // A description of the test may stand below its name, before the rule.
+        // A description of the test may be below its name, before the rule.
         let body = at + 2 + until(lines, at + 2, |line| is_rule(line, '-')).len() + 1;
         found.printed(until(lines, body, |line| is_rule(line, '=') || is_rule(line, '-')));
         let ends = |line: &str| is_rule(line, '=') || is_rule(line, '-') || line.starts_with("Stdout:");
         let block = until(lines, body, ends);
-        // Below, each example that failed is told by itself.
+        // Each failed example is reported separately below.
         if block.iter().any(|line| line.starts_with("AssertionError: Failed doctest test for ")) {
             continue;
         }
         let (name, stage) = name(title);
-        // nose2 does not say of which class a fixture is.
+        // nose2 does not name the class of a fixture.
         let name = if name == "_ErrorHolder" { fixture(block).unwrap_or(name) } else { name };
         let draft = RawFailure::test(TOOL, &name, block);
         let stage = stage.or_else(|| stage_of(block));
@@ -62,7 +62,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     unexpected(sheet, found);
 }
 
-/// Before the name of a test that passed and should not have.
+/// The beginning of the line of an unexpected pass.
 const PASSED: &str = "UNEXPECTED SUCCESS: ";
 const UNEXPECTED: &str = "unexpected success";
 
@@ -73,7 +73,7 @@ fn push_unexpected(title: &str, line: &str, found: &mut FailureCollector<'_>) {
     found.push(draft.kind(&kind).headed(line));
 }
 
-/// Before Python 3.12, the line of a test is all that is said of one that passed and should not have.
+/// Before Python 3.12, an unexpected pass has only the line of its test.
 fn unexpected(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     if !sheet.marked().any(|(_, line)| line.contains("unexpected successes=")) {
         return;
@@ -91,8 +91,8 @@ fn unexpected(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
 }
 
-/// Makes the full name of `test_x (tests.test_a.ATest.test_x) (i=3)`; before 3.11 the brackets hold the class. testtools sets
-/// the full name before them.
+/// Builds the full name of `test_x (tests.test_a.ATest.test_x) (i=3)`; before 3.11 the brackets contain the class.
+/// testtools prints the full name before them.
 pub(super) fn name(title: &str) -> (String, Option<&'static str>) {
     let Some((method, rest)) = title.split_once(" (").filter(|(method, _)| !method.contains('.')) else {
         return (title.to_owned(), None);
@@ -103,21 +103,21 @@ pub(super) fn name(title: &str) -> (String, Option<&'static str>) {
         "tearDownClass" | "tearDownModule" => Some("teardown"),
         _ => None,
     };
-    // A module that cannot be loaded is reported as a test of the loader's own.
+    // A module that cannot be loaded is reported as a test of the loader.
     let is_full = path.ends_with(&format!(".{method}")) || stage.is_some();
     let full = if is_full { path.to_owned() } else { format!("{path}.{method}") };
     let full = full.trim_start_matches("unittest.loader._FailedTest.").to_owned();
     (format!("{full}{}", params.trim_end()), stage)
 }
 
-/// Returns the name of the fixture that a traceback begins in, behind that of its module.
+/// Returns the name of the fixture that a traceback begins in, with the name of its module.
 fn fixture(block: &[&str]) -> Option<String> {
     let (file, _, function) = block.iter().find_map(|line| python_place(line.trim_start()))?;
     let module = file.rsplit('/').next()?.trim_end_matches(".py");
     Some(format!("{module}.{}", function.strip_prefix(", in ")?.trim()))
 }
 
-/// Says in which fixture a test failed: the first frame of its traceback tells.
+/// Returns the fixture in which a test failed, from the first frame of its traceback.
 pub(super) fn stage_of(block: &[&str]) -> Option<&'static str> {
     let frame = block.iter().find(|line| line.trim_start().starts_with("File \""))?;
     match frame.rsplit(", in ").next()?.trim() {

@@ -1,4 +1,4 @@
-//! What nothing recognised: how the process ended, and all that it printed.
+//! Output that no reader recognized: the exit of the process, and everything that it printed.
 
 use std::sync::LazyLock;
 
@@ -10,28 +10,28 @@ use super::super::output::Output;
 use super::super::parts::MaskingStyle;
 use super::super::raw_failure::{FailureCollector, RawFailure};
 
-/// So many lines at the end are shown.
+/// Number of last lines that are shown.
 const TAIL_LINES: usize = 3;
 
-/// Of more lines than this of one stream, the last ones stand for it.
+/// Maximum number of lines of one stream; only the last ones are used if there are more.
 const LINES_MAX: usize = 100_000;
 
-/// Makes one failure of the whole output.
+/// Creates one failure from the entire output.
 pub(crate) fn read(pages: &[&[&str]], output: &Output<'_>, found: &mut FailureCollector<'_>) -> Confidence {
     let mut told: Vec<Vec<&str>> = pages.iter().map(|lines| telling(lines, is_telling)).collect();
     if told.iter().all(Vec::is_empty) {
-        // Who only passes failures on may have failed itself: npm has no such script.
+        // If every line only passes a failure on, that tool may have failed itself: npm has no such script.
         told = pages.iter().map(|lines| telling(lines, |line| !line.trim().is_empty())).collect();
     }
     told.iter_mut().for_each(leave_head_out);
-    // The last stream that says something: standard error before standard output.
+    // The last stream with text: standard error before standard output.
     let tail = told.iter().rfind(|lines| !lines.is_empty()).map(|lines| tail(lines)).unwrap_or_default();
     if tail.is_empty() && output.exit_code.is_none() {
         return Confidence::Low;
     }
     if let Some(kind) = ended(output.exit_code) {
-        // A time limit cuts the output anywhere, so it says nothing. A crash says why first, if at all, on standard
-        // error, which is not held back; stacks and dumps come behind.
+        // A time limit cuts the output anywhere, so the output says nothing. A crash reports its reason, if at all,
+        // first on standard error, which is unbuffered; stacks and dumps follow.
         let said = told.last().and_then(|lines| lines.first()).filter(|_| crashed(kind));
         found.push(RawFailure {
             message: format!("{kind}\n{}", tail.join("\n")),
@@ -58,12 +58,12 @@ fn title(line: &str) -> &str {
     if is_ruled { line.trim_matches(RULES).trim() } else { line }
 }
 
-/// Begins the failure of a process that all of these lines tell from another.
+/// Begins the failure of a process that all of these lines distinguish from others.
 fn of_lines(kind: &str, about: &str) -> RawFailure {
     RawFailure { style: MaskingStyle::Lines, ..RawFailure::process("process", kind, &[]).about(about) }
 }
 
-/// Says by what a process was ended, as its exit code tells.
+/// Returns the signal or limit that ended a process, by its exit code.
 fn ended(code: Option<i32>) -> Option<&'static str> {
     match code? {
         124 => Some("timeout"),
@@ -79,15 +79,15 @@ fn ended(code: Option<i32>) -> Option<&'static str> {
     }
 }
 
-/// Says whether a process ended by its own doing, at a point that is the same each time.
+/// Checks whether a process crashed by itself, at a point that is the same each time.
 fn crashed(kind: &str) -> bool {
     matches!(kind, "SIGILL" | "SIGABRT" | "SIGBUS" | "SIGFPE" | "SIGSEGV")
 }
 
-/// Returns the last lines that are wanted, without those in which npm or a shell says what it runs.
+/// Returns the last wanted lines, without those in which npm or a shell prints the command that it runs.
 fn telling<'a>(lines: &[&'a str], is_wanted: impl Fn(&str) -> bool) -> Vec<&'a str> {
     let begins = |begin: &str| lines.iter().any(|line| line.starts_with(begin));
-    // What adds lines takes some away, too.
+    // A difference that adds lines also removes some.
     let is_traced = begins("+ ") && !begins("- ");
     let is_of_npm = lines.iter().any(|line| NPM.is_match(line));
     let is_run = |line: &str| {
@@ -100,7 +100,7 @@ fn telling<'a>(lines: &[&'a str], is_wanted: impl Fn(&str) -> bool) -> Vec<&'a s
     wanted
 }
 
-/// A moment before the first line alone is a wrapper's, which says where and as what it starts.
+/// Removes a first line with a timestamp if the next one has none: a wrapper prints where and as which user it starts.
 fn leave_head_out(lines: &mut Vec<&str>) {
     let is_head = lines.split_first().is_some_and(|(first, rest)| {
         log_prefix::is_stamped(first) && rest.first().is_some_and(|line| !log_prefix::is_stamped(line))
@@ -110,14 +110,14 @@ fn leave_head_out(lines: &mut Vec<&str>) {
     }
 }
 
-/// Returns the lines to show; those of a log, which begin with a moment, only where there are no others.
+/// Returns the lines to show. Log lines, which begin with a timestamp, count only if there are no others.
 fn tail<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
     let tail: Vec<&str> = last.iter().filter(|line| !log_prefix::is_stamped(line)).copied().collect();
     if tail.is_empty() { lines.last().copied().into_iter().collect() } else { tail }
 }
 
-/// Says whether a line tells of a failure of its own; one that says more than an exit code does.
+/// Checks whether a line reports a failure itself, and says more than an exit code.
 fn is_telling(line: &str) -> bool {
     const WORDS_MAX: usize = 6;
     let line = line.trim();
@@ -125,7 +125,7 @@ fn is_telling(line: &str) -> bool {
     !line.is_empty() && !PASSES_ON.is_match(line) && !only_ends()
 }
 
-/// Says whether a line only passes a failure on: what make, npm and wrappers say at the end.
+/// Checks whether a line only passes a failure on, like the last lines of make, npm and wrappers.
 pub(crate) fn is_epilogue(line: &str) -> bool {
     PASSES_ON.is_match(line.trim()) || ENDS.is_match(line.trim())
 }
@@ -134,10 +134,10 @@ static PASSES_ON: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:g?make(?:\[\d+\])?: (?:\*\*\* \[.*|\*\*\* Waiting.*|Target .*|Entering .*|Leaving .*)$|npm warn |npm (?:ERR!|error)(?: (?:Lifecycle|code (?:ELIFECYCLE|\d)|errno|syscall|spawn|path|workspace|location|command|Exit status|Failed at|This is probably|There is likely|Test failed|A complete log|    /).*)?$|yarn |error Command failed|ELIFECYCLE|Error: Process completed with exit code|##\[error\]|(?:real|user|sys)\s+\d+m?[\d.]+s?$|\S*sh: line \d+: +\d+ (?:Aborted|Done|Segmentation fault|Killed|Terminated)\b)").expect("well formed")
 });
 
-/// What npm says before it runs a script: its package with the version, and the name of the script.
+/// The line that npm prints before it runs a script: its package with the version, and the name of the script.
 static NPM: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^> \S+@\d\S* \S+$").expect("well formed"));
 
-/// The exit code of something, at the end of a line.
+/// An exit code at the end of a line.
 static ENDS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?i)\b(?:rc|exit|exited|exited with|exit code|exit status|status|returned)[ =:]*\(?-?\d+\)?\.?$",

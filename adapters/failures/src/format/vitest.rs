@@ -6,7 +6,7 @@ use super::{FormatInput, until};
 
 const TOOL: &str = "vitest";
 
-/// By this the name of a test begins that failed.
+/// The beginning of the name of a failed test.
 const HEAD: &str = " FAIL  ";
 
 /// The first byte of a rule.
@@ -26,7 +26,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     for (at, line) in sheet.beginning(&[b'F', RULE]).skip_while(|(at, _)| *at < start) {
         if is_rule(line) {
             unhandled = line.contains(" Unhandled ") || (unhandled && !line.contains(" Failed "));
-            // What is raised stands right below the rule.
+            // The exception is directly below the rule.
             let raised =
                 lines.get(at + 1).filter(|line| unhandled && !is_head(line) && exception(line).is_some());
             if raised.is_some() {
@@ -36,7 +36,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             }
         } else if let Some(name) = line.strip_prefix(HEAD) {
             heads.push(name);
-            // Several retries, or several tests with one reason, share a block.
+            // Several retries, or several tests with the same reason, share a block.
             if lines.get(at + 1).is_some_and(|next| is_head(next)) {
                 continue;
             }
@@ -52,7 +52,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
 }
 
 fn push(name: &str, block: &[&str], found: &mut FailureCollector<'_>) {
-    // A project's name stands before the file in brackets or bars.
+    // The name of a project precedes the file, in brackets or bars.
     let name = name.trim_start_matches('|').trim_start();
     let name = name.split_once("| ").map_or(name, |(_, rest)| rest);
     let place = name.split(" > ").next().unwrap_or(name);

@@ -1,4 +1,4 @@
-//! zig test: `1/5 a.test.name...`, then what the test printed and how it ended.
+//! zig test: `1/5 a.test.name...`, then the output of the test and its result.
 
 use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::{FormatInput, until};
@@ -15,14 +15,14 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let place = block.iter().find(|line| is_frame(line) && line.contains(" in test."));
         let mut place = place.map_or("", |line| line).split(':');
         let file = place.next().unwrap_or_default();
-        // What an assertion says comes before it ends the test, and perhaps before its name.
+        // The message of an assertion precedes its end of the test, and perhaps the test's name.
         let about = said.iter().find(|line| line.contains(" panic: ")).and_then(|line| line.split_once(": "));
         let draft = RawFailure::test("zig", name, &said).kind(kind).about(about.map_or("", |(_, what)| what));
         found.push(draft.at(file, place.next().and_then(|line| line.parse().ok())).headed(name));
     }
 }
 
-/// Takes the head of a test apart into its name and what is behind it.
+/// Splits the head of a test into its name and the rest.
 fn test(line: &str) -> Option<(&str, &str)> {
     let (count, rest) = line.split_once(' ')?;
     let (number, all) = count.split_once('/')?;
@@ -43,7 +43,7 @@ fn kind(line: &str) -> Option<&str> {
     failed.or_else(panicked).or_else(leaked)
 }
 
-/// Says whether a line is one of a stack: `a.zig:3:26: 0x1252d12 in f (a.zig)`.
+/// Checks whether a line belongs to a stack: `a.zig:3:26: 0x1252d12 in f (a.zig)`.
 fn is_frame(line: &str) -> bool {
     line.split_once(": 0x").is_some_and(|(_, frame)| frame.contains(" in "))
 }

@@ -1,17 +1,18 @@
-//! What an exception says: `Kind: message`, perhaps a difference, perhaps a stack. JavaScript, Java, PHP
-//! and most others speak like this.
+//! Reads the message of an exception: `Kind: message`, perhaps a difference, perhaps a stack.
+//!
+//! JavaScript, Java, PHP and most other languages use this form.
 
 use crate::parts::FailureMessage;
 use crate::words::{is_frame, is_number, is_of_word, leading_number, told};
 
-/// Takes `Kind: message` apart, where the first word is the name of an exception.
+/// Splits `Kind: message` if the first word is the name of an exception.
 pub(crate) fn exception(line: &str) -> Option<(&str, &str)> {
     let line = line.strip_prefix("Uncaught ").unwrap_or(line);
     let line = line.strip_prefix("(in promise) ").unwrap_or(line);
     let end = line
         .find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '$' | ':' | '\\')))
         .unwrap_or(line.len());
-    // Python names the function that a class is made in: `m.f.<locals>.BadCart: message`.
+    // Python includes the function that a class is defined in: `m.f.<locals>.BadCart: message`.
     let is_named = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '<' | '>');
     let name_end = match line[end..].starts_with("<locals>.") {
         true => line.find(|c| !is_named(c)).unwrap_or(line.len()),
@@ -24,7 +25,7 @@ pub(crate) fn exception(line: &str) -> Option<(&str, &str)> {
     }
     let (mut rest, mut last) = (&line[name.len()..], last);
     if let Some((code, behind)) = rest.strip_prefix(" [").and_then(|rest| rest.split_once(']')) {
-        // Node shows a name that was set on an error so: `Error [DbError]: message`.
+        // Node prints a name that was set on an error like this: `Error [DbError]: message`.
         if last == "Error" && code.ends_with("Error") && code.bytes().all(|byte| byte.is_ascii_alphanumeric())
         {
             last = code;
@@ -38,7 +39,7 @@ pub(crate) fn exception(line: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Says whether this names an exception: by its ending, by its path, or by being made of several words.
+/// Checks whether this names an exception: by its ending, by its path, or because it consists of several words.
 fn is_kind(name: &str, last: &str) -> bool {
     const ENDINGS: &[&str] =
         &["Error", "Exception", "Failure", "Failed", "Fault", "Interrupt", "Exit", "Warning", "Rejection"];
@@ -64,7 +65,7 @@ pub(super) fn raised(block: &[&str]) -> Option<FailureMessage> {
     Some(FailureMessage { kind: kind.to_owned(), about, values, ..FailureMessage::default() })
 }
 
-/// Returns what caused an exception, as Java and .NET tell it behind the stack or before it.
+/// Returns the cause of an exception, which Java and .NET print after the stack or before it.
 fn causes<'b>(block: &'b [&'b str]) -> impl Iterator<Item = &'b str> {
     const CAUSES: usize = 4;
     let caused = |line: &&'b str| {
@@ -75,14 +76,14 @@ fn causes<'b>(block: &'b [&'b str]) -> impl Iterator<Item = &'b str> {
     block.iter().filter_map(caused).take(CAUSES)
 }
 
-/// Returns the sentences of a block, with the signs of a difference in place of its lines.
+/// Returns the sentences of a block; the lines of a difference become signs.
 fn prose(block: &[&str]) -> String {
     const SENTENCES: usize = 8;
     let (mut sentences, mut signs, mut in_difference) = (Vec::<&str>::new(), (false, false), false);
     for line in told(block) {
         let line = line.trim();
         if line.is_empty() || is_code(line) || is_pointer(line) {
-            // What it points into are lines with their numbers, whatever stands behind these.
+            // The pointer refers to lines with numbers, whatever follows the numbers.
             while line.contains('^') && sentences.last().is_some_and(|line| is_numbered(line)) {
                 sentences.pop();
             }
@@ -100,7 +101,7 @@ fn prose(block: &[&str]) -> String {
             sentences.push(line);
         }
     }
-    // Two values side by side are the difference.
+    // Two values next to each other are the difference.
     if sentences.iter().any(|line| line.contains(" !== ") || line.contains(" != ")) {
         signs = (false, false);
     }
@@ -113,7 +114,7 @@ fn prose(block: &[&str]) -> String {
     format!("{}{signs}", sentences.join(" "))
 }
 
-/// Says whether a difference begins here.
+/// Checks whether a difference begins here.
 fn is_difference_head(line: &str) -> bool {
     let low = line.to_ascii_lowercase();
     let names = |word: &str| low.contains(word);
@@ -123,7 +124,7 @@ fn is_difference_head(line: &str) -> bool {
         && !low.trim_start_matches(['+', '-', '@', ' ']).starts_with(['\'', '"', '{', '['])
 }
 
-/// Says whether a line is source text that a tool shows, with its number: `> 12 | code`, `12| code`, `| ^`.
+/// Checks whether a line is source text that a tool shows with its number: `> 12 | code`, `12| code`, `| ^`.
 fn is_code(line: &str) -> bool {
     let line = line.trim_start().trim_start_matches(['>', '❯']).trim_start();
     let behind = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -133,17 +134,17 @@ fn is_code(line: &str) -> bool {
     behind.trim_start().starts_with(['|', '│'])
 }
 
-/// Says whether a line may be source text with its number: `12: code`.
+/// Checks whether a line may be source text with its number: `12: code`.
 fn is_numbered(line: &str) -> bool {
     line.split_once(": ").is_some_and(|(number, _)| is_number(number))
 }
 
-/// Says whether a line only points at the one above.
+/// Checks whether a line only points at the one above.
 fn is_pointer(line: &str) -> bool {
     line.chars().all(|c| matches!(c, '^' | '~' | '-' | '|' | ' ' | '─' | '⎯' | '='))
 }
 
-/// Returns the first file with a line that is named anywhere in a text: `at f (file:///a/b.js:3:5)`, `C:\a.php:3`.
+/// Returns the first file with a line anywhere in a text: `at f (file:///a/b.js:3:5)`, `C:\a.php:3`.
 fn place(text: &str) -> Option<(&str, &str)> {
     let is_of_path = |c: char| is_of_word(c) || matches!(c, '@' | '.' | '+' | '~' | '$' | '/' | '\\' | '-');
     let is_extension = |text: &str| {
@@ -162,7 +163,7 @@ fn place(text: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// Returns how long the scheme or the drive is that stands around a path and belongs to it.
+/// Returns the length of the scheme or drive that belongs to a path.
 fn root(around: &str, path: &str) -> usize {
     let mut drive = around.strip_suffix(':').unwrap_or_default().chars().rev();
     let is_drive =
@@ -176,7 +177,7 @@ fn root(around: &str, path: &str) -> usize {
     }
 }
 
-/// Returns the first place of a stack that is not in a library.
+/// Returns the first stack frame outside of libraries.
 pub(super) fn first_frame(block: &[&str]) -> (Option<String>, Option<u32>) {
     const FOREIGN: &[&str] = &[
         "node:", "node_modules/", "ext:", "java.base/", "org.junit.", "/rustc/", "/lib/ruby/", "/gems/",

@@ -1,12 +1,12 @@
-//! What a test of Go says.
+//! Reads the messages of Go tests.
 
 use crate::parts::FailureMessage;
 use crate::words::{is_number, is_of_word};
 
-/// Takes `    app_test.go:12: said` apart: the file, the line, and what is said.
+/// Splits `    app_test.go:12: said` into the file, the line, and the message.
 fn logged(line: &str) -> Option<(&str, &str, &str)> {
     let is_of_path = |c: char| is_of_word(c) || matches!(c, '.' | '/' | '-');
-    // Before the first colon of most lines is no file of Go, and this tells so at once.
+    // Most lines have no Go file before their first colon, so this check rejects them quickly.
     let (file, rest) = line.split_at(memchr::memchr(b':', line.as_bytes())?);
     let name = file.strip_suffix(".go")?.trim_start();
     let (number, said) = rest[1..].split_once(':')?;
@@ -14,7 +14,7 @@ fn logged(line: &str) -> Option<(&str, &str, &str)> {
     is_head.then(|| (file.trim_start(), number, said.trim_start()))
 }
 
-/// Takes the file and the line of a frame off a line, `\t/src/app.go:12 +0x1d`.
+/// Takes the file and the line of a stack frame off a line, `\t/src/app.go:12 +0x1d`.
 fn frame(line: &str) -> Option<(&str, &str)> {
     let place = line.strip_prefix('\t')?;
     let place = place.split_once(" +0x").map_or(place, |(place, _)| place);
@@ -41,7 +41,7 @@ pub(super) fn log(block: &[&str]) -> Option<FailureMessage> {
         block.iter().enumerate().find_map(|(at, line)| Some((at, logged(line)?)))?;
     let mut about = said.to_owned();
     for line in block[at + 1..].iter().map(|line| line.trim()) {
-        // Testify tells under headings; the trace and the name of the test say nothing new.
+        // Testify prints headings; the trace and the name of the test add nothing new.
         let (name, told) = line.split_once(':').unwrap_or(("", line));
         match name {
             "Error Trace" | "Test" => {}

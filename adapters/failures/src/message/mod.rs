@@ -1,7 +1,7 @@
 //! The message of a failure: its kind, its assertion and its place, independent of the tool.
 //!
-//! A format finds the block of a failed test. The content of the block depends on the language and its assertion library
-//! and is the same in every report. Each of these has a file.
+//! A format finds the block of a failed test. The content of the block depends on the language and its assertion
+//! library, and is the same in every report. Each language or library has a file.
 
 mod exception;
 mod go;
@@ -32,7 +32,7 @@ const READERS: &[MessageParser] = &[
     exception::raised,
 ];
 
-/// So many lines of a block are looked at.
+/// Maximum number of lines scanned in a block.
 const LINES_MAX: usize = 400;
 
 impl FailureMessage {
@@ -50,7 +50,7 @@ impl FailureMessage {
         reason
     }
 
-    /// Returns what people should read: the block as far as the stack, without its indentation.
+    /// Returns the text for people: the block up to the stack, without its indentation.
     pub(super) fn message(&self, block: &[&str]) -> String {
         const LINES_SHOWN: usize = 60;
         let block = &block[..block.len().min(LINES_MAX)];
@@ -65,7 +65,7 @@ impl FailureMessage {
     }
 }
 
-/// Says only what the first lines are.
+/// Returns a message that consists only of the first lines.
 fn plain(block: &[&str]) -> FailureMessage {
     const LINES: usize = 3;
     let lines: Vec<&str> = told(block).map(str::trim).filter(|line| !line.is_empty()).take(LINES).collect();

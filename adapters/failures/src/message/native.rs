@@ -1,4 +1,4 @@
-//! What programs in C and C++ say: GoogleTest, and `assert`.
+//! Reads the messages of C and C++ programs: GoogleTest, and `assert`.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
-/// Reads `file:line: Failure` and the expressions behind it; of several, the first.
+/// Reads `file:line: Failure` and the expressions after it; only the first if there are several.
 pub(super) fn googletest(block: &[&str]) -> Option<FailureMessage> {
     let heads = block.iter().enumerate().filter(|(_, line)| may_be_head(line));
     let (at, head) = heads.into_iter().find_map(|(at, line)| Some((at, FAILURE.captures(line)?)))?;
@@ -21,9 +21,9 @@ pub(super) fn googletest(block: &[&str]) -> Option<FailureMessage> {
         .take_while(|line| !(line.starts_with('[') || may_be_head(line) && FAILURE.is_match(line)));
     let told: Vec<&str> = told.collect();
     let lines = told.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
-    // The expressions are source text and stand as they are; what they evaluate to is a value.
+    // The expressions are source text and stay as they are; their results are values.
     let is_value = |line: &str| line.starts_with("Which is:") || line.starts_with("Actual:");
-    // What was thrown is no value, but for what it said.
+    // The type of a thrown exception is not a value, but its description is.
     let stated = lines.map(|line| line.split(" with description").next().unwrap_or(line));
     let stated = stated.filter(|line| !is_value(line) || line.starts_with("Actual: it throws "));
     let stated = stated.filter(|line| !line.contains(" evaluates to "));
@@ -39,7 +39,7 @@ pub(super) fn googletest(block: &[&str]) -> Option<FailureMessage> {
     })
 }
 
-/// Tells most lines apart without the pattern.
+/// Rejects most lines without the pattern.
 fn may_be_head(line: &str) -> bool {
     line.ends_with(": Failure")
         || line.ends_with(": error")

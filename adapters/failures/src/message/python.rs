@@ -1,11 +1,11 @@
-//! What Python says: the marked lines of pytest, and tracebacks.
+//! Reads the messages of Python: the marked lines of pytest, and tracebacks.
 
 use super::super::format::python_place;
 use super::exception::exception;
 use crate::parts::FailureMessage;
 use crate::words::{indentation, is_of_word, numbered};
 
-/// Takes `tests/test_app.py:12: AssertionError` apart: the file, the line, and what was raised there.
+/// Splits `tests/test_app.py:12: AssertionError` into the file, the line, and the exception.
 fn placed(line: &str) -> Option<(&str, &str, &str)> {
     let (place, what) = line.split_once(": ")?;
     let (file, number) = numbered(place)?;
@@ -17,7 +17,7 @@ fn placed(line: &str) -> Option<(&str, &str, &str)> {
     is_file.then_some((file, number, what))
 }
 
-/// The lines by which pytest says in what two values differ; what follows them is the value.
+/// The lines in which pytest reports how two values differ; the value follows them.
 const DIFFERENCES: &[&str] = &[
     "Extra items in the left",
     "Extra items in the right",
@@ -26,18 +26,18 @@ const DIFFERENCES: &[&str] = &[
     "Differing items",
 ];
 
-/// What stands between two exceptions, of which the second was raised because of the first.
+/// The lines between two exceptions of which the first caused the second.
 const LINKS: [&str; 2] =
     ["The above exception was the direct cause", "During handling of the above exception"];
 
 /// Reads the lines that pytest marks with `E`.
 pub(super) fn marked_lines(block: &[&str]) -> Option<FailureMessage> {
-    // Of several that caused each other, the last is the one that the test ended with.
+    // In a chain of exceptions, the last one ended the test.
     let links = |line: &&str| LINKS.iter().any(|it| line.starts_with(it));
     let block = block.iter().rposition(links).map_or(block, |at| &block[at + 1..]);
     let marked: Vec<&str> = block.iter().filter_map(|line| line.strip_prefix("E  ")).map(str::trim).collect();
     let head = marked.iter().copied().find(|line| !line.is_empty())?;
-    // A syntax error points at the text before it says what it is.
+    // A syntax error shows the source with a pointer before its message.
     let named =
         marked.iter().copied().find(|line| exception(line).is_some_and(|(kind, _)| kind.ends_with("Error")));
     let head = if exception(head).is_some() {
@@ -63,14 +63,13 @@ pub(super) fn marked_lines(block: &[&str]) -> Option<FailureMessage> {
     Some(reason)
 }
 
-/// Adds what pytest says of a comparison, in the same words whatever its options: how verbose it is decides whether the kind
-/// stands before it.
+/// Adds the comparison of pytest in one form for all options: verbosity decides whether the kind precedes it.
 fn compared(reason: &mut FailureMessage, lines: &[&str]) {
     if let Some(bare) = reason.about.strip_prefix("AssertionError: ").filter(|it| it.starts_with("assert ")) {
         reason.about = bare.to_owned();
     }
     if reason.kind == "AssertionError" && !reason.about.contains("assert ") {
-        // The message of the author comes first, what was compared after it.
+        // The author's message comes first, then the comparison.
         let compared = lines.iter().find(|line| line.starts_with("assert "));
         reason.about.extend(compared.iter().flat_map(|line| [" ", **line]));
     }
@@ -85,7 +84,7 @@ fn compared(reason: &mut FailureMessage, lines: &[&str]) {
     }
 }
 
-/// Reads a group of exceptions, which is drawn with a margin; the kinds of those in it are part of what it is.
+/// Reads a group of exceptions, which is drawn with a margin; the kinds of its exceptions identify it.
 pub(super) fn group(block: &[&str]) -> Option<FailureMessage> {
     let start =
         block.iter().position(|line| line.ends_with("Exception Group Traceback (most recent call last):"))?;
@@ -102,12 +101,12 @@ pub(super) fn group(block: &[&str]) -> Option<FailureMessage> {
     })
 }
 
-/// Returns what is behind the margin of a group, if it is no frame.
+/// Returns the text after the margin of a group, unless it is a stack frame.
 fn margin(line: &str) -> Option<&str> {
     line.trim_start().strip_prefix("| ").filter(|told| !told.starts_with(' '))
 }
 
-/// Reads a traceback; of several that caused each other, the last.
+/// Reads a traceback; the last one in a chain of exceptions.
 pub(super) fn traceback(block: &[&str]) -> Option<FailureMessage> {
     let start =
         block.iter().rposition(|line| line.trim_start().starts_with("Traceback (most recent call last):"))?;
@@ -138,7 +137,7 @@ pub(super) fn traceback(block: &[&str]) -> Option<FailureMessage> {
     if reason.kind == "AssertionError" {
         compared(&mut reason, &more.iter().map(|line| line.trim()).collect::<Vec<_>>());
     }
-    // Of a comparison, what differs is a value: two lists, two dictionaries.
+    // The part of a comparison that differs is a value: two lists, two dictionaries.
     if let Some(at) = reason.about.find(" differ: ") {
         reason.about.truncate(at + " differ".len());
     }

@@ -1,4 +1,4 @@
-//! What RSpec says of an example.
+//! Reads the messages of RSpec examples.
 
 use super::exception::exception;
 use crate::parts::FailureMessage;

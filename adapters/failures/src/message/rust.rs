@@ -1,4 +1,4 @@
-//! What a panic of Rust says.
+//! Reads the messages of Rust panics.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use crate::parts::FailureMessage;
 use crate::words::{is_number, numbered};
 
-/// Where a panic was, and what it said, which newer versions say below.
+/// Location and message of a panic; newer versions print the message on the next line.
 struct PanicHeader<'a> {
     file: &'a str,
     line: Option<u32>,
@@ -16,15 +16,16 @@ struct PanicHeader<'a> {
 }
 
 impl<'a> PanicHeader<'a> {
-    /// Takes `thread 'main' (12) panicked at src/lib.rs:3:5:` apart, or `thread 'main' panicked at 'message', src/lib.rs:3:5`.
+    /// Splits `thread 'main' (12) panicked at src/lib.rs:3:5:` or
+    /// `thread 'main' panicked at 'message', src/lib.rs:3:5`.
     fn of(line: &'a str) -> Option<Self> {
         let said = line.trim_start().strip_prefix("thread '")?;
-        // The message may tell of another panic.
+        // The message may mention another panic.
         let mut splits = said.rmatch_indices(PANICKED);
         splits.find_map(|(at, _)| Self::behind(&said[..at], &said[at + PANICKED.len()..]))
     }
 
-    /// Takes apart what stands behind the name of a thread, if that is one, perhaps with its number.
+    /// Splits the text after the name of a thread, perhaps with its number; `None` if there is no such name.
     fn behind(thread: &str, told: &'a str) -> Option<Self> {
         let numbered_name = thread.strip_suffix(") ").and_then(|it| it.rsplit_once(" ("));
         let name = numbered_name.filter(|(_, number)| is_number(number)).map(|(name, _)| name);
@@ -42,10 +43,10 @@ impl<'a> PanicHeader<'a> {
     }
 }
 
-/// What a thread says of itself.
+/// The words that follow the name of a thread that panics.
 const PANICKED: &str = "panicked at ";
 
-/// Reads `thread '...' panicked at ...` and the message behind it.
+/// Reads `thread '...' panicked at ...` and the message after it.
 pub(super) fn panic(block: &[&str]) -> Option<FailureMessage> {
     static PANIC: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(PANICKED));
     let at = block.iter().position(|line| PANIC.find(line.as_bytes()).is_some())?;
@@ -83,13 +84,12 @@ fn ends(line: &str) -> bool {
     line.is_empty() || line.starts_with("note: run with `RUST_BACKTRACE") || line == "stack backtrace:"
 }
 
-/// Takes `left: ...` or `right: ...` apart.
+/// Splits `left: ...` or `right: ...`.
 fn side(line: &str) -> Option<(&str, &str)> {
     line.trim_start().split_once(": ").filter(|(name, _)| matches!(*name, "left" | "right"))
 }
 
-/// Returns the names in a value: which variants and types they are, in an order of their own, since a map
-/// prints its entries in another one each time.
+/// Returns the names of variants and types in a value, sorted, since the order of a map's entries varies.
 fn words(value: &str) -> String {
     let mut outside = true;
     let bare: String = value

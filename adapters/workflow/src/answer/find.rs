@@ -13,21 +13,21 @@ use unstuck_core::text::json::spans;
 /// Refused candidates that are recorded, at most: a long answer is full of braces.
 const REFUSED_MAX: usize = 20;
 
-/// Where an answer can be, in the order in which it is looked for.
+/// Sources of an answer, in the order of the search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AnswerSources<'a> {
-    /// What the worker CLI gave as structured output.
+    /// Structured output of the worker CLI.
     pub structured: Option<&'a Value>,
     /// The text of the decision file.
     pub decision_file: Option<&'a str>,
     /// The messages of the answer, the first one first.
     pub messages: &'a [String],
-    /// What was asked; what only repeats it is no answer.
+    /// The prompt; text that only repeats it is not an answer.
     pub echo: Option<&'a Echo>,
 }
 
 impl<'a> AnswerSources<'a> {
-    /// Tells which parts of a message only repeat what was asked.
+    /// Returns a predicate for the parts of a message that only repeat the prompt.
     fn repeated(&self, message: &'a str) -> impl Fn(&str) -> bool + use<'a> {
         let repeated: Option<Repeated<'a>> = self.echo.map(|echo| echo.in_message(message));
         move |part| {
@@ -67,17 +67,17 @@ pub enum CandidateKind<'a> {
     Any,
     /// The last object that fits.
     Object,
-    /// The last object with one of these fields, if it fits: it takes back what stands before it.
+    /// The last object with one of these fields, if it fits: it overrides the text before it.
     LastNaming(&'a [&'a str]),
 }
 
 impl CandidateKind<'_> {
-    /// Says whether a value is what is wanted, and no other, whatever is wrong with it.
+    /// Returns whether a value ends the search, valid or not.
     fn is_final(self, value: &Value) -> bool {
         matches!(self, Self::LastNaming(fields) if fields.iter().any(|field| value.get(field).is_some()))
     }
 
-    /// Returns those of the candidates of a text that are tried, in that order.
+    /// Returns the candidates of a text that are tried, in order.
     fn tried(self, mut candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
         if let Self::LastNaming(fields) = self {
             candidates.retain(|it| it.names_one_of(fields));
@@ -87,9 +87,9 @@ impl CandidateKind<'_> {
     }
 }
 
-/// Chooses the JSON value of an answer that is wanted and that `judge` finds nothing wrong with.
+/// Chooses the JSON value of the wanted kind for which `judge` returns no violations.
 ///
-/// Structured output has to be an object always, and so has what stands in the text without a fence.
+/// Structured output and JSON outside a fence must be objects.
 pub fn choose(
     sources: &AnswerSources<'_>,
     wanted: CandidateKind<'_>,
@@ -151,12 +151,12 @@ pub fn choose(
 ///
 /// # Errors
 ///
-/// The pattern is no regular expression, or one that needs more than linear time.
+/// The pattern is not a regular expression, or it needs more than linear time.
 pub fn match_text(pattern: &str, sources: &AnswerSources<'_>) -> Result<AnswerSeen, regex::Error> {
     let regex = regex::Regex::new(pattern)?;
     let mut seen = AnswerSeen::default();
     for (from, text) in messages_last_first(sources.messages) {
-        // What prints a line ends it, and `$` is the end of what was said.
+        // Printing a line adds a line break, but `$` has to match at the end of the message.
         let text = text.trim_end_matches(['\n', '\r']);
         let repeats = sources.repeated(text);
         let Some(found) = regex.captures_iter(text).find(|found| !repeats(found.get_match().as_str())) else {
@@ -234,7 +234,7 @@ fn not_an_object(value: &Value) -> String {
     format!("expected an object, got {kind}")
 }
 
-/// How a candidate stands in its text.
+/// Context of a candidate in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CandidateContext {
     Fenced,
@@ -361,7 +361,7 @@ impl<'a> TextBlocks<'a> {
                     open = None;
                     gap = (number + 1, end);
                 }
-                // Who opens a block of a kind has forgotten to close the one before, which has none.
+                // An opening fence with a tag shows that the untagged block before it was left unclosed.
                 Some((opening, first, start)) if opening.tag.is_empty() => {
                     let is_another =
                         |next: &FenceStart<'_>| !next.tag.is_empty() && opening.could_open_with(next);
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_that_is_meant_takes_back_what_stands_before_it() {
+    fn last_wanted_object_overrides_earlier_ones() {
         let fits = r#"{"a":1,"s":1}"#;
         let fence = |text: &str| format!("```json\n{text}\n```\n");
         check_last(fits, Some(fits));
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_has_no_answer_in_it() {
+    fn truncated_json_holds_no_answer() {
         let cut = |text: &str| {
             let refused = "the answer: it holds no JSON object that can be read: not JSON: it is cut off";
             check(&[text], Some("s"), Err(refused));
@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_strict_or_no_object_is_refused_with_its_reason() {
+    fn lax_json_and_other_types_are_refused_with_their_reason() {
         let none = |reason: &str| format!("the answer: it holds no JSON object that can be read: {reason}");
         check(&["{\"s\":1,}"], Some("s"), Err(&none("not JSON: trailing comma at line 1 column 8")));
         check(&["[{\"s\":1}]"], Some("s"), Err(&none("expected an object, got a list")));
@@ -548,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_is_kept_with_its_line() {
+    fn refused_candidates_keep_their_lines() {
         let seen = read(&["{\"s\":1}\n\n{\"x\":1}\n{\"y\":1}\n```json\nno\n```\n"], Some("s"));
         let told: Vec<_> =
             seen.refused.iter().map(|refused| (refused.line, refused.reason.as_str())).collect();

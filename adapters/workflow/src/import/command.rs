@@ -100,13 +100,13 @@ pub(super) fn is_command_alone(text: &str) -> bool {
         && (text.ends_with("...") || !text.ends_with(['.', ':', ';']))
 }
 
-/// Returns a text without a prompt and blanks around it.
+/// Returns a text without a leading shell prompt and surrounding whitespace.
 pub(super) fn bare(text: &str) -> &str {
     let text = text.trim();
     text.strip_prefix("$ ").or_else(|| text.strip_prefix("> ")).unwrap_or(text).trim()
 }
 
-/// Returns the words of a command, without settings of variables before it.
+/// Returns the words of a command, without leading variable assignments.
 fn words_of(part: &str) -> impl Iterator<Item = &str> {
     let is_setting = |word: &&str| {
         let name = word.split_once('=').map_or("", |(name, _)| name);

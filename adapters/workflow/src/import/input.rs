@@ -18,22 +18,22 @@ pub const BYTES_MAX: usize = node::MOST_BYTES;
 /// A file to import.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// From the root of the workspace, with `/`.
+    /// Path from the root of the workspace, with `/`.
     pub path: &'a str,
-    /// What it holds.
+    /// Content of the file.
     pub bytes: &'a [u8],
 }
 
-/// What is not for the file to say.
+/// Settings that do not come from the file.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
-    /// Who works; by default whom the file names, else Claude Code.
+    /// The worker; by default the one that the file names, else Claude Code.
     pub with: Option<ImportedWorker>,
-    /// How the project is tested.
+    /// Test command of the project.
     pub tests: Option<TestCommand>,
 }
 
-/// Who works.
+/// The worker of an imported workflow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImportedWorker {
     /// A client, by its name.
@@ -54,13 +54,13 @@ impl fmt::Display for ImportedWorker {
 /// Something that was carried over, or could not be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImportNote {
-    /// Where it stands.
+    /// Name of the file.
     pub file: String,
     /// The line; the first is 1.
     pub line: Option<u32>,
-    /// What it is.
+    /// The item, with the reason if it was not carried over.
     pub what: String,
-    /// What to do instead, where there is something to do.
+    /// Suggested action, if there is one.
     pub instead: Option<String>,
 }
 
@@ -175,14 +175,14 @@ impl<'a> Input<'a> {
         self.carried(None, what);
     }
 
-    /// Says of every word by which a worker ends another loop that it ends nothing here.
+    /// Notes for every completion marker of another loop what it means here.
     pub(super) fn markers(&mut self, text: &str) {
         for (line, marker) in markdown::markers(text) {
             self.marker(line, &format!("`{marker}` in the output"), &marker);
         }
     }
 
-    /// Says what such a word is here: nothing, or the claim that it is for whoever reads a verdict.
+    /// Notes what a completion marker means here: nothing, or a claim if it would be read as a verdict.
     pub(super) fn marker(&mut self, line: u32, what: &str, word: &str) {
         if is_claim(word) {
             let what =
@@ -194,7 +194,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Says of a command that stands in the words that it is no check, if it could be one.
+    /// Notes that a command in the prose is not a check, if it could be one.
     pub(super) fn named(&mut self, line: u32, text: &str) {
         let Ok(run) = command::read(text) else { return };
         if !self.draft.step().commands.iter().any(|it| it.run == run) {
@@ -202,7 +202,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Returns how many lines stand before a text that is the end of the file.
+    /// Returns the number of lines before `body`, which is the end of the file.
     pub(super) fn lines_before(&self, body: &str) -> u32 {
         self.line(u32::try_from(self.text.len() - body.len()).unwrap_or(u32::MAX)) - 1
     }

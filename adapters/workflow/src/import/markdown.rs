@@ -1,4 +1,4 @@
-//! What stands in Markdown that people write for a worker: boxes, commands that show the work, words that end a loop.
+//! Markdown that people write for a worker: check boxes, commands that verify the work, and completion markers.
 
 use std::sync::LazyLock;
 
@@ -23,11 +23,11 @@ pub(super) fn title(text: &str) -> Option<&str> {
 /// Command lines of a text, each with its line.
 #[derive(Default)]
 pub(super) struct Commands {
-    /// Those under headings that are about showing the work, or behind such a label.
+    /// Commands under headings about verification, or after such a label.
     pub taken: Vec<(u32, String)>,
-    /// Those in backticks anywhere else in its words.
+    /// Commands in backticks elsewhere in the prose.
     pub named: Vec<(u32, String)>,
-    /// What stands in backticks where commands are taken, and is none that is known.
+    /// Text in backticks where commands are taken that is not a known command.
     pub unknown: Vec<(u32, String)>,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn commands(text: &str) -> Commands {
         let below = lines.peek().and_then(|(_, below)| underline(below));
         match below.filter(|_| reader.fence.is_none() && is_words(line)) {
             Some(level) => {
-                // A rule right below a line of commands makes a heading of it, which nobody meant.
+                // A rule right below a line of commands turns it into a heading by accident.
                 if is_label(line) {
                     reader.line(number, line);
                 }
@@ -90,21 +90,21 @@ pub(super) fn markers(text: &str) -> Vec<(u32, String)> {
     found
 }
 
-/// So many are told.
+/// Maximum completion markers that are reported.
 const MARKERS_MAX: usize = 20;
 
-/// So many commands are taken: a loop runs all of them after each iteration.
+/// Maximum commands that are taken: a loop runs all of them after each iteration.
 const COMMANDS_MAX: usize = 50;
 
 #[derive(Default)]
 struct Reader {
-    /// The level of the heading that is about showing the work.
+    /// Level of the heading about verification.
     section: Option<usize>,
-    /// The run of backticks or tildes of an open block, and whether it is read.
+    /// Run of backticks or tildes of the open block, and whether its lines are read.
     fence: Option<(String, bool)>,
-    /// Where the lines of the block go on, after `cd`.
+    /// Prefix for the next lines of the block, after a `cd` line.
     folder: String,
-    /// The beginning of a command that goes on on the next line.
+    /// Beginning of a command that continues on the next line, with its line number.
     begun: Option<(u32, String)>,
     found: Commands,
 }
@@ -197,8 +197,7 @@ fn push(list: &mut Vec<(u32, String)>, number: u32, line: &str) {
     }
 }
 
-/// Says whether a heading begins a piece of work, at whatever level it stands: the commands below it are to be run once
-/// by whoever does the work.
+/// Returns whether a heading begins a piece of work, at any level. The worker runs the commands below it once.
 fn is_of_task(title: &str) -> bool {
     const PIECES: &[&str] =
         &["feature", "issue", "iteration", "milestone", "phase", "stage", "step", "story", "task", "ticket"];
@@ -239,7 +238,7 @@ fn is_about_showing(title: &str) -> bool {
     TITLE.is_match(title)
 }
 
-/// Says whether a line names commands of its own: `**Verify:** ...`.
+/// Returns whether a line is a label for commands, such as `**Verify:** ...`.
 fn is_label(line: &str) -> bool {
     static LABEL: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?i)^[\W\d]*(?:validat(?:e|ion)|verif(?:y|ication)|acceptance|tests?|test plan|checks?)\b[^:`]{0,30}:")

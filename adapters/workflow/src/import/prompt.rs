@@ -8,7 +8,7 @@ use super::markdown;
 use super::write::DoneCondition;
 use crate::registry::front_matter;
 
-/// Texts up to this size stand in the workflow itself, so that the log tells what was asked.
+/// Maximum bytes of a prompt that is copied into the workflow, so that the log contains it.
 const INLINE_BYTES_MAX: usize = 64 * 1024;
 
 /// Reads a prompt.
@@ -18,7 +18,7 @@ pub(super) fn read(input: &mut Input<'_>) {
     input.draft.name(markdown::title(body));
 }
 
-/// Reads what stands before a text, and returns the text.
+/// Reads the settings before a text, and returns the text.
 pub(super) fn settings_and_body<'a>(input: &mut Input<'a>) -> &'a str {
     let split = front_matter::split(input.text);
     if let Some(yaml) = split.yaml {
@@ -27,7 +27,7 @@ pub(super) fn settings_and_body<'a>(input: &mut Input<'a>) -> &'a str {
     split.body
 }
 
-/// Takes the commands that show the work, and names those that stand in the words beside.
+/// Takes the commands that verify the work, and notes other commands in the prose.
 pub(super) fn commands(input: &mut Input<'_>, text: &str, lines_before: u32) {
     let found = markdown::commands(text);
     for (line, command) in found.taken {
@@ -42,7 +42,7 @@ pub(super) fn commands(input: &mut Input<'_>, text: &str, lines_before: u32) {
     }
 }
 
-/// Takes a text as what the worker is asked; it begins behind so many lines.
+/// Takes a text as the instructions of the worker; `lines_before` lines precede it in the file.
 pub(super) fn take(input: &mut Input<'_>, text: &str, lines_before: u32) {
     let path = input.about.clone();
     let step = input.draft.step();
@@ -58,7 +58,7 @@ pub(super) fn take(input: &mut Input<'_>, text: &str, lines_before: u32) {
     input.markers(text);
 }
 
-/// Reads what stands before the text.
+/// Reads the front matter.
 fn settings(input: &mut Input<'_>, yaml: &str, offset: usize) {
     let Some(tree) = node::parse(0, yaml, &mut Report::default()) else { return };
     for entry in tree.entries() {

@@ -125,7 +125,7 @@ fn client(input: &mut Input<'_>, entries: &[Entry]) {
         match entry.key.as_str() {
             "backend" if backend == Some("custom") && command.is_some() => {}
             "backend" => backend.into_iter().for_each(|name| worker(input, line, name)),
-            // A text in place of a list is nobody's words.
+            // A string in place of a list holds no arguments, so it is reported as not taken.
             "args" if backend == Some("custom") && command.is_some() && !entry.value.items().is_empty() => {}
             "command" if backend == Some("custom") && input.wishes.with.is_none() => {
                 let words = arguments.iter().flatten().map(|it| shell::quoted(it));

@@ -69,9 +69,9 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<(), Rejected> {
     Ok(())
 }
 
-/// Returns the variables of the prompts of a step that nothing gives a value.
+/// Returns the variables of the prompts of a step that have no value.
 fn missing(registry: &Registry, name: &str) -> Vec<String> {
-    // A closer that names nobody is whoever works on the step; who that is is no matter here.
+    // A closer without a worker uses the worker of the step. Any worker will do here.
     let worker = Some(Worker::new(WorkerKind::ClaudeCode, ""));
     let step = StepRef { name: name.to_owned(), worker, ..StepRef::default() };
     registry.completion(&step).map(|completion| without_value(&completion)).unwrap_or_default()

@@ -25,7 +25,7 @@ const FIELDS: &[&str] = &["passes", "passed", "done", "completed", "complete", "
 /// Fields with the name of what is built.
 const NAMES: &[&str] = &["project", "projectName", "feature", "title", "name"];
 
-/// Fields beside the stories of which something else is said, and those that say what the file is.
+/// Fields next to the stories that are reported elsewhere, and fields that describe the file.
 const TOLD: &[&str] =
     &["branchname", "description", "version", "schema", "id", "date", "author", "createdat", "updatedat"];
 
@@ -76,13 +76,13 @@ const READ: &[&str] = &[
     "status",
 ];
 
-/// What is said of a field that has no other meaning.
+/// Note for a field that has no other meaning.
 const TO_READ: &str = "the worker can read it; nothing asks for it";
 
-/// How deep a list is looked for.
+/// Maximum depth of the search for lists.
 const LEVELS_MAX: usize = 8;
 
-/// Finds the lists of stories, the outermost first. What stands within a story belongs to it.
+/// Finds the lists of stories, the outermost first. A list within a story belongs to that story.
 pub(super) fn find(tree: &Node) -> Vec<Stories<'_>> {
     let mut lists: Vec<(String, Vec<&Node>)> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -193,7 +193,7 @@ fn count(
     Ok(open)
 }
 
-/// Returns an item on the way of a pointer that has nothing where others of its list go on: it would be open for ever.
+/// Returns an item on the path of a pointer that lacks a key of its siblings: it would stay open forever.
 fn without_list<'a, 'p>(tree: &'a Node, pointer: &'p str) -> Option<(&'a Node, &'p str)> {
     let mut here = vec![tree];
     for step in pointer.split('/').skip(1) {
@@ -239,7 +239,7 @@ fn commands(input: &mut Input<'_>, map: &Node) {
     for entry in map.entries().iter().filter(|entry| COMMANDS.contains(&plain(&entry.key).as_str())) {
         for (offset, text) in texts(&entry.value) {
             let line = input.line(offset);
-            // What is said in words stays for the worker to read.
+            // Prose is left for the worker to read.
             if command::is_command(command::bare(text)) {
                 input.command(line, text);
             } else {
@@ -249,7 +249,7 @@ fn commands(input: &mut Input<'_>, map: &Node) {
     }
 }
 
-/// Returns the texts of a value: itself, those of a list, or of a map of commands.
+/// Returns the strings of a value: the value itself, or the strings in a list or in a map of commands.
 fn texts(node: &Node) -> Vec<(u32, &str)> {
     let own = node.text().map(|text| (node.place.offset, text));
     let in_list = node.items().iter().flat_map(|item| match item.text() {

@@ -1,4 +1,4 @@
-//! What becomes of the files of other loops.
+//! Tests of the import of files of other loops.
 
 use std::fs;
 
@@ -49,7 +49,7 @@ fn check(path: &str, text: &str, wishes: &ImportOptions, expected: &Expect) {
 }
 
 #[test]
-fn stories_become_a_checklist_beside_the_commands() {
+fn stories_become_a_checklist_in_addition_to_the_commands() {
     let text = r#"{
   "project": "tasks",
   "branchName": "ralph/task-priority",
@@ -201,7 +201,7 @@ fn every_list_of_open_work_is_asked_for() {
             "+ prd.json:1: 1 story, 0 open: `passes` has to be true in each",
         ],
     );
-    // What stands within a story belongs to it.
+    // A list within a story belongs to that story.
     check_lists(
         r#"{"stories":[{"passes":false,"tasks":[{"done":true}]}]}"#,
         &[
@@ -337,7 +337,7 @@ Run `cargo bench` for fun.
 }
 
 #[test]
-fn a_prompt_is_a_claim_beside_commands_and_its_marker_counts_for_nothing() {
+fn prompt_becomes_a_claim_with_commands_and_its_marker_is_ignored() {
     let text = "Build a REST API for todos.
 
 Requirements:
@@ -627,7 +627,7 @@ fn a_registry_becomes_a_step_for_each_of_its_steps() {
 }
 
 #[test]
-fn what_is_none_of_these_is_refused_with_its_place() {
+fn unknown_kind_of_file_is_refused_with_its_place() {
     let none = ImportOptions::default();
     check(
         "a.md",
@@ -730,7 +730,7 @@ fn what_is_none_of_these_is_refused_with_its_place() {
 }
 
 #[test]
-fn commands_are_told_from_prose_and_from_what_changes_things() {
+fn commands_are_distinguished_from_prose_and_unsuitable_commands() {
     for (text, expected) in [
         ("cargo test", Ok("cargo test")),
         ("$ npm run lint", Ok("npm run lint")),
@@ -782,7 +782,7 @@ proptest! {
             Ok(imported) => prop_assert!(!imported.workflow.is_empty()),
             Err(rejected) => {
                 prop_assert!(!rejected.complaints.is_empty());
-                // What was read is never refused in words about the file that was written from it.
+                // Complaints are about the input, never about the generated workflow.
                 prop_assert!(rejected.complaints.iter().all(|it| !it.file.ends_with("unstuck.yaml")), "{}", rejected);
             }
         }

@@ -1,4 +1,4 @@
-//! A workflow in words, as a person would write it.
+//! Text of an imported workflow, as a user would write it.
 
 use unstuck_core::cost;
 use unstuck_core::id::Millis;
@@ -40,18 +40,18 @@ pub(super) struct Step {
 #[derive(Clone, Debug)]
 pub(super) struct Command {
     pub run: String,
-    /// Where it stands.
+    /// Place that names the command.
     pub from: String,
 }
 
-/// What else has to hold.
+/// Requirement in addition to the commands.
 #[derive(Clone, Debug)]
 pub(super) enum DoneCondition {
-    /// The worker says that it is done.
+    /// The worker claims that it is done.
     Claim,
-    /// All items of these lists are done; that is the worker's word as well.
+    /// All items of these lists are done; this is a claim of the worker as well.
     Checklists(Vec<Checklist>),
-    /// What a step of the registry asks.
+    /// Requirements of a step of the registry.
     Registry { name: String, uv: Vec<String> },
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Checklist {
     pub pointer: Option<String>,
 }
 
-/// A loop is bounded by so many iterations, whatever is open.
+/// Maximum iterations of an imported loop, regardless of open items.
 const ITERATIONS_MAX: u32 = 200;
 const INDENT: &str = "      ";
 

@@ -8,16 +8,16 @@ use unstuck_core::text::fence;
 
 use super::Filled;
 
-/// The shortest fence there is.
+/// Minimum length of a fence, in characters.
 const SHORTEST: usize = 3;
 
-/// Returns a text as a block on lines of its own that nothing in it can close.
+/// Returns the text as a fenced block on separate lines. Nothing in the text can close the fence.
 pub fn fenced(text: &str) -> String {
     fence::fenced(text.strip_suffix('\n').unwrap_or(text)) + "\n"
 }
 
-/// Makes both ends of a fence one longer than the longest run of its character in what values put between them,
-/// where such a run is as long as the fence.
+/// Lengthens each fence around values that contain a run of its character at least as long as the fence.
+/// Both ends become one longer than the longest such run.
 pub(super) fn lengthen(filled: Filled) -> String {
     let Filled { text, values, .. } = filled;
     if values.is_empty() {
@@ -73,15 +73,15 @@ fn fences(text: &str, values: &[Range<usize>]) -> Vec<Fence> {
     fences
 }
 
-/// Returns the length of what a line begins with that makes it an item of a list, or one in another, or in a quotation.
-/// Only what opens a fence stands behind it: what closes one stands alone.
+/// Returns the length of the list markers that a line begins with, including nested ones and ones in a quotation.
+/// Only an opening fence can follow list markers; a closing fence cannot.
 fn item_marks(line: &str) -> usize {
     static MARKS: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^(?:[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])[ \t])*").expect("well formed"));
     MARKS.find(line).map_or(0, |marks| marks.end())
 }
 
-/// Returns the run of backticks or tildes that a line begins with, behind `from` bytes, blanks and the mark of a quotation.
+/// Returns the run of backticks or tildes that starts a line, after `from` bytes, whitespace and `>` marks.
 fn run_of_line(line: &str, from: usize) -> Option<(char, Range<usize>)> {
     let start = from + line[from..].find(|c: char| !matches!(c, ' ' | '\t' | '>'))?;
     let mark = line[start..].chars().next().filter(|c| matches!(c, '`' | '~'))?;

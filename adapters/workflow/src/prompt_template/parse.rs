@@ -55,7 +55,7 @@ struct Open {
     offset: usize,
     /// The text before it.
     before: Vec<Node>,
-    /// Of a condition: what holds if it is true, once `else` was found.
+    /// Nodes for a true condition; set when `else` was found.
     yes: Option<Vec<Node>>,
 }
 

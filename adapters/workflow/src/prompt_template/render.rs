@@ -53,7 +53,7 @@ impl<'a> Scope<'a> {
         if is_shown {
             filled.note(path);
         }
-        // What was shown of another list is nothing of the item around it.
+        // Values shown of another list do not count for the surrounding item.
         if matches!(path, Path::Name(_)) {
             filled.of_items = outer;
         }

@@ -11,17 +11,17 @@ pub struct Variables<'a> {
     pub uv: &'a Texts,
     /// The value of `{input_text}`.
     pub input_text: Option<&'a str>,
-    /// Names that are written without `uv-`; their values are among those of `uv`.
+    /// Names that are written without `uv-`; `uv` holds their values.
     pub custom: &'a [String],
 }
 
 impl<'a> Variables<'a> {
-    /// Returns those that have values for `{uv-name}` only.
+    /// Returns variables with values for `{uv-name}` only.
     pub const fn of(uv: &'a Texts) -> Self {
         Self { uv, input_text: None, custom: &[] }
     }
 
-    /// Returns those names that have no value.
+    /// Returns the names that have no value.
     pub fn missing<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Vec<String> {
         names.into_iter().filter(|name| self.uv(name).is_none()).cloned().collect()
     }

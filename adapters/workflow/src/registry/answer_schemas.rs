@@ -1,7 +1,7 @@
 //! The required form of the answers of a step, from the requirements of its parts.
 //!
-//! A worker is asked by the first prompt, by those after it, and, where it declares completion, by the end of the step.
-//! One answer has to meet two of these, so they are closed together; see [`crate::schema::together`].
+//! The first prompt, the later prompts and, for a declared completion, the end of the step each require a form.
+//! One answer may have to meet two of them, so their schemas are closed together; see [`crate::schema::together`].
 
 use std::collections::BTreeMap;
 
@@ -26,11 +26,11 @@ pub(super) struct AnswerSchemas {
     pub(super) last: Option<AnswerFormat>,
 }
 
-/// Joins what is asked in the first iteration, in those after it (`None` where that is no other entry), and at the end.
+/// Combines the requirements of the first iteration, the later ones (`None` without a separate entry) and the end.
 ///
 /// # Errors
 ///
-/// What is wrong, and what to do: no answer could meet what two of them ask for.
+/// The problem and its remedy, if no answer could meet two of the requirements.
 pub(super) fn forms(
     first: Option<&Answer>,
     later: Option<Option<&Answer>>,
@@ -72,10 +72,10 @@ fn later_of(first: Option<AnswerFormat>, later: Option<Option<AnswerFormat>>) ->
     }
 }
 
-/// Returns the form of an answer that may be the last: what its own entry asks for, closed beside that of the end.
+/// Returns the form of an answer that may be the last: its entry's form, closed together with the end's form.
 ///
-/// Where only the end asks for a schema, an answer that goes on may be any object: without one nobody can say that the
-/// work is complete.
+/// If only the end requires a schema, an intermediate answer may be any object. It has to be an object, so that it can
+/// declare the work complete.
 fn beside(own: Option<&Answer>, end: &Answer) -> AnswerFormat {
     let Some(own) = own else {
         let form = match &end.format.form {
@@ -94,7 +94,7 @@ fn beside(own: Option<&Answer>, end: &Answer) -> AnswerFormat {
     }
 }
 
-/// Returns the form of an answer that declares completion, closed beside those that it has to have as well.
+/// Returns the form of an answer that declares completion, closed together with the other required forms.
 fn last(asked: &[&Answer], end: &Answer) -> AnswerFormat {
     let Some(open) = &end.open else { return end.format.clone() };
     let others = asked.iter().filter_map(|it| it.open.as_ref());

@@ -163,8 +163,9 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// A file of a project, what it has to hold, and the command that follows from it; the most specific first. Programs of a
-/// JavaScript project are called where they are installed: `npx` fetches what is not there, whoever has that name.
+/// A file of a project, the text that it has to contain, and the resulting command; the most specific first.
+/// Programs of a JavaScript project are called where they are installed: `npx` would download any package that has the
+/// name of a missing program.
 type Rule = (&'static str, &'static str, &'static str);
 
 const TYPES: &[Rule] = &[
@@ -240,12 +241,12 @@ fn script(project: &Project<'_>, names: &[&str]) -> Option<String> {
     Some(format!("{} run {name}", test_command::package_manager(project)))
 }
 
-/// Returns the scripts of `package.json`; null where there is none.
+/// Returns the scripts of `package.json`, or null if there are none.
 fn scripts(project: &Project<'_>) -> Value {
     project.json("package.json").map(|manifest| manifest["scripts"].clone()).unwrap_or_default()
 }
 
-/// Says whether a script changes files, or goes on for ever. A validator that edits the work is none.
+/// Returns whether a script changes files or runs forever. A validator must not edit the work.
 fn mends(project: &Project<'_>, name: &str) -> bool {
     let scripts = scripts(project);
     let mut words = scripts[name].as_str().unwrap_or_default().split_whitespace();

@@ -25,20 +25,20 @@ use super::{ATTEMPTS, CloserSpec, End, Own, Parts};
 use crate::prompt_template::variables;
 use crate::schema::Schemas;
 
-/// Names that every template may use, besides those of its pattern.
+/// Names that every template may use, in addition to the names of its pattern.
 pub(super) const ALWAYS: &[&str] = &[
     "error", "details", "pattern", "validator", "exitCode", "stdout", "stderr", "attempt", "maxAttempts",
     "iteration", "stage", "summary", "severity", "rootCause", "suggestedAction", "relatedFiles", "reasons",
     "fingerprints",
 ];
 
-/// The value that a validator for files supplies.
+/// The values that a validator for files supplies.
 const OF_FILES: &[&str] = &["missingFiles", "missingPaths", "expectedPath"];
 /// The help for a validator for files without a path.
 pub(super) const NO_PATHS: &str = "give it a path in the registry, or the condition params: {paths: [..]}";
 /// The help for an invalid pointer.
 pub(super) const POINTER: &str = "write it as in /stories/*/passes";
-/// The most time of a validator that says nothing about it.
+/// Default timeout of a validator.
 pub(super) const TIMEOUT: Millis = Millis(10 * 60 * 1000);
 
 /// Resolves a registry; complaints go to `report`.
@@ -86,11 +86,11 @@ struct Loader<'a> {
     schemas: Schemas,
     tree: Tree,
     report: &'a mut Report,
-    /// By name; nothing for what is not run yet or was complained about.
+    /// Validators by name; `None` for an invalid one or one that is not supported yet.
     validators: BTreeMap<String, Option<Validator>>,
-    /// The validators that some step asks.
+    /// The validators that some step uses.
     asked: BTreeSet<String>,
-    /// Some step asks one that is not there, and may mean one of those.
+    /// Whether some step uses an unknown name, which may be a typo for an unused validator.
     asks_unknown: bool,
 }
 
@@ -104,7 +104,7 @@ impl Loader<'_> {
         for (element, at) in pattern.chain.iter().flatten() {
             self.check_element(element, at);
         }
-        // What a program says of itself is known when it has run.
+        // The params that a program supplies are known only after it has run.
         let known =
             self.top.validators.iter().filter(|it| !["semantic", "custom"].contains(&it.kind.as_str()));
         for validator in known.filter(|it| is_of(it, &pattern.name)) {
@@ -185,10 +185,10 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns nothing after a complaint, and `Some(None)` where none is needed.
+    /// Returns `None` after a complaint, and `Some(None)` if no condition is needed.
     fn success_when(&mut self, raw: &RawValidator) -> Option<Option<SuccessWhen>> {
         let Some((text, at)) = &raw.success_when else {
-            // A program with a contract says itself what it found; without a word its exit code does.
+            // A program with a contract reports its findings itself; without a report, its exit code decides.
             if raw.kind == "command" {
                 let path = raw.at.path.key("successWhen");
                 let help = "expected empty, exitCode:0, contains:TEXT or matches:REGEX";
@@ -445,7 +445,7 @@ impl Loader<'_> {
         })
     }
 
-    /// Warns of a prompt for a closer that nobody asks.
+    /// Warns of a prompt for a closer that no step uses.
     fn check_unused_closer(&mut self, raw: &RawStep, folder: Option<&Folder>) {
         let Some(folder) = folder else { return };
         let folder = Folder { c2: "complete".to_owned(), ..folder.clone() };
@@ -473,7 +473,7 @@ impl Loader<'_> {
                 let source = format!("{} of the registry", at.path.as_str());
                 match self.schemas.resolve_inline(schema, &source) {
                     Ok(resolved) => json_form(resolved, at, self.report).map(with_open)?,
-                    // It has no lines of its own, so all stands where the schema begins.
+                    // An inline schema has no line numbers, so all complaints get the place where it begins.
                     Err(complaints) => {
                         for Diagnostic { path, what, help, .. } in complaints {
                             let what = if path.is_empty() { what } else { format!("{path}: {what}") };
@@ -489,7 +489,7 @@ impl Loader<'_> {
                 json_form(resolved, at, self.report).map(with_open)?
             }
             RawForm::Pattern(pattern, at) => {
-                // The dialect is that of conditions.
+                // The pattern has the same dialect as the conditions.
                 if let Err(error) = SuccessWhen::parse(&format!("matches:{pattern}")) {
                     at.error(self.report, error.to_string(), "");
                 }
@@ -516,7 +516,7 @@ impl Loader<'_> {
         Some(template)
     }
 
-    /// Resolves a step with a prompt of its own.
+    /// Resolves a step that has its own prompt.
     fn own(&mut self, raw: &RawStep) -> Own {
         let folder = self.tree.folder(&raw.address, self.report);
         let is_end = self.top.ends.iter().any(|end| end.id == raw.id && end.at.place == raw.at.place);
@@ -525,7 +525,7 @@ impl Loader<'_> {
         }
         let (edition, adaptation) = (raw.address.edition.as_str(), raw.address.adaptation.as_deref());
         let file = folder.as_ref().and_then(|it| self.tree.find(it, edition, adaptation, self.report));
-        // Of an entry that is both, the address may be that of its retry prompts alone.
+        // If the entry is both a step and an end, its address may be for its retry prompts only.
         let missing = folder.as_ref().filter(|_| !is_end).map(|it| self.tree.name(it, edition, adaptation));
         if let Some(name) = missing.as_ref().filter(|name| file.is_none() && !self.tree.exists(name)) {
             let help = "a workflow that asks for this step will be refused";

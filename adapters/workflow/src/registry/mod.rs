@@ -104,7 +104,7 @@ pub struct StepRef {
     pub name: String,
     /// Values of `{uv-name}`.
     pub uv: BTreeMap<String, String>,
-    /// Who works on the step; judges too, where a closer names nobody else.
+    /// The worker of the step. It also judges if the closer names no other worker.
     pub worker: Option<Worker>,
 }
 
@@ -133,14 +133,14 @@ impl RegistryError {
     }
 }
 
-/// Names of `{uv-name}` that have a value in every step, without being given one.
+/// Names of `{uv-name}` that Unstuck supplies in every step.
 pub const SUPPLIED: &[&str] =
     &["iteration", "completed_iterations", "max_iterations", "remaining", "previous_summary"];
 
-/// At so many occurrences of one failure a step has failed that says nothing about it.
+/// Default number of occurrences of one failure at which a step has failed.
 const ATTEMPTS: u32 = 3;
 
-/// What a name begins with, by what it stands for.
+/// Prefixes of step ids, by the role of the step.
 const INITIAL: &str = "initial.";
 const CONTINUATION: &str = "continuation.";
 const ENDS: &[&str] = &["complete.", "closure."];
@@ -151,8 +151,8 @@ impl Registry {
         Self { parts: Parts::default() }
     }
 
-    /// Reads a registry with its prompts and schemas; returns what is worth saying about it, too. `asked` are validators
-    /// that a workflow asks for; `None` for whoever tries one piece alone, and does not mind what nobody asks for.
+    /// Reads a registry with its prompts and schemas, and returns it with its warnings.
+    /// `asked` lists the validators that a workflow uses. `None` allows unused validators, to try one piece alone.
     ///
     /// # Errors
     ///
@@ -182,7 +182,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// A name that the registry does not define, a step without its prompt, a closer that nobody is.
+    /// A name that the registry does not define, a step without its prompt, or a closer that cannot be started.
     pub fn completion(&self, step: &StepRef) -> Result<Completion, RegistryError> {
         let found = self.find(&step.name)?;
         let spec = found.end.and_then(|end| end.closer.as_ref());
@@ -277,7 +277,7 @@ impl Registry {
         with_conditions.map(|(id, _)| id).filter(|id| !is_asked(id)).cloned().collect()
     }
 
-    /// Returns the prompt files that answer a failure of a pattern in a step, for whoever tries one prompt alone.
+    /// Returns the prompt files that answer a failure of a pattern in a step, to try one prompt alone.
     ///
     /// # Errors
     ///
@@ -358,7 +358,7 @@ impl Found<'_> {
         let later = initial.and(continuation).map(|own| own.answer.as_ref());
         let forms = answer_schemas::forms(own.flatten(), later, end.and_then(|end| end.answer.as_ref()))
             .map_err(|(what, help)| RegistryError::new(format!("{name}: {what}"), help))?;
-        // Of the step that ends it, else of the one that begins it, since it has one bound.
+        // A step has one limit: the limit of its end, else the limit of its first prompt.
         let bounds = [initial, continuation].into_iter().flatten().map(|own| own.max_attempts);
         let max_attempts =
             std::iter::once(end.and_then(|end| end.max_attempts)).chain(bounds).flatten().next();
@@ -396,7 +396,7 @@ fn closer(spec: &CloserSpec, worker: Option<&Worker>) -> Result<Closer, Registry
             "add worker to it, one of those of the workflow",
         ));
     };
-    // What was said of a worker of another kind means nothing to this one.
+    // Settings of a worker of another kind do not apply to this one.
     let same = worker.filter(|it| it.kind == kind).cloned();
     let mut base = same.unwrap_or_else(|| Worker::new(kind, ""));
     base.client = base.client.or_else(|| client_of_kind(kind));

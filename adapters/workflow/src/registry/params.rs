@@ -1,7 +1,7 @@
 //! The params of a command: environment variables, so that a value is data and never code.
 //!
-//! What a shell would make something else of is found before anything runs: a name that it does not have, one
-//! that already means something, and a place where it does not put the value in.
+//! Params that a shell would misinterpret are found before anything runs: an invalid variable name, a name that
+//! already has a meaning, and a place where the shell does not insert the value.
 
 use unstuck_core::workflow::VARIABLE_PREFIXES;
 
@@ -46,7 +46,7 @@ pub enum ParamError {
     },
 }
 
-/// Checks that a shell gives `command` these params. `is_set` tells of names that the environment already has.
+/// Checks that a shell passes these params to `command`. `is_set` returns whether the environment already has a name.
 ///
 /// # Errors
 ///

@@ -58,13 +58,13 @@ pub(super) struct Tree {
     layout_plain: String,
     c2_rule: Option<Regex>,
     c3_rule: Option<Regex>,
-    /// What was read, by its name; nothing for what is not there or of no use.
+    /// Files read so far, by name; `None` for a missing or unusable file.
     files: BTreeMap<String, Option<PromptFile>>,
     /// The names that a template may use, by its file.
     known: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Where the tree begins.
+/// The root of the tree.
 #[derive(Clone, Debug)]
 enum Root {
     /// The folder that holds c1.
@@ -125,7 +125,7 @@ impl Tree {
         name
     }
 
-    /// Returns the file that answers for an edition and adaptation: the adapted one, or else that of the edition.
+    /// Returns the file for an edition and adaptation: the adapted one, else the one for the edition alone.
     pub fn find(
         &mut self,
         folder: &Folder,
@@ -137,7 +137,7 @@ impl Tree {
         adapted.or_else(|| self.file(&self.name(folder, edition, None), report))
     }
 
-    /// Returns the file with this name, if it is there.
+    /// Returns the file with this name, if it exists and is usable.
     pub fn file(&mut self, name: &str, report: &mut Report) -> Option<PromptFile> {
         if !self.files.contains_key(name) {
             let read = self.read(name, report);
@@ -146,12 +146,12 @@ impl Tree {
         self.files.get(name)?.clone()
     }
 
-    /// Says whether there is such a file, useful or not.
+    /// Returns whether the file exists, usable or not.
     pub fn exists(&self, name: &str) -> bool {
         self.place(name).is_file()
     }
 
-    /// Returns the names of the prompts beside this one.
+    /// Returns the names of all prompts in the directory of this one.
     pub fn beside(&self, name: &str) -> Vec<String> {
         let place = self.place(name);
         let entries =
@@ -162,7 +162,7 @@ impl Tree {
         names
     }
 
-    /// Remembers that a file is a template, and what it may use.
+    /// Records a file as a template, with the names that it may use.
     pub fn allow(&mut self, file: &str, names: impl IntoIterator<Item = String>) {
         self.known.entry(file.to_owned()).or_default().extend(names);
     }
@@ -182,7 +182,7 @@ impl Tree {
         }
     }
 
-    /// Warns of prompts beside the templates that answer no failure: a slip in a name leaves the answer to another file.
+    /// Warns of prompts next to the templates that answer no failure. After a typo in a name, another file answers.
     pub fn check_unused(&mut self, report: &mut Report) {
         let templates: Vec<String> = self.known.keys().cloned().collect();
         let folders: BTreeMap<&str, &String> = templates
@@ -229,7 +229,7 @@ impl Tree {
         let refused = match (path.is_file(), path.symlink_metadata().is_ok()) {
             (true, _) if holds => None,
             (true, _) => Some("leads out of the folder of the prompts; keep the file itself there"),
-            // A folder beyond it is the matter of whoever names it.
+            // A directory outside is left to the entry that names it.
             (false, true) if holds || !path.is_dir() => Some("is no file that can be read as a prompt"),
             (false, _) => return None,
         };
@@ -336,7 +336,7 @@ impl Rules {
     }
 }
 
-/// Reads a YAML file, if it is there.
+/// Reads a YAML file, if it exists.
 fn yaml(file: &Path, workspace: &Path, report: &mut Report) -> Option<(Location, node::Node)> {
     if !file.is_file() {
         return None;

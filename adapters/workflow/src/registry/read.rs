@@ -116,9 +116,9 @@ pub(super) struct RawCondition {
     pub at: SourceLocation,
     pub validator: String,
     pub params: BTreeMap<String, String>,
-    /// What a validator for files is asked about besides its own path.
+    /// Paths that a validator for files checks in addition to its own path.
     pub paths: Vec<String>,
-    /// Which list it stands in, if that says when it is asked.
+    /// Whether the condition is in the preflight list; `None` if its list does not set the phase.
     pub preflight: Option<bool>,
 }
 
@@ -358,7 +358,7 @@ fn step(id: &str, view: &MapView<'_>, report: &mut Report) -> RawStep {
     }
 }
 
-/// Reads the address of a step, which stands in the step or in a map of its own.
+/// Reads the address of a step, which is in the step itself or in its `address` map.
 fn step_address(view: &MapView<'_>, report: &mut Report) -> RawAddress {
     let Some(inner) = view.map("address") else { return address(view, "default") };
     for key in ["c1", "c2", "c3", "edition", "adaptation"] {
@@ -453,7 +453,7 @@ fn scalars(params: &MapView<'_>, report: &mut Report) -> BTreeMap<String, String
     found
 }
 
-/// Returns a scalar as text, and a list of scalars with blanks between.
+/// Returns a scalar as text, and a list of scalars as text separated by spaces.
 pub(super) fn joined(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

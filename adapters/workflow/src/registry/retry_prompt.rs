@@ -1,7 +1,7 @@
 //! The prompt that answers failures: one per check, with everything that was found.
 //!
-//! Pure: the same failures give the same prompt. Its parts stand in this order: the templates, the evidence that
-//! they do not show, what was declared against it, and how many attempts there are.
+//! Pure: the same failures give the same prompt. Its parts, in order: the templates, the evidence that they do not
+//! show, the declaration that contradicts the evidence, and the number of attempts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use unstuck_core::truncate;
 use crate::answer::allowed_values;
 use crate::prompt_template::{Names, Params, Parsed, Variables, fenced, shown};
 
-/// So much of one piece of evidence is shown: its end.
+/// Maximum bytes of one piece of evidence; the prompt shows its end.
 const EVIDENCE_MAX: usize = 16 * 1024;
 
 /// A condition that does not hold, or an answer that has not the right form.
@@ -75,13 +75,13 @@ pub struct Request<'a> {
     pub failed: &'a [FailedValidator<'a>],
     /// A declaration against the evidence.
     pub declared: Option<ClaimVsEvidence<'a>>,
-    /// How often in a row this was found, where it is not a validator that has failed.
+    /// Number of consecutive times that this was found, if it is not a failed validator.
     pub attempt: u32,
     /// The iteration that was checked.
     pub iteration: u32,
     /// The stage of the step.
     pub stage: u32,
-    /// Values of `{uv-name}`, those of the step among them.
+    /// Values of `{uv-name}`, including the values of the step.
     pub uv: &'a BTreeMap<String, String>,
     /// The values that each field of an answer may have.
     pub allowed: &'a [(String, Vec<String>)],
@@ -165,7 +165,7 @@ fn groups<'a>(request: &Request<'a>) -> Vec<Group<'a>> {
     groups
 }
 
-/// Returns what answers a failure: the template for this occurrence, or that of the step for any failure.
+/// Returns the template that answers a failure: the one for this occurrence, else the step's template for any failure.
 fn template<'a>(failed: &FailedValidator<'a>, completion: &'a Completion) -> Option<&'a Template> {
     let own = failed.pattern.and_then(|pattern| {
         let at = usize::try_from(failed.occurrence.max(1) - 1).unwrap_or(usize::MAX);

@@ -110,7 +110,7 @@ fn name_of(extractor: Extractor) -> Option<&'static str> {
     Extractor::names().find(|name| Extractor::named(name) == Some(extractor))
 }
 
-/// Answers a failure that has no prompt of its own.
+/// Prompt for a failure that has no specific prompt.
 const ANY: &str = "## {{summary}}\n\n{{suggestedAction}}\n";
 
 fn prompt(validator: &Validator) -> String {

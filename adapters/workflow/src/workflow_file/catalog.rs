@@ -30,7 +30,7 @@ pub(super) struct Catalog {
     profiles: BTreeMap<String, Arc<Profile>>,
     /// The files that were read.
     files: Vec<String>,
-    /// One of the files could not be read as a map of profiles, which was complained about: nobody knows all that there are.
+    /// Whether one of the files is not a map of profiles. That is already reported, and profiles may be missing here.
     pub is_partial: bool,
 }
 
@@ -39,7 +39,7 @@ impl Catalog {
         self.profiles.get(name).cloned()
     }
 
-    /// Says which profiles there are, for a name that is none of them.
+    /// Returns the help for an unknown profile name: a list of the known ones.
     pub fn help(&self, name: &str) -> String {
         if self.files.is_empty() {
             return "there is no agent catalog; pass one with --agents".to_owned();
@@ -58,7 +58,7 @@ impl Catalog {
         }
     }
 
-    /// Checks a catalog and takes its profiles, which win over those that are there.
+    /// Checks a catalog and adds its profiles, which replace earlier ones of the same name.
     pub fn add(&mut self, root: &Node, report: &mut Report) {
         let top = KeyPath::default();
         check_map(&keys::CATALOG, root, root.place, &top, report);

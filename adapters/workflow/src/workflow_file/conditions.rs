@@ -1,4 +1,4 @@
-//! What a step asks beyond a verdict: conditions, and a whole configuration from a steps registry.
+//! Requirements of a step in addition to a verdict: conditions, and a complete configuration from a steps registry.
 
 use std::collections::BTreeMap;
 
@@ -185,7 +185,7 @@ impl Loader<'_> {
     }
 }
 
-/// Returns the check of a step that asks nobody but its conditions.
+/// Returns the check of a step that only its conditions decide.
 pub(super) fn check(timeout: Millis) -> Check {
     Check {
         by: CheckBy::Conditions,
@@ -221,7 +221,7 @@ fn is_closed(schema: &Value) -> bool {
     ["additionalProperties", "unevaluatedProperties"].iter().any(|key| schema[key] == false)
 }
 
-/// Says what asks for an answer that nobody can give.
+/// Returns the problem and its remedy if a step requires an answer that no worker can give.
 fn cannot_answer(completion: &Completion, work: &Work) -> Option<(&'static str, &'static str)> {
     let closer = completion.closer.as_ref().map(|it| &it.worker);
     match (work, closer) {
@@ -270,7 +270,7 @@ fn wanted(view: &MapView<'_>) -> Vec<(Location, RequestedCondition)> {
     items.iter().filter_map(one).collect()
 }
 
-/// Returns the variables of the prompts of a step that nobody gives a value.
+/// Returns the variables of the prompts of a step that have no value.
 pub(crate) fn without_value(completion: &Completion) -> Vec<String> {
     let Some(prompts) = &completion.prompts else { return Vec::new() };
     let templates = [Some(&prompts.initial), prompts.onward.as_ref()].into_iter().flatten();

@@ -18,24 +18,24 @@ pub struct QuickOptions {
     pub no_worse: Vec<String>,
     /// Patterns of the machine reports that the commands write.
     pub reports: Vec<String>,
-    /// What is asked of the commands before the first iteration; `None` is [`Baseline::Gate`].
+    /// Baseline of the commands before the first iteration; `None` is [`Baseline::Gate`].
     pub baseline: Option<Baseline>,
     /// How often a failing command is run; by default twice, so that a flaky test is not taken for a failure.
     pub observations: Option<u32>,
-    /// Who has the last word when all checks pass, or judges alone where there are none.
+    /// The worker that decides when all checks pass, or judges alone if there are no checks.
     pub judge: Option<Worker>,
     /// Whether an iteration continues the session of the one before.
     pub session: Session,
-    /// What may change, and who looks for the cause in the end; when that is, is not for it to say.
+    /// Limits on changes, and the worker that looks for the cause in the end. Its `stall_threshold` is ignored.
     pub scope: Convergence,
 }
 
-/// A failing command is run so often where nothing else is said.
+/// Default number of runs of a failing command.
 const OBSERVATIONS: u32 = 2;
-/// Iterations without progress that change the strategy where nothing else is said.
+/// Number of iterations without progress after which the strategy changes.
 const STALL_THRESHOLD: u32 = 3;
 
-/// Where the only step of such a workflow gives its verdict: one name, so that a person finds it.
+/// Decision file of the only step of such a workflow; a fixed name, so that a user finds it.
 const DECISION_FILE: &str = ".unstuck/decision.json";
 
 /// Returns a workflow of one step, `work`: the worker gets its instructions until all `checks` pass.

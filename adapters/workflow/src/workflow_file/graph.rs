@@ -1,4 +1,4 @@
-//! What the steps of a workflow say about each other: edges, cycles, artifacts.
+//! Relations between the steps of a workflow: edges, cycles, artifacts.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Reads files, and the files they refer to: catalogs beside them, workflows below them.
+//! Reads workflow files, and the files they refer to: agent catalogs and subworkflows.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ impl<'a> Loader<'a> {
         false
     }
 
-    /// The same for a key of a map, where it is there.
+    /// Complains about the value of a map key, if it exists, as `stays_in` does.
     pub fn value_stays_in(&mut self, base: &Path, view: &MapView<'_>, key: &str) -> bool {
         let (place, path) = (view.value_place(key), view.path.key(key));
         view.text(key).is_none_or(|text| self.stays_in(base, text, place, &path))
@@ -128,7 +128,7 @@ impl<'a> Loader<'a> {
         file::tree(bytes, shown(path, self.options), &mut self.report)
     }
 
-    /// Reads the catalogs that are named, or else the one beside the file.
+    /// Reads the catalogs that are named, or else the one in the directory of the file.
     fn first_catalog(&mut self, path: &Path) -> Catalog {
         let mut catalog = Catalog::default();
         let listed = self.options.agents_env.as_deref().unwrap_or_default();

@@ -65,12 +65,12 @@ pub struct Loaded {
 /// Further options for reading a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The root that paths of the workflow are relative to. The reader judges those by their text
-    /// and does not look there; files below it are named without it in complaints.
+    /// The root that paths of the workflow are relative to. The reader checks these paths as text
+    /// only and does not access them; complaints name files below the root without it.
     pub workspace: PathBuf,
     /// Agent catalogs of the command line; a later one wins.
     pub agents_files: Vec<PathBuf>,
-    /// The value of `UNSTUCK_AGENTS_FILE`: catalogs with colons between, before those of the command line.
+    /// The value of `UNSTUCK_AGENTS_FILE`: catalogs separated by colons, read before `agents_files`.
     pub agents_env: Option<String>,
     /// Every warning is an error.
     pub strict: bool,
@@ -81,7 +81,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// How many workflows may be nested below the first, if nothing else is said.
+    /// Default number of workflows that may be nested below the first.
     pub const DEFAULT_MAX_SUBWORKFLOW_DEPTH: u32 = 5;
 }
 
@@ -112,8 +112,8 @@ pub trait Files {
         tidy(path)
     }
 
-    /// Returns where a path leads that leaves its base through a link, as far as it is there; links that lead to nothing leave it.
-    /// Files that are only in memory have none.
+    /// Returns the target of a path that leaves its base through a link, up to the last component that exists.
+    /// A dangling link counts as leaving the base. Files that are only in memory have no links.
     fn leads_out(&self, base: &Path, path: &str) -> Option<PathBuf> {
         let _no_links = (base, path);
         None
@@ -211,8 +211,8 @@ impl Files for BTreeMap<PathBuf, Vec<u8>> {
 ///
 /// # Errors
 ///
-/// All problems of the file, its agent catalogs and its subworkflows. With [`Options::strict`] also
-/// what would be a warning.
+/// All problems of the file, its agent catalogs and its subworkflows. With [`Options::strict`], this
+/// includes the warnings.
 pub fn load(path: &Path, options: &Options) -> Result<Loaded, Rejected> {
     match FileSystem.read(path) {
         Ok(bytes) => parse(&bytes, path, options, &FileSystem),
@@ -246,8 +246,8 @@ pub fn parse(bytes: &[u8], name: &Path, options: &Options, files: &dyn Files) ->
     }
 }
 
-/// Returns the line of a workflow file on which a key stands, or else the nearest key above it that is there;
-/// the first line is 1.
+/// Returns the line of a key in a workflow file, or else the line of the nearest key above it that exists.
+/// The first line is 1.
 pub fn line_of(bytes: &[u8], keys: &[&str]) -> Option<u32> {
     let text = str::from_utf8(bytes).ok()?;
     let root = node::parse(0, text, &mut Report::default())?;

@@ -49,13 +49,13 @@ pub struct PlannedStep {
     pub alone: bool,
     /// Bound of the loop; 1 without a check.
     pub max_iterations: u32,
-    /// Tries of the worker in each iteration.
+    /// Attempts of the worker in each iteration.
     pub attempts: u32,
-    /// Bound of one try.
+    /// Time limit of one attempt.
     pub timeout_ms: Millis,
     /// The check after the work.
     pub check: Option<PlannedCheck>,
-    /// What has to hold besides, in the order in which it is asked: `tests-pass: make test`.
+    /// Additional conditions, in the order in which they are checked, such as `tests-pass: make test`.
     pub conditions: Vec<String>,
     /// After how many iterations without progress the stage rises, and where that ends.
     pub convergence: Option<String>,
@@ -217,10 +217,10 @@ fn may_wait(check: &Check) -> bool {
     }
 }
 
-/// Who answers where nobody but the conditions is asked.
+/// Name of the check if only the conditions decide.
 const CONDITIONS: &str = "conditions";
 
-/// Adds what is asked after a check, or instead of one: the conditions, a closer, and what comes before the first work.
+/// Adds the calls for conditions and a closer, after a check or instead of one, and for the preflight conditions.
 fn with_verification(step: &Step, rounds: u64, (calls, time): (u64, Millis)) -> (u64, Millis) {
     let Some(completion) = &step.completion else { return (calls, time) };
     let asks = |phase| u64::from(completion.asks(phase));
@@ -308,7 +308,7 @@ impl fmt::Display for Plan {
 impl Plan {
     fn write_steps(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
         let indent = "  ".repeat(depth);
-        // Two of a level are beside each other, and either may be beside what comes after the other.
+        // Two steps of a level can run at the same time, and each may also overlap with a step that follows the other.
         let is_chain = self.steps.windows(2).all(|pair| pair[0].level != pair[1].level);
         for step in &self.steps {
             write!(f, "\n{indent}{}. {}: {}", step.level, step.id, step.worker)?;

@@ -6,11 +6,11 @@ use unstuck_core::judge::declaration::{Field, word};
 /// The declarations that answers of a schema can contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Declares {
-    /// Nothing: no such field, or none with a word that is known.
+    /// Nothing: no such field, or no field with a known word.
     Nothing,
-    /// That it goes on, and never that it is complete.
+    /// Unfinished work only, never completion.
     NeverComplete,
-    /// That it is complete.
+    /// Completion.
     Complete,
 }
 

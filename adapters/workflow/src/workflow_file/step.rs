@@ -252,7 +252,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Checks that nothing stands beside a key that it makes senseless.
+    /// Checks that `key` is not combined with keys that it makes meaningless.
     fn check_alone(&mut self, view: &MapView<'_>, allowed: &[&str], key: &str) {
         let known = view.node.entries().iter().filter(|entry| keys::CHECK.key(&entry.key).is_some());
         for entry in known.filter(|entry| !allowed.contains(&entry.key.as_str())) {
@@ -266,7 +266,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Checks that nothing stands beside `claim` that would need a process of its own.
+    /// Checks that `claim` is not combined with keys that need a separate process.
     fn check_claim(&mut self, view: &MapView<'_>, calls: bool) {
         self.check_alone(view, &["claim", "decision_file", "max_parse_failures", "stall"], "claim");
         if calls {
@@ -507,7 +507,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Warns about a key of the step itself; what a profile says for others is no mistake.
+    /// Warns about a key of the step itself. A profile may set keys that only other steps use.
     pub(super) fn no_effect(&mut self, task: &Task<'_>, key: &str, help: &str) {
         if task.own.has(key) {
             self.report.warn(task.own.key_place(key), &task.own.path.key(key), "no effect", help);
@@ -681,7 +681,7 @@ fn on_exhausted(view: &MapView<'_>) -> OnExhausted {
     }
 }
 
-/// Stands in for a child that could not be read; the load is refused anyway.
+/// Returns a placeholder for a child that could not be read; the load is rejected anyway.
 fn nothing() -> Workflow {
     Workflow {
         name: String::new(),

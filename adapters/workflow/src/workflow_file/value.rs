@@ -91,7 +91,7 @@ fn kind_of(keys: &[&str]) -> Option<Kind> {
     })
 }
 
-/// Returns the keys of a level, and behind the name of a step of the registry those of that.
+/// Returns the keys of a level; for a `registry_step`, also the keys of a step in the registry.
 fn keys_of(level: &'static KeyContext) -> impl Iterator<Item = &'static Key> {
     let of_registry: &[Key] = if *level == keys::REGISTRY_STEP { registry::keys::STEP.keys } else { &[] };
     level.keys.iter().chain(of_registry)
@@ -149,7 +149,7 @@ mod tests {
         }
     }
     #[test]
-    fn names_are_those_of_the_table_or_of_the_file() {
+    fn names_match_the_table_or_the_file() {
         for (key, want) in [
             ("steps", None),
             ("steps.a.depends_on", None),

@@ -74,7 +74,7 @@ fn names_that_the_environment_has_are_no_params() {
 }
 
 #[test]
-fn what_gofmt_cannot_read_is_as_wrong_as_what_it_would_change() {
+fn unreadable_go_file_fails_like_an_unformatted_one() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("go.mod"), "module a").unwrap();
     let validator = builtin::validator("format-check", folder.path()).unwrap();

@@ -1,11 +1,12 @@
-//! Registries, prompts and schemas that mean harm, or are broken in ways that nobody writes on purpose: each is
-//! answered with a sentence, soon, and nothing outside their folders is read.
+//! Hostile or badly broken registries, prompts and schemas.
+//!
+//! Each is refused with a short message in a limited time, and no file outside their directories is read.
 
 use std::time::{Duration, Instant};
 
 use super::*;
 
-/// The longest that a registry may take that is refused.
+/// Maximum time to refuse a registry.
 const SOON: Duration = Duration::from_secs(20);
 
 /// Checks what is said about the example with these changes.
@@ -24,7 +25,7 @@ fn bytes(text: &[u8], expected: &Expect) {
     assert!(begun.elapsed() < SOON);
 }
 
-/// Checks what is said about the example whose answer has this schema, with the file `a.json` beside it.
+/// Checks the complaints about the example if its answer has this schema, written to `schemas/a.json`.
 #[track_caller]
 fn schema(schema: &str, expected: &Expect) {
     let step =
@@ -83,7 +84,7 @@ fn no_part_of_an_address_leads_out() {
 }
 
 #[test]
-fn names_have_no_characters_that_nobody_sees() {
+fn names_have_no_invisible_characters() {
     changed(
         &[
             ("/agentId", json!("a\u{0}b")),
@@ -215,7 +216,7 @@ fn a_reference_leads_nowhere_else() {
 }
 
 #[test]
-fn what_is_nested_without_end_is_refused() {
+fn endless_nesting_is_refused() {
     let lists = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     let maps = |levels: usize| format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels));
     bytes(
@@ -283,7 +284,7 @@ fn a_schema_is_as_large_as_its_answer_needs() {
 }
 
 #[test]
-fn what_is_no_text_or_too_much_of_it_is_refused() {
+fn invalid_utf8_and_oversized_text_are_refused() {
     let of_length = |length| format!("{{\"agentId\": \"{}\"}}", "a".repeat(length));
     bytes(
         b"{\"agentId\": \"a\xff\"}",
@@ -326,7 +327,7 @@ fn what_is_no_text_or_too_much_of_it_is_refused() {
 }
 
 #[test]
-fn keys_without_end_are_told_in_bounded_words() {
+fn report_about_many_unknown_keys_has_a_limited_size() {
     let keys: Vec<String> = (0..20_000).map(|n| format!("\"k{n}\": {n}")).collect();
     let folder = folder(&[(REGISTRY, &format!("{{\"agentId\": \"a\", {}}}", keys.join(", ")))]);
     let begun = Instant::now();

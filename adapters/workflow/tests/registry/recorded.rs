@@ -1,8 +1,8 @@
-//! Recorded cases whose answer is what is said when a registry is read: there they were silence, or a guess.
+//! Recorded cases that Unstuck reports when it reads a registry; the recorded tool was silent or guessed.
 
 use super::*;
 
-/// Checks that the example with these changes is refused, with a sentence that has this in it.
+/// Checks that the example with these changes is refused with a message that contains `expected`.
 #[track_caller]
 fn refused(id: &str, changes: &[(&str, Value)], prompts: Files<'_>, expected: &str) {
     let (registry, said) = load(&agent(&with(example(), changes), prompts));
@@ -10,7 +10,7 @@ fn refused(id: &str, changes: &[(&str, Value)], prompts: Files<'_>, expected: &s
 }
 
 #[test]
-fn what_was_silence_is_refused() {
+fn silently_ignored_settings_are_refused() {
     let format = |format: Value| vec![("/steps/initial.issue/check", json!({ "responseFormat": format }))];
     let semantic = json!({"type": "semantic", "successWhen": "empty", "failurePattern": "red"});
     let cases = [
@@ -36,7 +36,7 @@ fn what_was_silence_is_refused() {
     refused("retry_prompt_path-012", &[], &prompts, "f_failed_red.md:1:1: an empty template");
 }
 
-/// `retry_prompt_path-010`: there a `c3` that the configuration forbids looked like a file that is not there.
+/// `retry_prompt_path-010`: in the recorded tool, a `c3` that the configuration forbids looked like a missing file.
 #[test]
 fn a_forbidden_address_is_refused() {
     let user = ".agent/climpt/config/fixer-steps-user.yml";
@@ -48,7 +48,7 @@ fn a_forbidden_address_is_refused() {
 
 /// `step_validator-021` as its plugin is called: known by name, but it counts neither as passed nor as failed.
 #[test]
-fn a_plugin_that_is_not_run_is_no_condition() {
+fn unsupported_plugin_adds_no_condition() {
     let semantic = json!({"type": "semantic", "successWhen": "empty", "failurePattern": "red", "semanticConfig": {"checkType": "coverage-check"}});
     let registry = with(
         example(),
@@ -84,9 +84,9 @@ fn a_prompt_is_found_by_its_address() {
     }
 }
 
-/// `reachability-002` and `-005`: conditions of a step that nobody asks for. A name that no step has is an error.
+/// `reachability-002` and `-005`: conditions of a step that no workflow uses. An unknown step name is an error.
 #[test]
-fn conditions_that_no_path_reaches_are_told() {
+fn unreachable_conditions_are_reported() {
     let end = example()["completionSteps"]["complete.issue"].clone();
     let registry = json!({"agentId": "fixer", "completionPatterns": example()["completionPatterns"],
         "validators": example()["validators"], "steps": example()["steps"], "validationSteps": {"closure.review": end}});

@@ -1,4 +1,4 @@
-//! What differs between two snapshots.
+//! Differences between two snapshots.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,18 +27,18 @@ pub struct Change {
 /// How a file differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
-    /// It was not there before.
+    /// The path did not exist before.
     Added,
-    /// Its content differs; perhaps its permissions too.
+    /// Its content differs, and possibly its permissions.
     Modified,
-    /// It is not there any more.
+    /// The path no longer exists.
     Deleted,
     /// Only its permissions differ.
     ModeChanged,
-    /// A file has become a link, or a link a file.
+    /// A file became a link, or a link a file.
     TypeChanged,
-    /// Only one of the two snapshots covers it, so its content cannot be compared. A file that has
-    /// grown too large or cannot be read any more is such a one.
+    /// Only one of the two snapshots covers the path, so its content cannot be compared. Examples are a file that has
+    /// grown too large and a file that can no longer be read.
     NotCovered,
 }
 
@@ -96,7 +96,7 @@ pub(super) fn changes(store: &Store, before: &Snapshot, after: &Snapshot) -> Res
     Ok(changes)
 }
 
-/// Says whether one side of a pair is missing only because nobody has looked at it.
+/// Returns whether one side of a pair is missing only because its snapshot does not cover the path.
 pub(super) fn is_unknown(path: &[u8], pair: &Pair, before: &ExcludedList, after: &ExcludedList) -> bool {
     match (pair.before, pair.after) {
         (None, Some(_)) => before.reason(path).is_some(),
@@ -105,7 +105,7 @@ pub(super) fn is_unknown(path: &[u8], pair: &Pair, before: &ExcludedList, after:
     }
 }
 
-/// Returns how a file differs; `None` if neither is a file. Folders are where their files are.
+/// Returns how a file differs; `None` if neither is a file. Folders are implied by their files.
 fn kind(pair: &Pair) -> Option<ChangeKind> {
     let file = |place: Option<tree::Place>| place.filter(|place| !place.is_folder());
     Some(match (file(pair.before), file(pair.after)) {

@@ -113,9 +113,8 @@ impl Snapshots {
         Ok(new.map(|path| safe_dir::as_path(path).into_owned()).collect())
     }
 
-    /// Returns the words that a file of one snapshot has and no file of a later one. None where that cannot be told: it takes
-    /// too long, or the later one does not cover files that the other one did.
-    ///
+    /// Returns the words that a file of one snapshot has and no file of a later one. Returns none if the search takes
+    /// too long, or if the later snapshot does not cover files that the earlier one did.
     /// # Errors
     ///
     /// A snapshot is gone or damaged.
@@ -157,8 +156,8 @@ impl Snapshots {
         Ok(moved.filter(|it| it.to.as_ref() != Some(&it.from)).collect())
     }
 
-    /// Returns the files below `.git` that tell git how to work, and which programs to run, as far as they differ. What is
-    /// configured of a branch is not meant: git does that itself when somebody pushes.
+    /// Returns the changed files below `.git` that configure git or the programs that it runs. Settings of a branch do
+    /// not count, since git writes them itself on a push.
     ///
     /// # Errors
     ///

@@ -27,22 +27,22 @@ const PORTION: usize = 64;
 /// How often a file is read that changes meanwhile.
 const TRIES: u32 = 3;
 
-/// A file that was read; its content is in the store or in the pack.
+/// A file that was read. The store or the pack has its content.
 #[derive(Clone, Debug)]
 pub(super) struct Content {
     pub(super) id: Digest,
     pub(super) mode: u32,
-    /// What the system said of the file before it was read.
+    /// Metadata of the file before it was read.
     pub(super) stamp: ChangeStamp,
-    /// Whether the next snapshot may believe that stamp.
+    /// Whether the next snapshot may rely on that stamp.
     pub(super) is_settled: bool,
-    /// Its access list and other attributes; `None` where they are not known.
+    /// Access list and other attributes; `None` if unknown.
     pub(super) attributes: Option<Attributes>,
 }
 
 /// Reads `files`, which are ordered by path, below the open folder `root`.
 ///
-/// For what is gone, or is no file or link any more, the kind of the inner error is `NotFound`.
+/// For a path that is gone or is no longer a file or link, the kind of the inner error is `NotFound`.
 ///
 /// # Errors
 ///

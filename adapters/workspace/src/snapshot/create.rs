@@ -31,22 +31,22 @@ use super::walk::{FoundPath, TreeSection, Walk};
 use super::{nested_repos, open_boxes, tracked};
 
 impl Snapshots {
-    /// Takes a snapshot. What is ignored is judged by the rules of `first`, the first snapshot of the
-    /// run; by those in the workspace if this is the first.
+    /// Takes a snapshot. The ignore rules of `first`, the first snapshot of the run, apply; if this is the first one,
+    /// the rules in the workspace do.
     ///
-    /// It is durable when this returns, and stays until the next is taken; [`Self::keep`] keeps it for good.
+    /// It is durable when this returns, and stays until the next one is taken; [`Self::keep`] keeps it for good.
     ///
     /// # Errors
     ///
-    /// The workspace is not there, the store cannot be written, or another process has been writing for
-    /// a minute. What cannot be read is no error but left out.
+    /// The workspace does not exist, the store cannot be written, or another process has been writing for a minute. A
+    /// file that cannot be read is left out, which is not an error.
     pub fn take(&self, first: Option<&Snapshot>) -> Result<Snapshot, Error> {
         take(self, first, None)
     }
 
-    /// Takes a snapshot after another one, `last`. What our own output was written to in either of the two is left out
-    /// here too, whoever prints there now. Of the two it may be that they are not here: `last` has the rules of `first`, and
-    /// without either those in the workspace hold.
+    /// Takes a snapshot after another one, `last`. Files that Unstuck wrote its own output to in `first` or `last` are
+    /// left out again, whichever process writes to them now. Either snapshot can be missing from the store: `last` has
+    /// the rules of `first`, and without both, the rules in the workspace apply.
     ///
     /// # Errors
     ///
@@ -56,9 +56,9 @@ impl Snapshots {
         take(self, first.filter(|first| self.has(first)).or(last), last)
     }
 
-    /// Takes a snapshot before the workspace is made what it was `then`. What cannot be read now, though nothing of the kind was
-    /// said of it then, its owner is allowed to read first: else nobody could look at it, and it would stay as it is.
-    /// Returns the paths of which that was done.
+    /// Takes a snapshot before the workspace is restored to `then`. If a path cannot be read now, but was not
+    /// unreadable then, its owner first gets read access. Without access, it could not be compared and would stay as it
+    /// is. Returns the paths that got access.
     ///
     /// # Errors
     ///
@@ -263,8 +263,8 @@ fn rules_above(
     Ok(rules)
 }
 
-/// Reads what has changed since the index was written. What cannot be read is left out, and what is
-/// gone is not there.
+/// Reads the files that changed since the index was written. A file that cannot be read is left out, and a file that is
+/// gone is skipped.
 fn read(
     of: &Snapshots,
     root: &SafeDir,
@@ -273,7 +273,7 @@ fn read(
     found: Vec<FoundPath>,
     left: &mut Vec<ExcludedPath>,
 ) -> Result<Vec<Taken>, Error> {
-    // The store has the snapshot that the index comes from with all of its contents, or nothing of it.
+    // The store has the snapshot of the index with all of its contents, or none of it.
     let attributes = match of.store.has(&index.root) {
         true => Parts::named(&of.store, &index.root)?.attributes(&of.store)?,
         false => Attributes::default(),
@@ -320,7 +320,7 @@ fn attributes_of(root: &SafeDir, files: &[Taken]) -> Attributes {
     Attributes::of(all.chain([(&b""[..], of_folder(b"").ok().flatten())])) // unread, nothing of the root is kept
 }
 
-/// Keeps the objects of the repositories, that of the workspace and those within.
+/// Keeps the objects of the workspace's repository and of the repositories within it.
 fn keep_history(of: &Snapshots, root: &SafeDir, files: &[Taken], notes: &mut Vec<String>) {
     let of_git = files.iter().filter(|file| file.area.is_of_git() && safe_dir::has_content(file.mode));
     let (mut missed, mut lacking) = (0, Vec::new());

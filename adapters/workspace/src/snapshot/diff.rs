@@ -20,22 +20,22 @@ use super::root_tree::Parts;
 use super::store::Store;
 use super::tree::{Pair, Place};
 
-/// What to show of a difference.
+/// Options of a diff.
 #[derive(Clone, Debug, Default)]
 pub struct DiffOptions {
-    /// Files and folders from the root of the workspace; if there are none, all.
+    /// Files and folders to show, from the root of the workspace; all if empty.
     pub paths: Vec<PathBuf>,
-    /// Files that are not shown.
+    /// Files to leave out.
     pub without: BTreeSet<PathBuf>,
-    /// Whether ignored files are shown too.
+    /// Whether to show ignored files too.
     pub ignored: bool,
 }
 
-/// Larger files are only said to differ.
+/// Maximum size of a compared file, in bytes. Larger files are only reported as different.
 const COMPARED_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Where git looks for a zero byte, to tell a binary file.
+/// Number of bytes in which git looks for a zero byte to detect a binary file.
 const PROBE: usize = 8000;
-/// After so long, a difference is shown that is larger than it need be.
+/// Maximum time for a minimal difference. After it, a larger one is shown.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) fn diff(

@@ -1,4 +1,4 @@
-//! Why a snapshot cannot be taken, read or put back.
+//! Errors when a snapshot is taken, read or restored.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use unstuck_core::id::Digest;
 use unstuck_files::hint::for_io;
 
-/// Why something with snapshots did not work.
+/// Why a snapshot operation failed.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 #[non_exhaustive]

@@ -1,7 +1,7 @@
-//! What a snapshot does not cover, and why.
+//! Paths that a snapshot does not cover, with the reasons.
 //!
-//! The whole list is kept with the snapshot, because what it does not cover must never be deleted or
-//! overwritten when it is restored. The snapshot itself carries a summary for people.
+//! The full list is kept with the snapshot: a restore must never delete or overwrite a path that the snapshot does not
+//! cover. The snapshot itself has a summary for users.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,18 +34,19 @@ pub enum ExcludedReason {
     IgnoredFile,
     /// The folder is ignored and holds more than ignored folders may hold.
     IgnoredFolder,
-    /// It is a pipe, socket or device.
+    /// A pipe, socket or device.
     NoFile,
-    /// The system does not let us read it.
+    /// The system denies read access.
     Unreadable,
-    /// It is the repository of a folder in the workspace: no part of the work, but it comes back with that of the workspace.
+    /// The repository of a folder in the workspace. It is not part of the work, but it is restored together with the
+    /// repository of the workspace.
     Repository,
-    /// It is what Unstuck writes its own output to, such as `unstuck run ... >out.log`, or has before in this run: nobody's
-    /// work.
+    /// A file that Unstuck writes its own output to, such as `unstuck run ... >out.log`, or has written to in this run.
+    /// It is not part of the work.
     OwnOutput,
-    /// It is what `git lfs` and `git annex` keep in a repository, which may be in it alone.
+    /// The objects that `git lfs` and `git annex` keep in a repository, possibly the only copy.
     Store,
-    /// It is on another file system that is mounted there, or is a file that one is mounted on.
+    /// On another file system that is mounted in the workspace, or a file with a mount on it.
     Mount,
 }
 
@@ -65,7 +66,7 @@ impl ExcludedReason {
         Self::Mount,
     ];
 
-    /// Returns what has become of something that was left out for this reason, and is not any more.
+    /// Returns the change of a path that was left out for this reason and is covered now.
     fn if_covered_by_now(self) -> Option<ExcludedChange> {
         match self {
             Self::TooLarge | Self::IgnoredFile => Some(ExcludedChange::Changed),
@@ -75,7 +76,7 @@ impl ExcludedReason {
         }
     }
 
-    /// Says whether it is of what git would call the work.
+    /// Returns whether git would count the path as part of the work.
     fn is_of_work(self) -> bool {
         matches!(self, Self::TooLarge | Self::TooMuch | Self::TooDeep | Self::Unreadable)
     }
@@ -123,18 +124,18 @@ impl fmt::Display for ExcludedReason {
     }
 }
 
-/// Something that is not covered; a folder stands for all below.
+/// A path that is not covered; a folder stands for all paths below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ExcludedPath {
     pub(super) path: Vec<u8>,
     pub(super) reason: ExcludedReason,
-    /// What it looked like; `None` where that is not known, or of no interest.
+    /// Its metadata; `None` if unknown or irrelevant.
     mark: Option<MetaStamp>,
 }
 
 impl ExcludedPath {
     pub(super) fn new(path: Vec<u8>, reason: ExcludedReason, seen: Option<FileMeta>) -> Self {
-        // What we print changes all the time, and a pipe holds nothing.
+        // Unstuck's own output changes all the time, and a pipe has no content.
         let of_interest = seen.filter(|_| {
             !matches!(reason, ExcludedReason::OwnOutput | ExcludedReason::NoFile | ExcludedReason::Mount)
         });
@@ -142,23 +143,23 @@ impl ExcludedPath {
     }
 }
 
-/// What something looks like whose content nobody has read: enough to see that it is another one, or was written to.
+/// The metadata of a path whose content was not read: enough to detect a replacement or a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MetaStamp {
     kind: u32,
     node: u64,
     size: u64,
     modified: i64,
-    /// Of a folder when it was made, where that is known.
+    /// For a folder, its creation time if known.
     changed: i64,
 }
 
 impl MetaStamp {
     const SIZE: usize = 36;
-    /// Stands where there is none.
+    /// The encoding of a missing stamp.
     const NONE: [u8; Self::SIZE] = [0; Self::SIZE];
 
-    /// The device is none of it, since some have another number after a restart.
+    /// Leaves out the device, since some devices get another number after a restart.
     fn of(FileMeta { mode, stamp }: &FileMeta) -> Self {
         let kind = mode & TYPE;
         let whole = Self {
@@ -168,7 +169,7 @@ impl MetaStamp {
             modified: stamp.modified,
             changed: stamp.changed,
         };
-        // A folder of masses is at work all the time; that it is the same one is what counts.
+        // A folder with many files changes all the time, so only its identity counts.
         if kind == FOLDER { Self { size: 0, modified: 0, changed: 0, ..whole } } else { whole }
     }
 
@@ -196,7 +197,7 @@ impl MetaStamp {
     }
 }
 
-/// Notes of folders when they were made.
+/// Records the creation times of folders.
 pub(super) fn note_births(root: &SafeDir, left: &mut [ExcludedPath]) {
     for ExcludedPath { path, mark, .. } in left {
         let Some(known) = mark.as_mut().filter(|mark| mark.kind == FOLDER) else { continue };
@@ -210,42 +211,42 @@ pub(super) fn note_births(root: &SafeDir, left: &mut [ExcludedPath]) {
     }
 }
 
-/// Something that a snapshot has left out of the work, and that is not what it was.
+/// A path that a snapshot has left out and that has changed since.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChangedExcluded {
-    /// From the root of the workspace.
+    /// The path from the root of the workspace.
     pub path: PathBuf,
-    /// What has become of it.
+    /// The change.
     pub how: ExcludedChange,
-    /// Whether it was left out for what it is, and not because the rules ignore it, or because it is a history.
+    /// Whether it was left out for what it is, and not because the rules ignore it or because it is a history.
     pub is_work: bool,
-    /// Whether [`Git::PutBack`](super::options::Git::PutBack) brings it back; nothing does otherwise.
+    /// Whether [`Git::PutBack`](super::options::Git::PutBack) restores it; no other option does.
     pub comes_back: bool,
 }
 
-/// Something that only one of two snapshots covers.
+/// A path that only one of two snapshots covers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OneSidedPath {
     /// From the root of the workspace.
     pub path: PathBuf,
     /// Why the other does not.
     pub reason: ExcludedReason,
-    /// Whether it is the later one that does not.
+    /// Whether the later snapshot is the one that does not cover it.
     pub is_now: bool,
 }
 
-/// What has become of something that no snapshot holds.
+/// The change of a path that no snapshot covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExcludedChange {
-    /// It is not there any more.
+    /// The path no longer exists.
     Removed,
-    /// Something else has its name.
+    /// Another entry has its name.
     Replaced,
-    /// The folder had masses in it, and has no more.
+    /// The folder had too many files to cover, and no longer has.
     Emptied,
     /// It was written to.
     Changed,
-    /// It was written to, or only touched: it is as large as before, and who does not read it cannot tell.
+    /// It was written to or only touched. Its size is the same, so only its content could show a change.
     PerhapsChanged,
 }
 
@@ -316,7 +317,7 @@ impl ExcludedList {
         mut covered: impl FnMut(&[u8]) -> Result<Option<Place>, E>,
     ) -> Result<Vec<ChangedExcluded>, E> {
         let mut lost = Vec::new();
-        // What becomes of git's own files is told elsewhere.
+        // Changes of git's own files are reported elsewhere.
         let is_told = |path: &[u8], reason: ExcludedReason| {
             !paths::is_in_repository(path) || reason == ExcludedReason::Store
         };

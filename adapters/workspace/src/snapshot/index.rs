@@ -1,9 +1,9 @@
-//! What the last snapshot of a workspace saw of each file, so that the next one reads only what changed.
+//! A cache of file contents at the last snapshot of a workspace, so that the next one reads only changed files.
 //!
-//! A cache with a checksum: if it is torn, of another version or gone, everything is read once more.
-//! An entry is believed only if nothing that the system tells of the file differs, and only if the
-//! file was left alone for a moment before it was read: a clock has ticks, and two changes within
-//! one look the same. The time that counts is the one that no program can set (`ctime`).
+//! The cache has a checksum: if it is torn, of another version or missing, all files are read again. An entry is used
+//! only if all metadata of the file are the same, and if the file was unchanged for a moment before it was read. A
+//! clock has ticks, and two changes within one tick look the same. The time that counts is `ctime`, which no program
+//! can set.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -26,13 +26,13 @@ const FIXED_SIZE: usize = 4 + 4 + 5 * 8 + 32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CachedContent {
     pub(super) path: Vec<u8>,
-    /// The type only; permissions are looked at anew.
+    /// The type only; permissions are read every time.
     pub(super) kind: u32,
     pub(super) stamp: ChangeStamp,
     pub(super) id: Digest,
 }
 
-/// All that is known, ordered by path; and the snapshot that it comes from.
+/// All known entries, ordered by path, and the snapshot that they come from.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Index {
     pub(super) root: Digest,
@@ -86,7 +86,7 @@ pub(super) fn now() -> i64 {
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// Says whether a file that was read at `read_at` can be told from what it would be after another change.
+/// Returns whether another change of a file that was read at `read_at` would show in its metadata.
 pub(super) fn is_settled(stamp: &ChangeStamp, read_at: i64) -> bool {
     /// Longer than a tick of any kernel.
     const TICK: i64 = 100_000_000;

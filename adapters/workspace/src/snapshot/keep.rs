@@ -27,19 +27,21 @@ impl Snapshots {
         self.store.set_ref(name, &snapshot.id)
     }
 
-    /// Forgets the snapshot in `folder` with this name, or all whose names begin with it and a slash, and [frees](Self::free)
-    /// what no other needs. Returns how many were forgotten. The workspace need not be there any more.
+    /// Forgets the snapshot in `folder` with this name, or all whose names start with it and a slash, and
+    /// [frees](Self::free) the objects that no other snapshot needs. Returns how many were forgotten. The workspace
+    /// does not have to exist.
     ///
     /// # Errors
     ///
-    /// The name is none, or the store cannot be read or written.
+    /// The name is invalid, or the store cannot be read or written.
     pub fn forget(folder: &Path, prefix: &str) -> Result<usize, Error> {
         let forgotten = Self::forget_names(folder, prefix)?;
         Self::free(folder, false)?;
         Ok(forgotten)
     }
 
-    /// Returns about how many bytes [`Self::free`] would free in quiet if these names, and all below them, were forgotten.
+    /// Returns about how many bytes a quiet [`Self::free`] would free if these names, and all below them, were
+    /// forgotten.
     ///
     /// # Errors
     ///
@@ -87,9 +89,9 @@ impl Snapshots {
         Ok(forgotten.len())
     }
 
-    /// Removes from the snapshots in `folder` what is in none that has a name. The last one of a workspace, which may be about to
-    /// get one, stays as well unless it `is_quiet`: nobody takes snapshots now. On a full disk as much is removed as can be
-    /// without room.
+    /// Removes objects in `folder` that no named snapshot has. The last snapshot of a workspace may be about to get a
+    /// name, so it stays unless `is_quiet`, which means that no process takes snapshots now. On a full disk, removes as
+    /// much as is possible without free space.
     ///
     /// # Errors
     ///

@@ -1,5 +1,7 @@
-//! The repositories within that of the workspace: those of submodules, which are in `.git/modules`, and those in folders
-//! of the workspace, each with its `.git`. Of each all is kept that is kept of `.git` itself, so that it comes back as that does.
+//! Repositories within the workspace's repository: submodules, and repositories in folders of the workspace.
+//!
+//! Submodules are in `.git/modules`; the others have a `.git` in their folder. A snapshot keeps the same files of each
+//! as of the workspace's `.git`, so that they are restored in the same way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,15 +20,15 @@ use super::snapshots::{OBJECTS, WITHIN};
 use super::store::Store;
 use super::{object_hardlinks, refs, tree};
 
-/// Where the repositories of submodules are.
+/// The folder of submodule repositories.
 const OF_SUBMODULES: &[u8] = b".git/modules";
-/// How deep a name may be.
+/// Maximum depth of a name.
 const DEPTH_MAX: usize = 20;
 
-/// Repositories by the paths of their own folders, from the root of the workspace.
+/// Repositories by the paths of their git folders, from the root of the workspace.
 pub(super) type Inner = BTreeMap<Vec<u8>, Digest>;
 
-/// Returns the repositories within that a snapshot has.
+/// Returns the repositories within the workspace's repository in a snapshot.
 pub(super) fn all(store: &Store, parts: &Parts) -> Result<Inner, Error> {
     let mut found = Inner::new();
     if let Some(git) = parts.repository_folder() {
@@ -41,7 +43,7 @@ pub(super) fn all(store: &Store, parts: &Parts) -> Result<Inner, Error> {
     Ok(found)
 }
 
-/// Adds those below a folder, and those of submodules in them, which may have any names.
+/// Adds the repositories below a folder, and the submodules in them, which can have any name.
 fn add(
     store: &Store,
     path: &[u8],
@@ -86,13 +88,13 @@ pub(super) fn goes_on(store: &Store, before: &Parts, after: &Parts, path: &[u8])
     Ok(is.id == was.id || had.values().any(|commit| known.contains(commit)))
 }
 
-/// Returns the repositories that have a HEAD among the paths of `files` and objects: that of the workspace, and those within.
+/// Returns the repositories that have objects, and a HEAD among the paths of `files`: the workspace's and those within.
 pub(super) fn with_objects<'a>(
     root: &SafeDir,
     files: impl Iterator<Item = &'a [u8]>,
 ) -> impl Iterator<Item = &'a [u8]> {
     let owns = files.filter_map(|path| path.strip_suffix(b"/HEAD"));
-    // The log of HEAD has this name, too, and so has what a remote is at.
+    // The log of HEAD and the HEAD of a remote have this name, too.
     owns.filter(|own| !Read::from_io(root.open_below(&objects(own))).is_absent())
 }
 
@@ -135,7 +137,7 @@ pub struct InnerBranch {
     pub from: String,
 }
 
-/// Returns the branches of repositories within that are gone, where the repository is there.
+/// Returns the branches that are gone from repositories within the workspace's that still exist.
 pub(super) fn gone_branches(
     store: &Store,
     before: &Inner,

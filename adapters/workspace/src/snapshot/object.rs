@@ -1,4 +1,4 @@
-//! What the store keeps: contents and trees, in git's form with SHA-256 names. Pure.
+//! Objects of the store: contents and trees in git's format, with SHA-256 names. Does no I/O.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use unstuck_core::id::Digest;
 
 pub(super) use unstuck_files::safe_dir::{FILE, FOLDER, LINK, TYPE};
 
-/// The type of an object; the numbers are those of git's packs.
+/// The type of an object, with its number in git's packs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Tree = 2,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_folder_follows_it_at_once() {
+    fn folder_is_followed_directly_by_its_content() {
         let mut paths = [&b"a.b"[..], b"a/b", b"a", b"b", b"a/b/c", b"a/b.c", b"a\x01"];
         paths.sort_unstable_by(|a, b| path_order(a, b));
         assert_eq!(paths, [&b"a"[..], b"a/b", b"a/b/c", b"a/b.c", b"a\x01", b"a.b", b"b"]);

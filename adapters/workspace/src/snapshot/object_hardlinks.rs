@@ -1,12 +1,12 @@
 //! Keeps the objects of the user's repository, so that a deleted `.git` takes no commit with it.
 //!
-//! Git never changes a file of objects, it only adds and deletes them; so a second name (a hard link,
-//! as `git clone` of a local repository makes them) keeps one for nothing. On another file system they
-//! are copied, up to a bound. What newer packs hold as well is dropped (`superseded`); the other second names stay until
-//! the last snapshot is forgotten, and until then a `git gc` of the user frees less space.
+//! Git adds and deletes object files but never changes them. So a hard link, as in a `git clone` of a local repository,
+//! keeps an object file at no cost. On another file system, the files are copied, up to a limit. Links to objects that
+//! newer packs also hold are dropped (`superseded`). The other links stay until the last snapshot is forgotten, and
+//! until then a `git gc` of the user frees less space.
 //!
-//! What is assumed: a worker may delete these files, but does not rewrite them in place. If it does,
-//! git notices when it reads them; the files of the workspace are not among them.
+//! Assumption: a worker may delete these files, but does not rewrite them in place. If it does, git notices when it
+//! reads them; the files of the workspace are not among them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -72,7 +72,7 @@ impl Copier<'_> {
 
     fn folder(&mut self, from: &SafeDir, to: &SafeDir, name: &[u8], stamp: &ChangeStamp) -> io::Result<()> {
         to.make(name)?;
-        // What was not changed since it was last looked at bears the time of its original.
+        // The copy of a folder that has not changed since has the same modification time.
         let read_at = now();
         if self.remembers && to.look(name)?.stamp.modified == stamp.modified {
             return Ok(());

@@ -1,7 +1,8 @@
-//! Packs: many objects in one file, with an index beside it. Git's format (`gitformat-pack`, version 2
-//! of both), SHA-256, without deltas, so that a few lines of ours read it and every git does.
+//! Packs: many objects in one file, with an index next to it.
 //!
-//! A pack is durable before its index has a name, and a pack without an index does not count.
+//! The format is git's (`gitformat-pack`, version 2 of both), with SHA-256 and without deltas, so that a short reader
+//! and every git can read it. A pack is durable before its index has a name, and a pack without an index does not
+//! count.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -121,7 +122,7 @@ impl Pack {
         Ok(())
     }
 
-    /// Removes the files; whoever has them open can go on reading.
+    /// Removes the files. A process that has them open can still read them.
     pub(super) fn remove(&self) -> io::Result<()> {
         // Without an index, a pack does not count.
         for extension in ["idx", "keep", "pack"] {

@@ -6,14 +6,15 @@ use std::path::PathBuf;
 
 use unstuck_files::safe_dir::{self, SafeDir};
 
-/// What a folder has that is not listed.
+/// The mode of a folder that is not listed.
 const USUAL: u32 = 0o755;
-/// The part of a mode that says it: who may do what, whose group new files get, and whether others may remove them.
+/// The stored bits of a mode: access rights, the group of new files (set-group-ID), and who can remove files (sticky).
 const BITS: u32 = 0o3777;
-/// The first line of a list, which may have no other.
+/// The first line of a list, possibly the only one.
 const HEAD: &[u8] = b"folders\n";
 
-/// The permissions of the folders of a snapshot: of those that do not have what most have. `None` where nobody has kept them.
+/// The permissions of the folders of a snapshot, without folders that have the usual ones. `None` if they were not
+/// stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Permissions(Option<BTreeMap<Vec<u8>, u32>>);
 
@@ -50,7 +51,7 @@ impl Permissions {
         Some(unusual.get(folder).copied().unwrap_or(USUAL))
     }
 
-    /// Returns those of the folders below another one, as seen from there.
+    /// Returns the permissions of the folders below another one, with their paths from there.
     pub(super) fn below(&self, folder: &[u8]) -> Self {
         let all = self.0.iter().flatten(); // no read
         let below = all.filter(|(path, _)| path.len() > folder.len() && safe_dir::is_within(path, folder));
@@ -58,7 +59,7 @@ impl Permissions {
         Self(self.0.as_ref().map(|_| below.collect()))
     }
 
-    /// Returns the folders that have other permissions in another snapshot, or are not in it, with what they have there.
+    /// Returns the folders with other permissions in another snapshot, or missing there, with the permissions there.
     pub(super) fn differing(&self, other: &Self) -> BTreeMap<Vec<u8>, u32> {
         let (Self(Some(one)), Self(Some(two))) = (self, other) else { return BTreeMap::new() };
         let paths = one.keys().chain(two.keys());
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_what_the_other_has() {
+    fn differing_folders_have_the_modes_of_the_other_snapshot() {
         let of = |folders: &[(&str, u32)]| {
             Permissions::of(folders.iter().map(|(path, mode)| (path.as_bytes(), *mode)))
         };

@@ -105,7 +105,7 @@ fn all(store: &Store, git: Digest) -> Result<BTreeMap<String, String>, Error> {
     Ok(refs)
 }
 
-/// Reads what names an object in a `.git`, a file of its own going before what is packed.
+/// Reads the refs of a `.git`. A loose ref takes precedence over a packed one.
 fn named(store: &Store, git: Digest) -> Result<BTreeMap<String, String>, Error> {
     let items = store.tree(&git)?;
     let item = |name: &[u8]| items.iter().find(|item| item.name == name);

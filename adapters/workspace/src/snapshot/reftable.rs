@@ -7,14 +7,14 @@ use std::path::Path;
 use super::repository::is_object_name;
 use crate::git;
 
-/// What HEAD is and where branches and the stash are.
+/// HEAD, and the refs of branches and of the stash.
 #[derive(Debug)]
 pub(super) struct Tables {
-    /// The full name of the ref that HEAD is on; `None` where it is detached.
+    /// The full name of the ref that HEAD is on; `None` if it is detached.
     pub(super) head: Option<String>,
-    /// The commit of HEAD; `None` where there is none yet.
+    /// The commit of HEAD; `None` if it has none yet.
     pub(super) commit: Option<String>,
-    /// Names in full, and what each names; of a symbolic one what its file would say.
+    /// Full names and their targets; for a symbolic ref, the content that its file would have.
     pub(super) refs: BTreeMap<String, String>,
 }
 

@@ -29,26 +29,25 @@ pub(super) struct Repository {
     own: PathBuf,
     /// The folder that holds refs and objects.
     common: PathBuf,
-    /// Its refs, where they are in tables: what git says of them.
+    /// Its refs, as git reports them, if they are in tables.
     tables: Option<Known<Tables>>,
 }
 
-/// What HEAD says where refs are in tables.
+/// The content of HEAD if refs are in tables.
 pub(super) const HEAD_IN_TABLES: &str = "ref: refs/heads/.invalid";
 
-/// The largest list of packed refs that is read.
+/// Maximum size of a list of packed refs, in bytes.
 const PACKED_REFS_SIZE_MAX: u64 = 64 * 1024 * 1024;
-/// The largest file of one line that is read.
+/// Maximum size of a file with one line, in bytes.
 const LINE_SIZE_MAX: u64 = 4096;
-/// How many other checkouts are looked at.
+/// Maximum number of other checkouts to read.
 const CHECKOUTS_MAX: usize = 50;
-/// Most branches that are listed.
+/// Maximum number of branches to list.
 const BRANCHES_MAX: usize = 20_000;
-/// How many files and folders are looked at for them.
+/// Maximum number of files and folders to visit for branches.
 const LOOKS_MAX: usize = 100_000;
-/// How many folders may be in the name of a branch.
+/// Maximum number of folders in the name of a branch.
 const BRANCH_DEPTH_MAX: usize = 20;
-/// Where branches are.
 const BRANCHES: &str = "refs/heads";
 
 impl Repository {
@@ -206,12 +205,12 @@ fn branch_of(name: &str) -> Option<String> {
 /// Branches as they are found.
 struct Found {
     branches: Branches,
-    /// How many more files and folders may be looked at.
+    /// Number of files and folders that may still be visited.
     looks: usize,
 }
 
 impl Found {
-    /// Adds the branches that have a file of their own, which goes before what is packed.
+    /// Adds the branches that have their own file, which takes precedence over packed refs.
     fn add_loose(&mut self, folder: &Path, prefix: &str, depth: usize) -> Known<()> {
         let unknown = |why: &str| Unreadable { path: folder.to_owned(), why: why.to_owned() };
         if depth > BRANCH_DEPTH_MAX {
@@ -250,8 +249,8 @@ impl Found {
     }
 }
 
-/// Says whether a path below a `.git` is kept with a snapshot: small files that make up the repository,
-/// but not what only a running git needs. Objects have a place of their own.
+/// Returns whether a snapshot keeps a path below a `.git`: the small files of the repository, without files that only a
+/// running git needs. Objects are kept elsewhere.
 pub(super) fn keeps(path: &[u8]) -> bool {
     !path.ends_with(b"fsmonitor--daemon.ipc") && !path.ends_with(b".lock")
 }
@@ -261,7 +260,7 @@ pub(super) fn first_part(path: &[u8]) -> &[u8] {
     path.split(|&byte| byte == b'/').next().unwrap_or_default() // no read
 }
 
-/// Returns the names in a list of packed refs, and what each names.
+/// Returns the names in a list of packed refs, each with its target.
 pub(super) fn packed_refs(list: &str) -> impl Iterator<Item = (&str, &str)> {
     list.lines().filter_map(|line| line.split_once(' ')).map(|(target, name)| (name, target))
 }

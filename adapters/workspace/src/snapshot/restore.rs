@@ -1,5 +1,7 @@
-//! Puts files back. Folders are entered without following links, a file gets its name when it is
-//! complete, and what stands in the way and is not known to be kept elsewhere is left alone.
+//! Restores files.
+//!
+//! Folders are entered without following links, and a file gets its name when it is complete. An entry in the way
+//! stays, unless it is known to be kept elsewhere.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -20,69 +22,69 @@ use super::permissions::{self, Permissions};
 use super::store::Store;
 use super::tree::{self, Place};
 
-/// What was done to a folder.
+/// The changes that were made to a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestoreReport {
     /// Files and links that were written, from the root of the folder.
     pub written: Vec<PathBuf>,
     /// Files, links and folders that were removed.
     pub removed: Vec<PathBuf>,
-    /// Files that are new, and are none that is removed: ignored, or nothing that can be looked at.
+    /// New files that were not removed: ignored ones, and ones that cannot be read.
     pub stayed: Vec<PathBuf>,
-    /// Folders that were there, and have the permissions again that they had.
+    /// Folders that already existed and got back their permissions.
     pub permissions: Vec<PathBuf>,
-    /// What is not as it was, and why.
+    /// Paths that were not restored, with the reasons.
     pub left: Vec<NotRestored>,
-    /// Whether some of that is not there because there was no room on the disk.
+    /// Whether some of them are missing because the disk is full.
     pub is_full: bool,
 }
 
-/// Something that could not be put back.
+/// A path that could not be restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotRestored {
-    /// From the root of the folder.
+    /// The path from the root of the folder.
     pub path: PathBuf,
     /// A sentence without its subject: "is a pipe, socket or device".
     pub why: String,
 }
 
 impl NotRestored {
-    /// Says the same of a folder, in which this is.
+    /// Returns the same with its path from a folder above.
     pub(super) fn below(self, folder: &Path) -> Self {
         Self { path: folder.join(self.path), ..self }
     }
 }
 
-/// What is to be known of the two sides of a difference, beside what differs.
+/// Facts about the two sides of a difference, in addition to the difference.
 #[derive(Debug, Default)]
 pub(super) struct RestoreSides {
-    /// What is not known of the one, so that it must not be touched.
+    /// Paths that the first side does not cover, and that must not be touched.
     pub(super) before: ExcludedList,
-    /// The same of the other.
+    /// Paths that the second side does not cover.
     pub(super) after: ExcludedList,
-    /// The permissions that folders have there.
+    /// Permissions of the folders on the second side.
     pub(super) permissions: Permissions,
-    /// The attributes that files and folders have there.
+    /// Attributes of the files and folders on the second side.
     pub(super) attributes: Attributes,
 }
 
 impl RestoreSides {
-    /// Returns the permissions of a folder there, as far as they mean the same without its access list.
+    /// Returns the permissions of a folder on the second side, as far as they mean the same without its access list.
     fn bits(&self, folder: &[u8]) -> Option<u32> {
         let bits = self.permissions.get(folder)?;
         Some(self.attributes.get(folder).map_or(bits, |it| attributes::without_list(bits, it)))
     }
 }
 
-/// Makes the folder `root` as the second side of the differences has it.
+/// Brings the folder `root` to the second side of the differences.
 ///
-/// Ignored files that the second side does not have stay, and what is not known from the first side is
-/// not written over. Nobody else should be at work in the folder: what somebody writes at this moment
-/// may be lost, but never outside of it. Where the disk is full, as much is put back as there is room for.
+/// Ignored files that the second side lacks stay, and paths that are unknown on the first side are not overwritten. No
+/// other process should work in the folder: a concurrent write can be lost, but never outside of the folder. On a full
+/// disk, restores as much as there is room for.
 ///
 /// # Errors
 ///
-/// The store cannot be read; then nothing was changed. What is refused later is told by what is returned.
+/// The store cannot be read; then nothing was changed. Later failures are in the returned report.
 pub(super) fn apply(
     store: &Store,
     root: &SafeDir,
@@ -96,7 +98,7 @@ pub(super) fn apply(
         store.copy(&place.id, &mut io::sink())?;
     }
     let mut applied = RestoreReport::default();
-    // What is in a folder comes after it.
+    // In reverse order, the content of a folder comes before the folder.
     for (path, Difference { pair, ignored }) in differences.iter().rev() {
         if let Some(before) = pair.before {
             remove(root, path, before, pair.after, *ignored, sides, &mut applied);
@@ -108,7 +110,7 @@ pub(super) fn apply(
         Some((&**path, pair.before, after))
     });
     write_all(store, root, news.collect(), sides, &mut applied);
-    // Only now: what is in a folder that nobody may write to is there.
+    // Permissions come last, since they may deny writes to a folder that still needs content.
     let made = differences.iter().filter(|(_, it)| it.pair.after.is_some_and(|after| after.is_folder()));
     let made: BTreeMap<Vec<u8>, u32> =
         made.filter_map(|(path, _)| Some((path.clone(), sides.bits(path)?))).collect();
@@ -123,8 +125,8 @@ pub(super) fn apply(
     Ok(applied)
 }
 
-/// Brings a repository back whose own folder, `path`, is not there any more: its files with their `permissions`, and what
-/// `fill` puts in, the objects. It gets its name when it is whole. `None` if something has the name.
+/// Restores a repository whose own folder, `path`, is gone: its files with their `permissions`, and the objects that
+/// `fill` adds. It gets its name when it is complete. Returns `None` if another entry has the name.
 pub(super) fn bring_repository_back(
     store: &Store,
     root: &SafeDir,
@@ -145,7 +147,7 @@ pub(super) fn bring_repository_back(
         write_all(store, &parent, vec![(name, None, place)], &RestoreSides::default(), &mut applied);
         return Ok(Some(applied.below(&as_path(above))));
     }
-    // The files of the workspace are back by now, and their folder may be one that nobody may write to.
+    // The files of the workspace are already restored, and their folder may be read-only.
     let bits = permissions.get(above).filter(|_| !above.is_empty());
     let _seen_below = bits.map(|bits| parent.set_permissions(bits | 0o700));
     forget_unfinished(&parent);
@@ -154,7 +156,7 @@ pub(super) fn bring_repository_back(
         let all = all(tree::compare(store, None, Some(place.id))?);
         let sides = RestoreSides { permissions: permissions.below(path), ..RestoreSides::default() };
         let applied = apply(store, &own, &all, &sides)?;
-        // Without all of its files it would be taken for whole. What there is no room for is tried again later.
+        // Without all of its files, it would look complete. Files without room on the disk are tried again later.
         let filled = if applied.is_full { Err(io::ErrorKind::StorageFull.into()) } else { fill(&own) };
         let filled = filled.and_then(|()| {
             parent.own_like(&parent, &temporary)?;
@@ -170,7 +172,7 @@ pub(super) fn bring_repository_back(
     whole.map(Some)
 }
 
-/// Removes what somebody who was killed had begun to bring back.
+/// Removes the remains of a restore whose process was killed.
 fn forget_unfinished(folder: &SafeDir) {
     for name in folder.names().into_iter().flatten() {
         // best effort
@@ -180,7 +182,7 @@ fn forget_unfinished(folder: &SafeDir) {
     }
 }
 
-/// Takes every pair of a comparison, as of files that are not ignored.
+/// Returns every pair of a comparison as a difference of files that are not ignored.
 pub(super) fn all(pairs: BTreeMap<Vec<u8>, tree::Pair>) -> BTreeMap<Vec<u8>, Difference> {
     pairs.into_iter().map(|(path, pair)| (path, Difference { pair, ignored: false })).collect()
 }
@@ -276,10 +278,10 @@ fn remove(
     }
 }
 
-/// What is to be written: its path, what is there, and what is to be there.
+/// A path to write, its present entry, and its new entry.
 type New<'a> = (&'a [u8], Option<Place>, Place);
 
-/// Writes what there is room for. What takes the place of something larger makes room for others.
+/// Writes as many entries as there is room for. An entry that replaces a larger one makes room for others.
 fn write_all(
     store: &Store,
     root: &SafeDir,
@@ -362,12 +364,11 @@ fn is_no_file(folder: &SafeDir, name: &[u8]) -> bool {
     folder.look(name).is_ok_and(|seen| !safe_dir::has_content(seen.mode) && !safe_dir::is_folder(seen.mode))
 }
 
-/// How a file was put in place.
 #[derive(Default)]
 struct Placed {
-    /// It does not run as whom it belongs to, as it did.
+    /// Whether the file lost its set-user-ID or set-group-ID bit.
     lacks_set_id: bool,
-    /// The attributes that it does not have again.
+    /// Attributes that could not be restored.
     lacks: Vec<String>,
 }
 
@@ -441,8 +442,8 @@ fn make(
     finish(folder, temporary, &file, (name, after.mode), attributes)
 }
 
-/// Gives a file its owner and then its mode: a change of owner takes bits of the mode. It must not run as somebody else than
-/// what it takes the place of.
+/// Sets the owner of a file and then its mode, since a change of owner clears bits of the mode. The file must not run
+/// as another user than the file that it replaces.
 fn finish(
     folder: &SafeDir,
     temporary: &[u8],
@@ -459,7 +460,7 @@ fn finish(
     let mode = attributes::without_list(mode, &attributes);
     let has_set_id = mode & SET_ID != 0;
     let may_have_all = !has_set_id || folder.is_owned_like(file, name).unwrap_or(false);
-    // What is in a file counts more than as whom it runs, where the system refuses that.
+    // The content matters more than the set-ID bits, which the system can refuse.
     let has_all = may_have_all && safe_dir::set_permissions(file, mode).is_ok();
     if !has_all {
         safe_dir::set_permissions(file, mode & !SET_ID)?;
@@ -470,14 +471,13 @@ fn finish(
     Ok(Placed { lacks_set_id: !has_all && has_set_id, lacks })
 }
 
-/// Returns a name that nobody else uses.
 fn temporary_name() -> Vec<u8> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     format!(".unstuck-{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)).into_bytes()
 }
 
 impl RestoreReport {
-    /// Says the same of a folder, in which all this is.
+    /// Returns the same report with its paths from a folder above.
     fn below(mut self, folder: &Path) -> Self {
         self.left = self.left.into_iter().map(|left| left.below(folder)).collect();
         self

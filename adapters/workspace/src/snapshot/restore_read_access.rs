@@ -1,5 +1,5 @@
-//! Gives back to the owner of files and folders what a worker may have taken from it: the right to read them. Whoever is to put
-//! them back has to look at them first.
+//! Gives owners back the right to read files and folders, which a worker may have removed. A restore has to read them
+//! first.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,12 @@ use unstuck_files::safe_dir::{self, SafeDir, as_path};
 
 use super::object::FOLDER;
 
-/// Makes readable what cannot be read, and all below it, but for what `stays` names. Returns what was changed; what
-/// belongs to somebody else is as it was.
+/// Makes unreadable paths, and all paths below them, readable, except for those that `stays` names. Returns the changed
+/// paths. Entries of other users stay as they are.
 pub(super) fn make(root: &SafeDir, unreadable: &[Vec<u8>], stays: &dyn Fn(&[u8]) -> bool) -> Vec<PathBuf> {
     let mut made = Vec::new();
     for path in unreadable.iter().filter(|path| !stays(path)) {
-        // The outer ones first: who may not search a folder reaches nothing in it.
+        // Outer folders first: without search permission on a folder, its content cannot be reached.
         let above = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| &path[..at]);
         for path in above.chain([&**path]) {
             let (parent, name) = safe_dir::split(path);
@@ -28,7 +28,7 @@ fn all_below(root: &SafeDir, path: &[u8], stays: &dyn Fn(&[u8]) -> bool, made: &
     let mut open = vec![path.to_vec()];
     while let Some(path) = open.pop() {
         let listed = root.open_below(&path).and_then(|folder| Ok((folder.names()?, folder)));
-        // It is a file, is gone, or belongs to somebody else.
+        // It is a file, is gone, or belongs to another user.
         let Ok((names, folder)) = listed else { continue };
         for name in names {
             let path = safe_dir::join(&path, &name);

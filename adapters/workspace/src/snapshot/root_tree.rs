@@ -1,4 +1,4 @@
-//! What the root tree of a snapshot holds: one entry for each part.
+//! The root tree of a snapshot, with one entry for each part.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,17 +60,17 @@ impl Parts {
         self.id(IGNORED)
     }
 
-    /// The files that lead from folders of the workspace to repositories of theirs.
+    /// The files that lead from folders of the workspace to their repositories.
     pub(super) fn within(&self) -> Option<Digest> {
         self.id(WITHIN)
     }
 
-    /// What was looked at of repositories in folders of the workspace.
+    /// The small files of repositories in folders of the workspace.
     pub(super) fn inner(&self) -> Option<Digest> {
         self.id(INNER)
     }
 
-    /// How `.git` stood: a folder, a file that names one, or nothing.
+    /// The state of `.git`: a folder, a file that names one, or nothing.
     pub(super) fn repository(&self) -> Option<&Item> {
         self.0.get(REPOSITORY)
     }
@@ -110,17 +110,16 @@ impl Parts {
         Ok(Some(pairs.map(|(name, target)| (name.to_owned(), target.to_owned())).collect()))
     }
 
-    /// Says whether it is known which branches there are.
+    /// Returns whether the branches are known.
     pub(super) fn has_branches(&self) -> bool {
         self.0.contains_key(BRANCHES)
     }
 
-    /// Says whether the branches are those of another snapshot.
     pub(super) fn same_branches(&self, other: &Self) -> bool {
         self.id(BRANCHES) == other.id(BRANCHES)
     }
 
-    /// Returns what the snapshot holds at a path, ignored or not.
+    /// Returns the entry at a path, ignored or not.
     pub(super) fn find(&self, store: &Store, path: &[u8]) -> Result<Option<Place>, Error> {
         for tree in [self.work(), self.ignored(), self.within()].into_iter().flatten() {
             // no read

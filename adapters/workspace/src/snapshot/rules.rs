@@ -133,7 +133,7 @@ impl Rules {
     }
 }
 
-/// The rules of one folder, and those of the folders above it.
+/// The rules of one folder and of the folders above it.
 #[derive(Debug)]
 pub(super) struct Level {
     rules: Vec<Rule>,

@@ -29,19 +29,19 @@ pub struct Snapshots {
     pub(super) skipped: Skipped,
     /// The rules of the run whose snapshots are taken, and the first of those.
     pub(super) rules: Mutex<Option<(Digest, Arc<Rules>)>>,
-    /// Where our own output is in the workspace; `None` before the first look.
+    /// The paths of Unstuck's own output in the workspace; `None` before the first look.
     pub(super) own_output: Mutex<Option<BTreeSet<Vec<u8>>>>,
 }
 
 impl Snapshots {
-    /// Opens the snapshots in `folder`, which is made if need be, for a workspace.
+    /// Opens the snapshots of a workspace in `folder`, and creates the folder if necessary.
     ///
-    /// Unfinished files of a process that died are removed; a damaged index is rebuilt.
+    /// Removes the unfinished files of a dead process, and rebuilds a damaged index.
     ///
     /// # Errors
     ///
-    /// The workspace is not there; `folder` holds something else, or packs that are damaged; another
-    /// process has been writing for a minute.
+    /// The workspace does not exist; `folder` holds something else, or damaged packs; another process has been writing
+    /// for a minute.
     pub fn open(folder: &Path, workspace: &Path, options: &Options) -> Result<Self, Error> {
         let workspace = workspace.canonicalize().map_err(io("open the workspace", workspace))?;
         let store = Store::open(folder)?;

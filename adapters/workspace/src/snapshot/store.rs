@@ -1,8 +1,7 @@
-//! The folder that snapshots are kept in: a bare git directory of our own.
+//! The folder of the snapshots: a bare git directory that belongs to Unstuck.
 //!
-//! It shares nothing with the repository of the user, so no `git gc` there and no deletion of `.git`
-//! can take anything from it. What is in it can be looked at with any git since 2.29; nothing but a
-//! file system is needed to write and read it.
+//! It shares nothing with the user's repository, so neither `git gc` nor a deletion of `.git` there can damage it. Any
+//! git since 2.29 can read it. Writing and reading it requires only a file system.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -22,12 +21,12 @@ use super::error::{Error, LOCK, io};
 use super::object::{self, Item, Kind};
 use super::pack::{self, Pack, Writer};
 
-/// How long another writer is waited for.
+/// Maximum time to wait for another writer.
 const LOCK_PATIENCE: Duration = Duration::from_secs(60);
-/// With more packs than so many, the small ones become one.
+/// Maximum number of packs. Above it, the small ones are merged into one.
 const PACKS_MAX: usize = 32;
 
-/// What a git finds. It neither cleans up by itself nor makes deltas.
+/// The configuration that git finds. With it, git neither cleans up on its own nor makes deltas.
 const CONFIG: &str = "\
 # Snapshots of workspaces, written by Unstuck. Every snapshot is a tree: git ls-tree -r <ref>
 [core]
@@ -61,7 +60,7 @@ impl Store {
     /// Opens the store in `folder`, or makes one there.
     pub(super) fn open(folder: &Path) -> Result<Self, Error> {
         let store = Self { folder: folder.to_owned(), packs: RwLock::default() };
-        // What only the user may read in the workspace, nobody else may read here.
+        // A file that only the user can read in the workspace must not be readable for others here.
         let made = owner_only(DirBuilder::new().recursive(true)).create(folder);
         made.and_then(|()| fs::create_dir_all(store.packs_folder())).map_err(io("create", folder))?;
         let _lock = store.lock()?;
@@ -224,7 +223,7 @@ impl Store {
         }
         let mut packs = self.packs();
         packs.retain(|pack| !pack.ids().all(|id| reached.contains(id)));
-        // What needs no room comes first: it may be there for the rest then.
+        // Packs that need no room come first, since they may make room for the rest.
         let (partial, useless): (Vec<_>, Vec<_>) =
             packs.into_iter().partition(|pack| pack.ids().any(|id| reached.contains(id)));
         self.rewrite(&useless, |_| false)?;
@@ -235,7 +234,7 @@ impl Store {
         }
     }
 
-    /// Returns how large the objects are, as they are stored, that are not reached from `roots`.
+    /// Returns the stored size of the objects that are not reached from `roots`.
     pub(super) fn size_without(&self, roots: &[Digest]) -> Result<u64, Error> {
         let mut reached = BTreeSet::new();
         for root in roots {

@@ -42,8 +42,8 @@ pub(super) fn unsaved(workspace: &Path, commit: &str) -> Result<BTreeSet<Vec<u8>
     Ok(unsaved)
 }
 
-/// Returns which of these files are staged in a form that neither the last commit nor the workspace has, and the names of
-/// what is staged.
+/// Returns which of these files are staged in a version that neither the last commit nor the workspace has, with the
+/// object names of these versions.
 pub(super) fn staged(workspace: &Path, among: &BTreeSet<PathBuf>) -> Result<Staged, String> {
     let question = ["diff", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames", "--relative"];
     let fields = list(workspace, &[&question[..], &["--ignore-submodules", "--no-ext-diff"]].concat())?;
@@ -54,9 +54,9 @@ pub(super) fn staged(workspace: &Path, among: &BTreeSet<PathBuf>) -> Result<Stag
     });
     let is_there = |name: &str| name.bytes().any(|byte| byte != b'0');
     let mut staged: Staged = pairs.filter(|(path, name)| among.contains(path) && is_there(name)).collect();
-    // What the workspace has as well is nothing of its own, whatever its times are.
+    // A staged version that the workspace also has is not unique, whatever its times are.
     staged.retain(|path, name| {
-        // A pipe would be waited at.
+        // Reading a pipe would block.
         let is_file = workspace.join(path).metadata().is_ok_and(|it| it.is_file());
         let Some(path) = path.to_str().filter(|_| is_file) else { return true };
         let found = git::plain(workspace, &["hash-object", "--no-filters", "--", path]);

@@ -9,7 +9,6 @@ use super::error::Error;
 use super::object::{self, FOLDER, Item, Kind};
 use super::store::Store;
 
-/// A path and what is there.
 pub(super) struct Node<'a> {
     pub(super) path: &'a [u8],
     pub(super) mode: u32,
@@ -55,7 +54,6 @@ fn build_from<E>(
     Ok(id)
 }
 
-/// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) mode: u32,
@@ -72,14 +70,14 @@ impl Place {
     }
 }
 
-/// What is at a path in the one and in the other tree.
+/// The entries at a path in two trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) before: Option<Place>,
     pub(super) after: Option<Place>,
 }
 
-/// Returns every path at which two trees differ; a folder only where the other tree has none.
+/// Returns every path at which two trees differ; a folder only if the other tree lacks it.
 pub(super) fn compare(
     store: &Store,
     before: Option<Digest>,

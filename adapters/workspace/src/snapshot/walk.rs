@@ -1,5 +1,6 @@
-//! Lists what is in a workspace, with several threads, without reading any content but that of
-//! `.gitignore` files. It does not enter what is mounted there.
+//! Lists the entries of a workspace with several threads.
+//!
+//! It reads no content except for `.gitignore` files, and does not enter mounted file systems.
 
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,19 +27,19 @@ const DEPTH_MAX: usize = 256;
 /// So many folders are listed in less time than a thread takes to start.
 const FOLDERS_ALONE: usize = 16;
 
-/// The part of a snapshot that something belongs to.
+/// The part of a snapshot that a path belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum TreeSection {
-    /// What git would call the work.
+    /// Files that git would count as work.
     Work,
-    /// What the rules ignore.
+    /// Files that the rules ignore.
     Ignored,
-    /// How `.git` stands: its small files.
+    /// The state of `.git`: its small files.
     Repository,
-    /// The file by which a submodule or a linked checkout within the workspace is led to its repository. No part of the
-    /// work: a copy of the workspace that had it would lead there, too.
+    /// The file that points a submodule or a linked checkout within the workspace to its repository. It is not part of
+    /// the work: a copy of the workspace with this file would point there, too.
     Within,
-    /// The same of the repository of a folder in the workspace.
+    /// The small files of the repository of a folder in the workspace.
     Inner,
 }
 
@@ -116,22 +117,20 @@ impl OwnOutput {
     }
 }
 
-/// What to walk and how.
 pub(super) struct Walk<'a> {
     pub(super) limits: &'a Limits,
     pub(super) skipped: &'a Skipped,
     pub(super) own_output: &'a OwnOutput,
     pub(super) rules: &'a Rules,
-    /// Whether the rules in the workspace are read, or those that are given hold.
+    /// Whether to read the rules in the workspace, instead of using the given ones.
     pub(super) reads_rules: bool,
-    /// Where the workspace is.
     pub(super) workspace: &'a Path,
-    /// Paths in it where another file system is mounted.
+    /// Paths in the workspace where another file system is mounted.
     pub(super) mounts: &'a Mounts,
 }
 
 impl Walk<'_> {
-    /// Walks the folder `root`. What vanishes meanwhile is not there.
+    /// Walks the folder `root`. Entries that vanish meanwhile are left out.
     pub(super) fn run(&self, root: SafeDir) -> io::Result<Listing> {
         let first = Job {
             parent: Arc::new(root),
@@ -217,7 +216,7 @@ impl Queue {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a folder; `None` when nobody can find more.
+    /// Waits for a folder; `None` once no thread can find another one.
     fn next(&self) -> Option<(Job, Turn<'_>)> {
         let mut jobs = self.lock();
         loop {
@@ -257,7 +256,7 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Lists the first few folders, of which a small workspace has no more.
+    /// Lists the first few folders, which are all folders of a small workspace.
     fn begin(&mut self) {
         for _ in 0..FOLDERS_ALONE {
             let Some((job, turn)) = self.queue.next() else { return };

@@ -1,8 +1,8 @@
-//! Which words are in the files of one snapshot, and in no file of another.
+//! Finds words that the files of one snapshot have and no file of another.
 //!
-//! Only files that are not ignored count, and of them text that is no comment; nor what a folder holds that says of itself that it is a cache
-//! (`CACHEDIR.TAG`): tools note there what they found the last time; nor prose, which tells of a test that is gone as well. What is
-//! the same in both is read last, and mostly not at all.
+//! Only files that are not ignored count, without their comments. Prose does not count, since it can mention a deleted
+//! test. A folder that is marked as a cache (`CACHEDIR.TAG`) does not count either, since tools record earlier results
+//! there. Files that are the same in both snapshots are read last, and usually not at all.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -16,9 +16,9 @@ use super::object::{FILE, TYPE};
 use super::root_tree::Parts;
 use super::store::Store;
 
-/// What marks the folder of a cache.
+/// The file that marks a folder as a cache.
 const CACHE: &[u8] = b"CACHEDIR.TAG";
-/// So long is looked, in all.
+/// Maximum time of the whole search.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Returns the words that a file of `before` has and no file of `after`; `None` if that takes too long.

@@ -10,7 +10,7 @@ const SETUP: &str = "git init --quiet -b work
     git commit --quiet -m init";
 
 #[test]
-fn rules_are_those_of_the_first_snapshot_of_the_run() {
+fn rules_come_from_the_first_snapshot_of_the_run() {
     for (change, expected) in [
         ("echo x >>.env; echo x >y.log", "(M .env), (A y.log)"),
         ("echo x >keep.log", "A keep.log"),
@@ -33,7 +33,7 @@ fn rules_are_those_of_the_first_snapshot_of_the_run() {
 }
 
 #[test]
-fn two_runs_may_judge_the_same_file_differently_and_it_is_no_change() {
+fn file_that_only_one_run_ignores_is_not_a_change() {
     let world = World::new(SETUP);
     let first = world.first();
     world.sh("echo a.rs >>.gitignore; git rm --quiet --cached src/a.rs");

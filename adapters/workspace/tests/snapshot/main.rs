@@ -1,4 +1,4 @@
-//! Snapshots of the workspace: what they see, what they put back, and what they stand.
+//! Snapshots of the workspace: what they see, what they restore, and which damage they survive.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 

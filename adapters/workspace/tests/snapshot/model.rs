@@ -11,7 +11,7 @@ use unstuck_workspace::snapshot::Git;
 
 use crate::world::World;
 
-/// What somebody does to a path. What cannot be done is not done.
+/// A change of a path. An impossible change is skipped.
 #[derive(Clone, Debug)]
 enum Step {
     Write(PathBuf, Vec<u8>),
@@ -104,7 +104,7 @@ proptest! {
         snapshots.checkout(&first, &copy).unwrap();
         prop_assert_eq!(crate::world::listing(&copy), then.clone());
 
-        // What is new and ignored stays, and with it the folders that it is in; all else is as it was.
+        // New ignored files stay, with the folders around them. Everything else is as before.
         let ignores = then.keys().any(|path| path.ends_with(".gitignore"));
         let restored = snapshots.restore(&first, Git::Leave).unwrap();
         let mut found = world.listing();

@@ -74,7 +74,7 @@ fn a_snapshot_changes_nothing_in_the_workspace() {
 }
 
 #[test]
-fn where_the_repository_stands_is_told() {
+fn state_of_the_repository_is_reported() {
     for (change, expected) in [
         ("true", "branch commit stash"),
         ("git switch --quiet -c fresh", "commit stash"),
@@ -205,7 +205,7 @@ fn no_planted_link_leads_out_of_the_workspace() {
 }
 
 #[test]
-fn what_a_snapshot_does_not_cover_is_never_deleted_or_overwritten() {
+fn uncovered_files_are_never_deleted_or_overwritten() {
     let limits = || Limits {
         file_bytes_max: 1000,
         ignored_file_bytes_max: 500,
@@ -270,12 +270,12 @@ fn the_files_that_lead_to_repositories_within_are_seen_and_come_back() {
         assert_eq!(world.changes(&first), expected, "{destroy}");
         world.restore(&first);
         assert_eq!(world.sh(state), before, "{destroy}");
-        // A copy must not lead whoever works in it to the repository of the original.
+        // A copy must not lead its user to the repository of the original.
         let copy = world.folder().join("copy");
         world.snapshots().checkout(&first, &copy).unwrap();
         assert!(copy.join("trees/mine/x").exists() && !copy.join("trees/mine/.git").exists());
     }
-    // What has a history of its own is not removed for it.
+    // A folder with its own history is not removed for it.
     let world = World::new(SETUP);
     let first = world.first();
     world.sh("rm lib/.git; git init --quiet lib");
@@ -314,7 +314,7 @@ fn a_folder_is_never_wider_than_it_was() {
 }
 
 #[test]
-fn as_whom_a_file_runs_is_seen_and_comes_back_where_it_belongs_to_the_same_user() {
+fn set_id_bits_are_seen_and_restored_for_the_same_owner() {
     let world = World::new("echo a >a; echo b >b; chmod 755 a; chmod 6755 b; echo c >c; chmod 4755 c");
     let first = world.first();
     let before = world.listing();
@@ -322,7 +322,7 @@ fn as_whom_a_file_runs_is_seen_and_comes_back_where_it_belongs_to_the_same_user(
     assert_eq!(world.changes(&first), "P a, P b");
     world.restore(&first);
     assert_eq!(world.listing(), before);
-    // Whom it belonged to is not in the snapshot.
+    // The snapshot does not record the owner of the file.
     world.sh("rm c");
     let files = world.snapshots().restore(&first, Git::Leave).unwrap().files;
     assert_eq!((files.written, files.left.len()), (vec!["c".into()], 1));
@@ -331,7 +331,7 @@ fn as_whom_a_file_runs_is_seen_and_comes_back_where_it_belongs_to_the_same_user(
 }
 
 #[test]
-fn what_holds_nothing_is_no_hindrance_and_nobody_waits_for_it() {
+fn entries_without_content_do_not_block_a_restore() {
     const SOCKET: &str = "python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])'";
     for plant in [
         "rm one; mkfifo one",

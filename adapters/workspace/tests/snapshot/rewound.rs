@@ -1,4 +1,4 @@
-//! A repository in which somebody was at work, put back to where it stood.
+//! A repository that a worker has changed, restored to its earlier state.
 
 use std::path::PathBuf;
 
@@ -6,13 +6,13 @@ use unstuck_workspace::snapshot::{Git, MovedBranch, Options, Restored, Snapshot,
 
 use crate::world::{DIRTY, World, sh};
 
-/// What git says of the branches that were there, of HEAD and what is staged.
+/// Prints the original branches, HEAD and the index, as git reports them.
 const STATE: &str =
     "git for-each-ref --format='%(refname) %(objectname)' refs/heads/work refs/heads/other refs/heads/a
     git symbolic-ref -q HEAD || git rev-parse HEAD; git ls-files --stage; git status --porcelain
     cat .git/MERGE_HEAD .git/MERGE_MSG 2>/dev/null || true";
 
-/// Half of what is in a file is staged, so that no file and no commit has it.
+/// Stages half of a file, so that no file and no commit has the staged content.
 const HALF: &str = "echo half >src/a.rs; git add src/a.rs; echo more >>src/a.rs";
 
 fn put_back(world: &World, then: &Snapshot) -> Restored {
@@ -124,7 +124,7 @@ fn tags_the_stash_and_what_is_configured_are_what_they_were() {
 }
 
 #[test]
-fn what_a_worker_configures_is_seen_but_not_what_git_notes_of_a_branch() {
+fn worker_settings_are_seen_but_not_branch_settings_of_git() {
     for (worker, seen) in [
         ("git config core.fsmonitor x", vec!["config"]),
         (
@@ -145,9 +145,9 @@ fn what_a_worker_configures_is_seen_but_not_what_git_notes_of_a_branch() {
 }
 
 #[test]
-fn what_git_has_pruned_since_is_given_back_however_long_ago_that_was() {
+fn pruned_objects_are_restored_at_any_later_time() {
     let world = World::new(DIRTY);
-    // Long enough for a folder to count as one that nobody is changing.
+    // Long enough for a folder to count as unchanged.
     world.sh("git gc -q; sleep 3");
     let (before, first) = (world.sh(STATE), world.first());
     world.sh(
@@ -280,7 +280,7 @@ fn no_branch_is_moved_through_a_symbolic_one() {
 }
 
 #[test]
-fn what_cannot_be_put_back_is_named_and_the_rest_is() {
+fn failed_part_of_a_restore_is_named_and_the_rest_is_restored() {
     for (worker, place, why) in [
         (
             "git checkout -qf -b x; git worktree add -q ../w work",
@@ -316,7 +316,7 @@ fn where_the_repository_is_elsewhere_its_head_goes_back_and_what_is_staged_stays
 }
 
 #[test]
-fn no_hook_runs_when_a_repository_is_put_back() {
+fn no_hook_runs_when_a_repository_is_restored() {
     let world = World::new(DIRTY);
     world.sh("for hook in reference-transaction post-index-change post-checkout; do
             printf '#!/bin/sh\\ntouch $PWD/../ran' >.git/hooks/$hook; chmod +x .git/hooks/$hook; done");
@@ -355,7 +355,7 @@ fn branches_are_seen_wherever_their_repository_is() {
 }
 
 #[test]
-fn refs_in_tables_are_seen_and_put_back_as_others_are() {
+fn refs_in_tables_are_seen_and_restored() {
     const STATE: &str =
         "git for-each-ref --format='%(refname) %(objectname)' refs/heads/work refs/heads/other
         git symbolic-ref -q HEAD || git rev-parse HEAD; git ls-files --stage; git status --porcelain";
@@ -398,7 +398,7 @@ fn refs_in_tables_are_seen_and_put_back_as_others_are() {
     }
 }
 
-/// A submodule with a commit that is nowhere else, and a repository in a folder, with commits, a tag and a stash of its own.
+/// A submodule with a commit that is nowhere else, and a repository in a folder, with its own commits, tag and stash.
 const WITH_INNER: &str = "git init -q ../lib; (cd ../lib; echo l >l; git add -A; git commit -qm l)
     git submodule --quiet add ../lib sub; git commit -qm sub -- sub .gitmodules
     (cd sub; git checkout -qb topic; echo p >p; git add p; git commit -qm unpushed; git branch keep)
@@ -406,7 +406,7 @@ const WITH_INNER: &str = "git init -q ../lib; (cd ../lib; echo l >l; git add -A;
         echo two >>i; git stash -q; echo j >j; git add j; git commit -qm j; echo staged >k; git add k)";
 
 #[test]
-fn a_submodule_comes_back_with_what_nobody_else_has() {
+fn submodule_is_restored_with_its_unpushed_commits() {
     const STANDS: &str = "cd sub; git for-each-ref; git symbolic-ref -q HEAD || git rev-parse HEAD; cat l p
         git status --porcelain; git config --list --local; git log --format=%s topic; cd ..; git status --porcelain";
     const PRUNED: &str = "cd sub; git checkout -q --detach HEAD~1; git branch -qD topic keep
@@ -497,7 +497,7 @@ fn nothing_outside_is_changed_whatever_a_worker_puts_into_a_repository() {
 }
 
 #[test]
-fn one_repository_that_cannot_be_put_back_keeps_no_other_from_it() {
+fn repository_that_cannot_be_restored_does_not_block_others() {
     let world = World::new(DIRTY);
     world.sh(WITH_INNER);
     world.sh("cp -a inner zeta");
@@ -527,7 +527,7 @@ fn a_lock_of_the_index_keeps_nothing_else_from_coming_back() {
 }
 
 #[test]
-fn what_of_a_repository_within_only_looks_unchanged_comes_back_too() {
+fn inner_repository_that_looks_unchanged_is_restored() {
     const STANDS: &str =
         "cd inner; git for-each-ref; git symbolic-ref -q HEAD || git rev-parse HEAD; git log --format=%s";
     for (setup, worker, said) in [
@@ -589,7 +589,7 @@ fn a_log_is_no_repository() {
 }
 
 #[test]
-fn what_is_planted_under_the_name_of_what_is_made_is_no_part_of_it() {
+fn planted_temporary_folders_are_not_used() {
     let world = World::new(DIRTY);
     world.sh("echo '*.tmp' >>.gitignore");
     let first = world.first();
@@ -614,7 +614,7 @@ fn repositories_come_back_where_the_workspace_itself_is_none() {
 }
 
 #[test]
-fn of_many_repositories_that_come_back_a_few_are_named() {
+fn only_a_few_of_many_restored_repositories_are_named() {
     let world = World::new(
         "for it in 1 2 3 4 5 6 7; do git init -qb main $it; git -C $it commit -qm $it --allow-empty; done",
     );
@@ -631,7 +631,7 @@ fn a_repository_within_comes_back_with_its_submodules_and_with_its_permissions()
 }
 
 #[test]
-fn what_a_worker_makes_of_repositories_within_is_seen_and_what_they_run_is_put_back() {
+fn changes_of_inner_repositories_are_seen_and_their_settings_restored() {
     for (worker, settings, gone) in [
         ("git -C inner config core.hooksPath /there", "inner/.git/config", ""),
         ("echo x >inner/.git/hooks/pre-commit", "inner/.git/hooks/pre-commit", ""),
@@ -670,7 +670,7 @@ fn what_a_worker_makes_of_repositories_within_is_seen_and_what_they_run_is_put_b
 }
 
 #[test]
-fn what_lfs_and_annex_keep_is_in_no_snapshot_and_that_is_said() {
+fn lfs_and_annex_content_is_reported_as_not_covered() {
     let world = World::new(DIRTY);
     world.sh("mkdir -p .git/lfs/objects/aa .git/annex; echo x >.git/lfs/objects/aa/x");
     let first = world.first();

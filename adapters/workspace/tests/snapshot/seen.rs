@@ -1,4 +1,4 @@
-//! What counts as a change, whatever a repository says of it.
+//! Changes that a snapshot sees, whatever the settings of the repository are.
 
 use std::fs;
 use std::path::PathBuf;
@@ -95,7 +95,7 @@ fn sorted(expected: &str) -> String {
 }
 
 #[test]
-fn an_edit_of_the_same_size_with_its_time_put_back_is_seen() {
+fn same_size_edit_with_its_old_time_is_seen() {
     let world = World::new(CLEAN);
     // Only a file that was left alone for a moment is believed to be the same without being read.
     thread::sleep(Duration::from_millis(150));
@@ -172,10 +172,10 @@ fn nothing_that_a_repository_has_configured_runs_or_changes_a_byte() {
 }
 
 #[test]
-fn what_git_has_of_a_file_goes_by_what_is_in_it_and_no_filter_is_asked() {
+fn git_state_of_a_file_depends_on_its_content_and_runs_no_filter() {
     for (change, unstaged, unsaved) in [
         ("true", vec![], vec![]),
-        // Older than its files, the index says nothing of them.
+        // An index that is older than its files says nothing about them.
         ("touch -t 200101010000 .git/index", vec![], vec![]),
         ("touch -t 200101010000 one src/a.rs", vec![], vec![]),
         ("echo more >>one; touch -t 200101010000 one .git/index", vec!["one"], vec!["one"]),
@@ -262,10 +262,11 @@ fn files_that_are_no_text_are_said_to_differ() {
 }
 
 #[test]
-fn what_our_own_output_is_written_to_is_left_out_of_all_later_snapshots() {
+fn own_output_is_left_out_of_all_later_snapshots() {
     const OURS: &str = "written by Unstuck itself: out";
     let all = [
-        // Who prints into `out` (the process of the first, the second, the third snapshot), and what a worker does last.
+        // Whether each process (of the first, second and third snapshot) prints into `out`, and the last action of the
+        // worker.
         ([true, false, false], "true", ["", ""], OURS),
         ([false, true, false], "true", ["", ""], OURS),
         ([false, false, false], "true", ["M out", "M out"], ""),
@@ -307,7 +308,7 @@ fn what_our_own_output_is_written_to_is_left_out_of_all_later_snapshots() {
 }
 
 #[test]
-fn what_becomes_of_what_is_left_out_is_seen_from_outside() {
+fn changes_of_excluded_paths_are_seen_in_their_metadata() {
     let limits = || Limits {
         file_bytes_max: 1000,
         bytes_max: 3000,

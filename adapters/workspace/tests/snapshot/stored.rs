@@ -72,7 +72,7 @@ fn cleaning_up_the_repository_of_the_user_takes_nothing_away() {
 }
 
 #[test]
-fn what_is_forgotten_is_freed_and_the_rest_stays() {
+fn forgotten_snapshots_are_freed_and_others_stay() {
     let world = World::new("echo one >one; head -c 100000 /dev/urandom >noise");
     let snapshots = world.snapshots();
     let first = snapshots.take(None).unwrap();
@@ -87,7 +87,7 @@ fn what_is_forgotten_is_freed_and_the_rest_stays() {
         snapshots.keep(&format!("a{}/{round}", if round > 3 { "b" } else { "" }), &next).unwrap();
     }
     assert!(size() > 500_000);
-    // Those of another process do not know that packs were put together.
+    // The snapshots of another process do not know that packs were merged.
     let other = world.snapshots();
     assert_eq!(Snapshots::forget(&world.store(), "a").unwrap(), 3);
     assert!((200_000..300_000).contains(&size()), "{}", size());
@@ -98,7 +98,7 @@ fn what_is_forgotten_is_freed_and_the_rest_stays() {
     assert_eq!(Snapshots::forget(&world.store(), "nothing/like/it").unwrap(), 0);
     assert_eq!(Snapshots::forget(&world.store(), "ab").unwrap(), 1);
     assert!(size() < 10_000);
-    // The last one taken stays, though it was not kept.
+    // The last snapshot stays, although it was not kept.
     world.sh("rm one");
     world.restore(&now);
     assert_eq!(world.sh("cat one"), "one\nx\n");
@@ -122,7 +122,7 @@ fn many_snapshots_do_not_make_many_packs() {
 }
 
 #[test]
-fn what_a_process_that_died_has_left_is_no_obstacle() {
+fn remains_of_a_dead_process_are_harmless() {
     for damage in [
         "touch workspace/.git/index.lock",
         "printf torn >state/snapshots.git/unstuck/*/index",

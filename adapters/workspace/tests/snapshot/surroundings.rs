@@ -66,7 +66,7 @@ fn every_kind_of_repository_will_do() {
         let now = snapshots.take(Some(&first)).unwrap();
         assert!(shown(&snapshots.changes(&first, &now).unwrap()).contains("A d/x"), "{kind}");
         let restored = snapshots.restore(&first, Git::PutBack).unwrap();
-        // Of refs that cannot be read no undo says that they are where they were.
+        // If refs cannot be read, no restore reports them as restored.
         let unread = if *expected == "- -" { vec![Path::new(".git")] } else { Vec::new() };
         let left: Vec<&Path> = restored.files.left.iter().map(|it| &*it.path).collect();
         assert_eq!((left, restored.repository), (unread, vec![]), "{kind}");
@@ -112,7 +112,7 @@ fn folders_may_be_deep_but_not_without_end() {
     assert_eq!(world.sh("find d -type d | wc -l"), "256\n");
 }
 
-/// What another process did with a workspace: it prints what it saw.
+/// Runs in another process: works with a workspace and prints what it saw.
 #[test]
 #[ignore = "run by another test"]
 fn another_process() {
@@ -136,7 +136,7 @@ fn another_process() {
     println!("> standing: {}", standing(first.repository.as_ref()));
 }
 
-/// What another process did with files that it owns: it takes away its own right to read them, and has them back.
+/// Runs in another process: removes its own right to read its files, and restores them.
 #[test]
 #[ignore = "run by another test"]
 fn a_process_without_rights() {
@@ -173,7 +173,7 @@ fn a_process_without_rights() {
 }
 
 #[test]
-fn what_its_owner_cannot_read_any_more_comes_back_as_it_was() {
+fn files_that_became_unreadable_are_restored() {
     let world = World::new("mkdir ../other-state; chmod 777 . .. ../other-state");
     if is_root() && !may_give_away() {
         return;
@@ -187,10 +187,10 @@ fn what_its_owner_cannot_read_any_more_comes_back_as_it_was() {
 }
 
 #[test]
-fn what_cannot_be_read_is_not_said_to_be_deleted() {
+fn unreadable_file_is_not_reported_as_deleted() {
     let world = World::new("echo x >x; echo y >y");
     let first = world.first();
-    // A pipe cannot be looked at either, whoever looks.
+    // No user can read a pipe either.
     world.sh("rm x; mkfifo x; echo more >>y");
     let snapshots = world.snapshots();
     let now = snapshots.take(Some(&first)).unwrap();
@@ -207,14 +207,14 @@ fn what_cannot_be_read_is_not_said_to_be_deleted() {
     }
 }
 
-/// Runs [`another_process`] as a program beside the workspace, where every user may read it.
+/// Runs [`another_process`] as a program next to the workspace, where every user can read it.
 fn elsewhere(world: &World, adapt: impl FnOnce(&mut Command)) -> String {
     run_elsewhere(world, "surroundings::another_process", adapt)
 }
 
 fn run_elsewhere(world: &World, test: &str, adapt: impl FnOnce(&mut Command)) -> String {
     let program = world.folder().join("program");
-    // Not by ourselves: a test beside us may start a process while we write, and then the file is busy.
+    // Copy with another process: a test may start a process while this one writes, and then the file is busy.
     let copied = Command::new("cp").arg(env::current_exe().unwrap()).arg(&program).status();
     assert!(copied.unwrap().success());
     let mut command = Command::new(&program);
@@ -285,7 +285,7 @@ fn another_user_sees_what_it_may_read_and_says_the_rest() {
         if is_root() {
             command.uid(65534).gid(65534);
         } else {
-            // Whoever is not the superuser can take away its own right to read.
+            // A user other than the superuser can remove its own right to read.
             for path in ["secret", ".env"] {
                 fs::set_permissions(world.workspace().join(path), fs::Permissions::from_mode(0o000)).unwrap();
             }

@@ -1,4 +1,4 @@
-//! Which words no file has any more.
+//! Words that no file of the later snapshot has.
 
 use std::collections::BTreeSet;
 
@@ -19,13 +19,13 @@ fn a_word_is_lost_if_no_file_has_it_any_more() {
         ("sed 's/test_sub/test_sub(1)/' t/a.py >c.py; rm t/a.py", ""),
         // Another file had it all the time.
         ("sed -i 's/adds up//' t/a.py", ""),
-        // Neither what is ignored, nor a cache, nor what is no text is a file that has it.
+        // A file that is ignored, in a cache or not text does not count.
         ("cp t/a.py a.log; rm t/a.py", "test_add test_sub"),
         ("mkdir c; cp t/a.py c; touch c/CACHEDIR.TAG; rm t/a.py", "test_add test_sub"),
         ("printf 'test_sub test_add\\0' >b.pyc; rm t/a.py", "test_add test_sub"),
-        // Whoever removes a test may say so.
+        // A note about a deleted test does not count.
         ("echo 'test_sub and test_add were obsolete' >NOTES.md; rm t/a.py", "test_add test_sub"),
-        // What is not looked into may have it.
+        // A file that is not read may have the word.
         ("rm t/a.py; head -c 3000 /dev/zero >large", ""),
     ] {
         let world = World::new(

@@ -1,4 +1,4 @@
-//! Compares the check id that a verdict carries with the one that was asked for.
+//! Compares the check id of a verdict with the expected one.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use regex::Regex;
 use crate::evidence::CheckIdMatch;
 use crate::text::plain::quote;
 
-/// Compares a text with the id that was asked for.
+/// Compares a text with the expected id.
 pub(super) fn compare(got: &str, expected: &str) -> CheckIdMatch {
     let got = got.trim();
     let (lower, id) = (got.to_lowercase(), expected.trim().to_lowercase());
@@ -24,15 +24,15 @@ pub(super) fn compare(got: &str, expected: &str) -> CheckIdMatch {
     }
 }
 
-/// Looks for the id in a longer text, between characters that cannot belong to an id.
+/// Searches for the id in a longer text, between characters that cannot belong to an id.
 fn occurs(text: &str, id: &str) -> bool {
     let joins = |c: char| c.is_ascii_alphanumeric() || c == '-';
     text.match_indices(id)
         .any(|(start, _)| !text[..start].ends_with(joins) && !text[start + id.len()..].starts_with(joins))
 }
 
-/// Tells whether a text stands for an id: a variable, a template, one of a few words. What holds as many hexadecimal digits as
-/// the first group of an id names another check, also inside a template.
+/// Returns whether a text is a placeholder for an id: a variable, a template, or one of a few words. A text with as
+/// many hexadecimal digits as the first group of an id names another check, also inside a template.
 fn is_placeholder(lower: &str) -> bool {
     static OTHER_ID: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"\b[0-9a-f]{8}").expect("the pattern is a constant and tested"));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_an_id_is_a_placeholder() {
+    fn variables_templates_and_known_words_are_placeholders() {
         for got in [
             "$UNSTUCK_CHECK_ID",
             "$X",

@@ -1,8 +1,8 @@
-//! Reads a verdict: from the bytes of the decision file and the text of the answer to one decision, with what was noticed on
-//! the way (docs/decisions.md).
+//! Parses a verdict: from the bytes of the decision file and the text of the answer to one decision, with the problems
+//! found (docs/decisions.md).
 //!
-//! **Complete must stand alone.** A verdict is data: no sentence is interpreted, in no language, and what says complete
-//! together with anything else is none. Everything here is a pure function of its input, takes time linear in it and never
+//! **Complete counts only on its own.** A verdict is data: no sentence is interpreted, in any language, and complete
+//! together with anything else is not a verdict. Every function here is pure, takes time linear in its input and never
 //! panics. Modification times do not matter: the caller knows whether the file belongs to the check.
 //!
 //! Read [`resolve`] first, then `object` (JSON), `marker` (lines), `check_id` and `problem`.
@@ -30,19 +30,19 @@ use self::resolution::{in_quotes, undecided};
 /// Size of a decision file, in bytes, at most. A larger one is refused.
 pub const FILE_BYTES_MAX: usize = 1 << 20;
 
-/// What a decision is resolved from.
+/// Sources of a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// The decision file.
     pub file: &'a DecisionFile,
-    /// Whether the file was written after the check began. One that was not counts only if it
-    /// carries the check id; without a check id every file counts.
+    /// Whether the file was written after the check began. An older file counts only if it carries the check id;
+    /// without a check id every file counts.
     pub file_fresh: bool,
     /// The final message of the checker, never its standard error.
     pub answer: Option<&'a str>,
-    /// The prompt that was sent. What it says is never a verdict in the answer; `None`: unknown.
+    /// The prompt that was sent. Its text is never a verdict in the answer; `None` if unknown.
     pub prompt: Option<&'a str>,
-    /// What in the prompt are the checker's own words of the last time. It may say them again.
+    /// Part of the prompt that quotes the checker's last answer. The checker may repeat it.
     pub said: &'a str,
     /// The id of this check. Blank means none.
     pub check_id: Option<&'a str>,
@@ -50,8 +50,9 @@ pub struct Evidence<'a> {
 
 /// Resolves a completion decision. Total, pure and linear in its input.
 ///
-/// The sources are asked in order (JSON in the file, a line of the file, JSON in the answer, a line of the answer) and the first
-/// that gives a decision wins. What the answer says against a decision of the file is noted as a problem.
+/// The sources are read in order (JSON in the file, a line of the file, JSON in the answer, a line of the answer) and
+/// the first with a decision wins. A contradiction between the answer and a decision of the file is noted as a
+/// problem.
 pub fn resolve(evidence: &Evidence<'_>) -> Resolution {
     let mut file = resolve_file(evidence);
     let answer = Channel { evidence, json: DecisionSource::OutputJson, line: DecisionSource::Marker };
@@ -165,8 +166,8 @@ impl Channel<'_> {
     }
 }
 
-/// Returns a text as it is read. One that is a JSON string is what the string says; comments and thoughts are dropped, but not
-/// from what is JSON as a whole.
+/// Returns a text ready for parsing. A JSON string is replaced by its content; comments and thoughts are dropped,
+/// unless the whole text is JSON.
 fn prepared(raw: &str) -> String {
     let mut text = visible(raw);
     if let Ok(inside) = serde_json::from_str(&text) {
@@ -175,7 +176,7 @@ fn prepared(raw: &str) -> String {
     if serde_json::from_str::<IgnoredAny>(&text).is_ok() { text } else { without_asides(&text) }
 }
 
-/// Returns the verdicts that may be of this check: those with its id, else those without one.
+/// Returns the verdicts that may belong to this check: those with its id, otherwise those without one.
 fn of_this_check<'a>(verdicts: &'a [Verdict], channel: &Channel<'_>) -> Vec<&'a Verdict> {
     let decided = || verdicts.iter().filter(|it| it.resolution.decision != Decision::None);
     let ours: Vec<&Verdict> = decided().filter(|it| it.resolution.check_id == CheckIdMatch::Match).collect();
@@ -185,7 +186,8 @@ fn of_this_check<'a>(verdicts: &'a [Verdict], channel: &Channel<'_>) -> Vec<&'a 
     decided().filter(|it| !it.is_of_another()).collect()
 }
 
-/// Returns the resolution of an object, the last of ours, unless it contradicts itself, the others, or the lines around it.
+/// Returns the resolution of the last object of this check, unless it contradicts itself, the others, or the lines
+/// around it.
 fn of_object(
     verdict: Verdict,
     ours: &[&Verdict],

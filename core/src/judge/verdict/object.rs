@@ -30,13 +30,14 @@ fn parse(text: &str) -> serde_json::Result<Vec<Members>> {
 pub(super) struct Object {
     members: Members,
     pub(super) span: Range<usize>,
-    /// It is the whole text, or alone on its lines and closed above.
+    /// Whether it is the whole text, or alone on its lines and closed above.
     pub(super) stands: bool,
 }
 
-/// Finds the objects of a text: the whole text, else blocks of code that are JSON, else what stands between balanced braces.
+/// Finds the objects of a text: the whole text, otherwise code blocks with JSON, otherwise text between balanced
+/// braces.
 ///
-/// Also returns what is wrong with the first that looks like one and cannot be read.
+/// Also returns the error of the first text that looks like an object and cannot be parsed.
 pub(super) fn find(
     text: &str,
     lines: &[Line<'_>],
@@ -100,7 +101,7 @@ fn invalid(
     VerdictProblem::InvalidJson(source, line, column, what, text)
 }
 
-/// Tells whether an object is alone on its lines, but for a label before it. `between` is the text up to other objects.
+/// Returns whether an object is alone on its lines, apart from a label. `between` is the text up to other objects.
 fn is_alone(text: &str, lines: &[Line<'_>], between: Range<usize>, span: &Range<usize>) -> bool {
     let start = lines[line_of(lines, span.start)].start;
     let last = lines[line_of(lines, span.end - 1)];
@@ -112,19 +113,19 @@ fn is_alone(text: &str, lines: &[Line<'_>], between: Range<usize>, span: &Range<
     (undress(before).is_empty() || is_label(before)) && undress(&text[span.end..end]).is_empty()
 }
 
-/// What an object says of the check.
+/// Verdict of one object.
 #[derive(Clone, Debug)]
 pub(super) struct Verdict {
     pub(super) resolution: Resolution,
-    /// The member that decides, as it reads in a sentence.
+    /// Deciding member as quoted in a sentence.
     pub(super) quote: String,
     pub(super) span: Range<usize>,
-    /// What in it says no, where the deciding member says complete.
+    /// Part that means incomplete although the deciding member means complete.
     pub(super) opposed: Option<String>,
 }
 
 impl Verdict {
-    /// Says whether it carries the id of another check.
+    /// Returns whether it carries the id of another check.
     pub(super) fn is_of_another(&self) -> bool {
         matches!(self.resolution.check_id, CheckIdMatch::Mismatch { .. })
     }
@@ -185,7 +186,7 @@ pub(super) fn read(object: &Object, source: DecisionSource, expected: Option<&st
     Some(Verdict { resolution: it, quote, span: object.span.clone(), opposed })
 }
 
-/// Reads a word; a longer value that begins with one for complete is incomplete.
+/// Parses a word; a longer value that begins with a word for complete is incomplete.
 fn word(value: &str) -> Decision {
     const BEGINNINGS: [&str; 7] = ["complete", "pass", "done", "ok", "success", "almost", "partial"];
     let is_open = ["?", "...", "…"].iter().any(|end| value.trim_end().ends_with(end));
@@ -207,27 +208,27 @@ fn says_no(words: &str) -> bool {
 }
 
 impl Members {
-    /// Returns the value of a key, whatever its case; of one that occurs twice the last.
+    /// Returns the value of a key in any case; for a duplicate key, the last one.
     fn get(&self, key: &str) -> Option<&Value> {
         self.0.iter().rfind(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value)
     }
 
-    /// Returns the member that decides, with its key in small letters.
+    /// Returns the deciding member, with its key in lower case.
     fn deciding(&self) -> Option<(&'static str, &Value)> {
         let worded = WORD_KEYS.into_iter().find_map(|key| Some((key, self.get(key)?)));
         let is_bool = |key| Some((key, self.get(key).filter(|it| it.is_boolean())?));
         worded.or_else(|| DONE_KEYS.into_iter().find_map(is_bool))
     }
 
-    /// Says whether there is nothing but a boolean and what belongs to a verdict.
+    /// Returns whether the only members are a boolean and the usual ones of a verdict.
     fn is_plain(&self) -> bool {
         const BESIDE: [&str; 6] = ["check_id", "checkid", "reason", "reasons", "fingerprint", "fingerprints"];
         let is_known = |name: &str| BESIDE.contains(&name) || DONE_KEYS.contains(&name);
         self.0.iter().all(|(name, _)| is_known(&name.to_lowercase()))
     }
 
-    /// Finds what in a complete object says no: an incomplete word or `false`, anywhere in it, or the deciding key again with
-    /// another value.
+    /// Finds a part of a complete object that means incomplete: an incomplete word or `false`, at any depth, or the
+    /// deciding key again with another value.
     fn opposed(&self, key: &str) -> Option<String> {
         let deciding = self.get(key);
         let opposes = |(name, value): &&(String, Value)| {
@@ -247,7 +248,7 @@ impl Members {
         ids.reduce(better).unwrap_or(CheckIdMatch::Absent)
     }
 
-    /// Reads a text or a list of texts, under a key or its plural.
+    /// Parses a text or a list of texts, under a key or its plural.
     fn list(&self, key: &str, problems: &mut Vec<VerdictProblem>) -> Vec<String> {
         let plural = format!("{key}s");
         let named = |name: &str| name.eq_ignore_ascii_case(key) || name.eq_ignore_ascii_case(&plural);
@@ -258,7 +259,7 @@ impl Members {
         items(values.filter_map(text_of), problems)
     }
 
-    /// Reads when to ask again; returns what is wrong if nothing is said of it.
+    /// Parses when to check again; returns the problem if the object does not say.
     fn read_wait(&self, into: &mut Resolution) -> Option<VerdictProblem> {
         let text =
             |key| self.get(key).and_then(text_of).map(|it| it.trim().to_owned()).filter(|it| !it.is_empty());
@@ -294,7 +295,7 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// Cuts items at 240 characters, drops blank ones and what is there twice, and keeps 200.
+/// Cuts items at 240 characters, drops blank and duplicate ones, and keeps 200.
 pub(super) fn items(texts: impl Iterator<Item = String>, problems: &mut Vec<VerdictProblem>) -> Vec<String> {
     const CHARS_MAX: usize = 240;
     const ITEMS_MAX: usize = 200;

@@ -7,23 +7,23 @@ use crate::text::plain::quote;
 /// The verdict of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolution {
-    /// What was decided.
+    /// Decision.
     pub decision: Decision,
-    /// Where that was read.
+    /// Source of the decision.
     pub source: DecisionSource,
-    /// How the id there relates to the id of the check.
+    /// Result of comparing its id with the id of the check.
     pub check_id: CheckIdMatch,
     /// Reasons as given, or both sides of a contradiction. At most 200 of 240 characters.
     pub reasons: Vec<String>,
     /// Identities of failures as given. At most 200 of 240 characters.
     pub fingerprints: Vec<String>,
-    /// What a person must do; there when blocked.
+    /// Action that a person must take; set if blocked.
     pub needs: Option<String>,
-    /// When to ask again, in milliseconds; may be there when waiting.
+    /// Delay before the next check, in milliseconds; optional if waiting.
     pub retry_after_ms: Option<u64>,
-    /// Until when to wait, as it was written; may be there when waiting.
+    /// End of the wait, as written; optional if waiting.
     pub until: Option<String>,
-    /// What was noticed, in the order of the sources.
+    /// Problems found, in the order of the sources.
     pub problems: Vec<VerdictProblem>,
 }
 

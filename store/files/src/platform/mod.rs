@@ -1,4 +1,4 @@
-//! What operating systems do differently, as the same few functions for each: one file per system.
+//! Differences between operating systems, behind the same functions: one file per system.
 //!
 //! Nothing is decided here. Whatever works the same everywhere is in the standard library.
 
@@ -21,7 +21,7 @@ pub use platform::{
 /// Which file it is, whatever it is called: two open files with the same identity are one.
 pub type FileId = (u64, u64);
 
-/// What there is too little of, where the standard library has no word for it.
+/// Exhausted resources that the standard library has no error kind for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExhaustedResource {
     /// Descriptors or handles of open files.

@@ -24,7 +24,7 @@ pub fn open_to_sync(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Neither follows a link at the name that is opened nor waits for whoever may be at the other end.
+/// Neither follows a link at the opened name nor waits for the other end of a pipe.
 pub fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY)
 }
@@ -69,7 +69,7 @@ fn identity_and_size(metadata: &Metadata) -> (FileId, u64) {
     ((metadata.dev(), metadata.ino()), metadata.len())
 }
 
-/// Takes the lock of a file if nobody has it. Others can still read the file.
+/// Takes the lock of a file if it is free. Others can still read the file.
 pub fn try_lock(file: &File) -> Result<(), TryLockError> {
     file.try_lock()
 }
@@ -126,7 +126,7 @@ fn stat(pid: u32) -> Option<String> {
     String::from_utf8(stat.get(after_name..)?.to_vec()).ok()
 }
 
-/// Says whether a process is stopped, by a signal or by whoever traces it, so that it does nothing until it is let go on.
+/// Returns whether a process is stopped, by a signal or a tracer, so that it does nothing until it is continued.
 #[cfg(target_os = "linux")]
 pub fn is_stopped(pid: u32) -> bool {
     stat(pid).is_some_and(|it| it.starts_with(['T', 't']))

@@ -37,7 +37,7 @@ pub fn is_stopped(_pid: u32) -> bool {
     false
 }
 
-/// Changes nothing: opening a file waits for nobody here.
+/// Changes nothing: opening a file never waits here.
 pub fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
@@ -100,8 +100,8 @@ pub fn look_by_name(path: &Path) -> io::Result<(FileId, u64)> {
     look(&File::open(path)?)
 }
 
-/// Takes the lock of a file if nobody has it. Others can still read the file: a lock keeps them from the bytes
-/// that it is on, so it is on one that no file has.
+/// Takes the lock of a file if it is free. Others can still read the file: a lock blocks access to its bytes, so it is
+/// placed on a byte past the end of any file.
 #[expect(unsafe_code, reason = "the standard library locks all bytes of a file")]
 pub fn try_lock(file: &File) -> Result<(), TryLockError> {
     const NO_BYTE: u32 = 1 << 30;
@@ -168,7 +168,7 @@ pub fn process_start(pid: u32) -> Option<u64> {
     if handle.is_null() {
         return None;
     }
-    // SAFETY: the handle was given to us, and to nobody else.
+    // SAFETY: the handle was just opened and has no other owner.
     let process = unsafe { OwnedHandle::from_raw_handle(handle) };
     let [mut started, mut ended, mut in_system, mut in_user] = [FILETIME::default(); 4];
     // SAFETY: the handle is open, and the structures are what the call fills in.

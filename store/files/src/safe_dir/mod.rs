@@ -26,7 +26,7 @@ pub use platform::{
     next_content, open_file, own_output, own_output_paths, set_attribute, set_permissions, share_content,
 };
 
-/// What a file is, in the part of a mode that says so; the numbers are those of git and of Unix.
+/// Mask of the file type in a mode, with the numbers of git and Unix.
 pub const TYPE: u32 = 0o170_000;
 /// A folder.
 pub const FOLDER: u32 = 0o040_000;
@@ -51,9 +51,9 @@ pub fn leads_out() -> io::Error {
     io::Error::new(LEADS_OUT, "it leads out of the workspace, or through a link")
 }
 
-/// What the system says of a file without its content being read.
+/// Metadata of a file that the system returns without reading its content.
 ///
-/// The time of the last change of the file's node (`ctime`) cannot be put back by `touch -r`.
+/// The time of the last change of the file's node (`ctime`) cannot be restored by `touch -r`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChangeStamp {
     /// Number of the device.
@@ -71,8 +71,8 @@ pub struct ChangeStamp {
 /// Mode and stamp.
 #[derive(Clone, Copy, Debug)]
 pub struct FileMeta {
-    /// What it is, and the nine bits of permissions of a file or folder. Bits that give somebody else's rights are not
-    /// kept: what is put back belongs to whoever puts it back.
+    /// File type, and the nine permission bits of a file or directory. Bits that grant the rights of another user are
+    /// dropped: a restored file belongs to the user who restores it.
     pub mode: u32,
     /// Size, identity and times.
     pub stamp: ChangeStamp,
@@ -132,7 +132,7 @@ pub fn read_small(mut file: File, size_max: u64) -> Read<Vec<u8>> {
     })
 }
 
-/// Says that there is content from a place to the end of a file, where nobody knows of its holes.
+/// Returns the range from a position to the end of a file as content, if its holes are unknown.
 fn all_content(mut file: &File, from: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
     file.seek(SeekFrom::Start(from))?;
     Ok((from < size).then_some((from, size)))

@@ -26,7 +26,7 @@ use super::{Attributes, ChangeStamp, FILE, FOLDER, FileMeta, LINK, TYPE, all_con
 
 const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Opening a file neither follows a link nor waits for whoever may be at the other end.
+/// Opening a file neither follows a link nor waits for the other end of a pipe.
 const FILE_FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
@@ -101,8 +101,8 @@ impl SafeDir {
         Ok(seen(&statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
-    /// Returns when something in the folder was made, in nanoseconds since 1970, where the system tells. A folder that is
-    /// made anew may get the node of the one before.
+    /// Returns the creation time of something in the directory, in nanoseconds since 1970, if the system reports it. A
+    /// directory that is created again may get the node of the previous one.
     #[cfg(target_os = "linux")]
     pub fn born(&self, name: &[u8]) -> Option<i64> {
         use rustix::fs::{StatxFlags, statx};
@@ -118,7 +118,7 @@ impl SafeDir {
         Some(nanoseconds(stat.st_birthtime, stat.st_birthtime_nsec))
     }
 
-    /// Returns when something in the folder was made: nobody knows.
+    /// Returns no creation time: this system does not report it.
     #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
     pub fn born(&self, _name: &[u8]) -> Option<i64> {
         None
@@ -163,7 +163,7 @@ impl SafeDir {
         Ok(readlinkat(&self.0, name, Vec::new())?.into_bytes())
     }
 
-    /// Creates a folder in this one if it is not there.
+    /// Creates a directory in this one if it is missing.
     pub fn make(&self, name: &[u8]) -> io::Result<()> {
         match mkdirat(&self.0, name, Mode::from_raw_mode(0o777)) {
             Err(Errno::EXIST) => Ok(()),
@@ -234,7 +234,7 @@ impl SafeDir {
         Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// What the superuser makes belongs to whoever a folder belongs to.
+    /// Gives a file made by the superuser to the owner of a directory.
     pub fn own_like(&self, like: &Self, name: &[u8]) -> io::Result<()> {
         if !geteuid().is_root() {
             return Ok(());
@@ -287,7 +287,7 @@ pub fn let_owner_read(path: &Path) -> io::Result<bool> {
 
 fn let_read(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<bool> {
     let seen = seen(&statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?);
-    // Of a folder something is to be put in, too; a file is only read, and another one takes its place.
+    // A directory must also be writable. A file is only read, since a new file replaces it.
     let (needed, given) = match seen.mode & TYPE {
         FOLDER => (0o500, 0o700),
         FILE => (0o400, 0o400),
@@ -304,7 +304,7 @@ fn let_read(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<bool> {
 #[cfg(target_os = "linux")]
 #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
 fn change_mode(folder: BorrowedFd<'_>, name: &[u8], mode: u32) -> io::Result<()> {
-    // What cannot be opened for reading has no descriptor whose mode could be changed; but its place in /proc can be used.
+    // A file that cannot be opened for reading has no descriptor for `fchmod`, but its path in /proc works.
     let place = openat(folder, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     if seen(&fstat(&place)?).is(LINK) {
         return Err(leads_out());
@@ -330,7 +330,7 @@ pub fn has_another_name(metadata: &Metadata) -> bool {
     std::os::unix::fs::MetadataExt::nlink(metadata) > 1
 }
 
-/// Says whether somebody waits at a pipe for another one to write into it. Whoever does finds the end of the pipe then.
+/// Returns whether a reader waits at a pipe. The reader then sees the end of the pipe.
 pub fn is_awaited(path: &Path) -> bool {
     let is_pipe = statat(CWD, path, AtFlags::empty())
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
@@ -420,7 +420,7 @@ fn seen(stat: &Stat) -> FileMeta {
         changed: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
     };
     let mode = stat.st_mode as u32;
-    // Of a file it also counts as whom it runs; of a folder whose group new files get, and whether others may remove them.
+    // The setuid and setgid bits of a file count too, as do the setgid and sticky bits of a directory.
     let permissions = match mode & TYPE {
         FILE => mode & 0o6777,
         FOLDER => mode & 0o3777,

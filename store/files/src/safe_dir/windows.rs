@@ -1,7 +1,7 @@
 //! Folders as paths that are pinned, on Windows.
 //!
-//! While a handle is open that does not share the right to delete, nobody can rename or remove that folder or
-//! one above it; so a path through it leads to where it led when it was opened.
+//! While a handle is open that does not share the right to delete, no process can rename or remove that directory or
+//! one above it. So a path through it still leads to the same place.
 
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
@@ -20,7 +20,7 @@ use windows_sys::Win32::Storage::FileSystem::{
 use super::{Attributes, ChangeStamp, FILE, FOLDER, FileMeta, LINK, TYPE, all_content, leads_out, steps};
 use crate::platform;
 
-/// Permissions that all files have: those of the system are of another kind, and stay as they are.
+/// Permissions of all files: Windows has other permissions, which stay as they are.
 const PERMISSIONS: u32 = 0o644;
 /// The same of folders.
 const FOLDER_PERMISSIONS: u32 = 0o755;
@@ -104,7 +104,7 @@ impl SafeDir {
         Ok(as_bytes(&fs::read_link(self.path_of(name)?)?).into_owned())
     }
 
-    /// Creates a folder in this one if it is not there.
+    /// Creates a directory in this one if it is missing.
     pub fn make(&self, name: &[u8]) -> io::Result<()> {
         match fs::create_dir(self.path_of(name)?) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -165,12 +165,12 @@ impl SafeDir {
         fs::remove_dir(self.path_of(name)?)
     }
 
-    /// Says yes: no file runs as whom it belongs to.
+    /// Returns `true`: on Windows, a file does not run as its owner.
     pub fn is_owned_like(&self, _file: &File, _name: &[u8]) -> io::Result<bool> {
         Ok(true)
     }
 
-    /// Does nothing: what is made belongs to whoever makes it.
+    /// Does nothing: a new file already belongs to its creator.
     pub fn own_like(&self, _like: &Self, _name: &[u8]) -> io::Result<()> {
         Ok(())
     }
@@ -220,7 +220,7 @@ pub fn has_another_name(_metadata: &fs::Metadata) -> bool {
     false
 }
 
-/// Files that are pipes are not there.
+/// Returns `false`: there are no pipes in the file system.
 pub fn is_awaited(_path: &Path) -> bool {
     false
 }
@@ -249,7 +249,7 @@ pub fn look_at(file: &File) -> io::Result<FileMeta> {
     Ok(FileMeta { mode, stamp: ChangeStamp { device, node, size, modified, changed } })
 }
 
-/// A file that is being written here cannot be told from others.
+/// Returns no files: the output files of this process cannot be determined.
 pub fn own_output() -> Vec<(u64, u64)> {
     Vec::new()
 }

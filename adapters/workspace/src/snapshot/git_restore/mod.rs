@@ -151,7 +151,7 @@ impl<'a> Undo<'a> {
         touched
     }
 
-    /// Brings a repository back whose own folder is gone, with those of its submodules; says whether it did.
+    /// Restores a repository whose own folder is gone, with the repositories of its submodules. Returns whether it did.
     fn bring_back(&mut self, path: &[u8], place: Place) -> Result<bool, Error> {
         let of = self.of;
         let fill = |own: &SafeDir| {
@@ -193,21 +193,21 @@ fn bound_within(of: &Snapshots, path: &[u8]) -> PinnedRepo {
     PinnedRepo { common: own.clone(), own }
 }
 
-/// Why a folder is not put back.
+/// The reason why a folder is not restored.
 const NO_REPOSITORY: &str = "is there, but no repository any more: move it away, and undo again with --git";
 
-/// Says what git complains of where it does not find the commits that refs lead to, and the files of the last ones.
+/// Returns the error of git if commits that refs lead to are missing, or files of the last commits.
 fn unreadable(at: &PinnedRepo, commit: Option<&str>) -> Option<String> {
     const ALL: [&str; 3] = ["rev-list", "--quiet", "--all"];
     let of_refs =
         [&ALL[..], &["--no-walk", "--objects", "--missing=allow-promisor"], commit.as_slice()].concat();
     let error = at.ask(&of_refs, Vec::new()).and_then(|_| at.ask(&ALL, Vec::new())).err()?;
-    // In a history that is too long for that nothing was found in the time.
+    // If the history is too long for the time limit, no problem was found in it.
     Some(error.to_string()).filter(|error| !error.starts_with("git did not end"))
 }
 
 impl GitRestoreReport {
-    /// Notes that a repository could not be put back; nothing was done, so `false`.
+    /// Records that a repository could not be restored. Returns `false`, since nothing was done.
     fn refused(&mut self, own: &[u8], error: &Error) -> bool {
         self.is_full |= error.is_full();
         self.leave_at(own, &format!("is not what it was: {}", with_causes(error)));
@@ -242,14 +242,14 @@ fn has_objects<'a>(at: &PinnedRepo, wanted: impl Iterator<Item = &'a str>) -> bo
     at.ask(&question, wanted.into_bytes()).is_ok()
 }
 
-/// Returns the branches that were there and are not any more.
+/// Returns the branches that existed before and are missing now.
 fn gone(is: &Branches, was: &Branches) -> Vec<Changed> {
     let there = was.iter().filter(|(_, target)| is_object_name(target));
     let gone = there.filter(|(name, _)| !is.contains_key(*name));
     gone.map(|(name, target)| Changed::branch(name, target)).collect()
 }
 
-/// Keeps the first few sentences on what is back.
+/// Keeps the first few sentences about restored items.
 fn told(sentences: impl ExactSizeIterator<Item = String>) -> Vec<String> {
     const NAMED_MAX: usize = 5;
     let more = sentences.len().saturating_sub(NAMED_MAX);

@@ -1,5 +1,4 @@
-//! A repository within that of the workspace, which is put back without git: git would follow whatever a worker has put into
-//! its place.
+//! Restores a repository within the workspace's repository without git, which follows whatever a worker has planted.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +15,8 @@ use crate::snapshot::repository::{HEAD_IN_TABLES, first_part};
 use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::{nested_repos, tree};
 
-/// Puts a repository within back, whose own folder is at `path` and is there: what is missing of it, refs that are gone, HEAD with
-/// its branch, what is staged, and what tells git how to work. Without git, which follows whatever a worker has put into its
-/// place. Says whether something was done.
+/// Restores a repository within the workspace's repository whose own folder, `path`, exists: its missing files and
+/// objects, refs that are gone, HEAD with its branch, the index and the git settings. Returns whether it did anything.
 pub(super) fn put_back(
     of: &Snapshots,
     path: &[u8],

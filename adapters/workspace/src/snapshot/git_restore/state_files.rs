@@ -1,5 +1,5 @@
-//! The small files of a repository that git reads whatever is there: what is staged, what git is in the midst of, and what
-//! tells it how to work.
+//! The small files of a repository that git always reads: the index, the state of an operation in progress, and the
+//! settings.
 
 use std::collections::BTreeMap;
 
@@ -51,12 +51,12 @@ pub(super) fn put_back(
     Ok(())
 }
 
-/// Says whether a path below `.git` is of what is staged, or of what git is in the midst of.
+/// Returns whether a path below `.git` belongs to the index or to an operation in progress.
 pub(super) fn is_in_progress(path: &[u8]) -> bool {
     is_staged(first_part(path)) || is_of_operation(path)
 }
 
-/// Says whether a path below `.git` is of what tells git how to work, and which programs to run.
+/// Returns whether a path below `.git` configures git or the programs that it runs.
 pub(crate) fn is_setting(path: &[u8]) -> bool {
     let first = first_part(path);
     matches!(first, b"config" | b"config.worktree" | b"hooks")

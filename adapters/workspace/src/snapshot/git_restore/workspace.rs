@@ -21,14 +21,14 @@ use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::store::Store;
 use crate::snapshot::tree::{self, Place};
 
-/// How a repository stands at a moment, as a snapshot has it.
+/// The state of a repository in a snapshot.
 struct State {
     standing: Standing,
     branches: Branches,
 }
 
 impl State {
-    /// `None` where it is not known: of names that are not Unicode.
+    /// Returns `None` if the state is unknown, because of names that are not Unicode.
     fn of(store: &Store, parts: &Parts, standing: &Standing) -> Result<Option<Self>, Error> {
         let name = standing.branch.as_ref().or(standing.commit.as_ref());
         let is_known = name.is_none_or(|name| !name.contains('\u{fffd}'));
@@ -37,7 +37,7 @@ impl State {
     }
 }
 
-/// Puts the repository of the workspace back, which is there. Says whether it is known to be the one that was there.
+/// Restores the repository of the workspace, which exists. Returns whether it is known to be the same one as before.
 pub(super) fn put_back(
     of: &Snapshots,
     (now, is): (&Snapshot, &Parts),
@@ -206,7 +206,7 @@ fn head_of(state: &State) -> (Option<&String>, Option<&String>) {
     (state.standing.branch.as_ref(), state.standing.commit.as_ref())
 }
 
-/// Puts HEAD and its branch where they were. What somebody has moved since it was looked at is not moved.
+/// Restores HEAD and its branch. A ref that another process has moved since it was read stays where it is.
 fn head(at: &PinnedRepo, is: &State, was: &State) -> Result<(), String> {
     let Some(name) = &was.standing.branch else {
         let commit = was.standing.commit.as_deref().unwrap_or_default(); // no read
@@ -237,7 +237,7 @@ fn head(at: &PinnedRepo, is: &State, was: &State) -> Result<(), String> {
     asked(at, &["symbolic-ref", "-m", WHY, "HEAD", &full])
 }
 
-/// What the reflog says of a move.
+/// The reflog message of a move.
 const WHY: &str = "unstuck undo";
 
 /// Changes refs, all of them or none, and none through a symbolic one.
