@@ -1,5 +1,4 @@
-//! Drives a run to its end, and shows it: the same for a run that begins, one that is taken up, and one that goes on
-//! with an answer.
+//! Drives a run to its end and shows it. Used for new runs, resumed runs and answered runs.
 
 use std::fs::File;
 use std::io;
@@ -92,9 +91,9 @@ impl Driving {
 
 /// The text about a run before it is driven.
 pub struct Shown {
-    /// What is said first, once the run has begun.
+    /// Text printed when the run has begun.
     pub header: String,
-    /// What the log holds already.
+    /// Story of the events that are already in the log.
     pub before: Story,
 }
 
@@ -110,7 +109,7 @@ pub fn drive(options: &Driving, driving: &drive::Driving, drive: Drive, shown: S
             Error::usage(format!("cannot start: {error}"))
                 .hint(format!("{}, then try again", hint_for(&error)))
         })?;
-    // Also over the command that tells of the end.
+    // The guard also covers the notify command.
     let _guard = drive.guard();
     let short = drive.short.clone();
     let driven = runtime.block_on(async {
@@ -122,7 +121,7 @@ pub fn drive(options: &Driving, driving: &drive::Driving, drive: Drive, shown: S
     let status = exit::of(driven.ended.outcome);
     let summary = screen::end_json(&story, false);
     if options.json {
-        crate::print_json_line(&summary);
+        crate::output::print_json_line(&summary);
     } else {
         let (changed, diagnosis) = (driven.changed(), driven.diagnosis.as_deref());
         println!("\n{}", screen::end(&story, &short, changed.as_ref(), diagnosis));

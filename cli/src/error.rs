@@ -5,7 +5,7 @@ use unstuck_app::error::Kind;
 
 use crate::{exit, text, typed};
 
-/// What commands return: an exit status.
+/// Result of a command: an exit status.
 pub type Result<T = u8> = std::result::Result<T, Error>;
 
 /// Returns the exit status of an error.

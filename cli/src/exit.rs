@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use unstuck_core::event::RunOutcome;
 
-/// The run, or the command, did what it was to do.
+/// The run or the command succeeded.
 pub const OK: u8 = 0;
-/// A decision would be another one today; what was asked for does not hold.
+/// A replayed decision differs, or the checked condition does not hold.
 pub const DIFFERENT: u8 = 1;
-/// What was to say whether something holds could not be run.
+/// A check or validator could not be run.
 pub const COULD_NOT_RUN: u8 = 5;
-/// The event store does not take or give events.
+/// The event store failed to record or return events.
 pub const STORE: u8 = 6;
 /// Bad input or usage: nothing was done.
 pub const USAGE: u8 = 64;

@@ -1,13 +1,22 @@
 //! Completes what is half typed in a shell, for the folder and the store that are named on the same line.
 
 use std::ffi::OsStr;
+use std::sync::OnceLock;
 
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use clap::{ArgMatches, Command, FromArgMatches as _};
 use clap_complete::engine::CompletionCandidate;
 use unstuck_app::project::Project;
 
-use crate::args::{Args, Global};
+use crate::args::Global;
 use crate::place::RunArg;
+
+/// Makes the definition of the command line.
+static DEFINITION: OnceLock<fn() -> Command> = OnceLock::new();
+
+/// Sets the definition of the command line, which the completion of a value parses.
+pub fn init(definition: fn() -> Command) {
+    _ = DEFINITION.set(definition);
+}
 
 /// Completes a run.
 pub fn run(typed: &OsStr) -> Vec<CompletionCandidate> {
@@ -21,7 +30,7 @@ pub fn run(typed: &OsStr) -> Vec<CompletionCandidate> {
     last.into_iter().chain(candidates).collect()
 }
 
-/// Completes a step of the run that stands on the same line.
+/// Completes a step of the run that is named on the same line.
 pub fn step(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
     let steps = steps().unwrap_or_default();
@@ -39,10 +48,10 @@ fn steps() -> Option<Vec<String>> {
     Some(steps.iter().map(|step| step.id.to_string()).collect())
 }
 
-/// Returns what is typed, which stands behind what the shell asks with.
+/// Returns the typed command line, which follows the first `--` of the completion request.
 fn line() -> Option<ArgMatches> {
     let typed = std::env::args_os().skip_while(|word| word != "--").skip(1);
-    Args::command().ignore_errors(true).try_get_matches_from(typed).ok()
+    DEFINITION.get()?().ignore_errors(true).try_get_matches_from(typed).ok()
 }
 
 fn project(line: &ArgMatches) -> Option<Project> {

@@ -1,16 +1,16 @@
 //! The command `unstuck`: arguments in, words and exit status out.
 
-/// The standard macros panic where nobody reads any more (`unstuck runs | head -1`). These do not: the
-/// work goes on, and the exit status says what it would have said. See [`OUTPUT_LOST`] for other trouble.
+/// The standard macros panic if the reader of a pipe is gone (`unstuck runs | head -1`). These macros do not: the
+/// work continues, and the exit status is unchanged. See [`outlet::is_output_lost`] for other write errors.
 macro_rules! print {
-    ($($text:tt)*) => { $crate::say($crate::outlet::Stream::Out, format_args!($($text)*)) };
+    ($($text:tt)*) => { $crate::output::say($crate::outlet::Stream::Out, format_args!($($text)*)) };
 }
 macro_rules! println {
     () => { print!("\n") };
     ($($text:tt)*) => { print!("{}\n", format_args!($($text)*)) };
 }
 macro_rules! eprintln {
-    ($($text:tt)*) => { $crate::say($crate::outlet::Stream::Err, format_args!("{}\n", format_args!($($text)*))) };
+    ($($text:tt)*) => { $crate::output::say($crate::outlet::Stream::Err, format_args!("{}\n", format_args!($($text)*))) };
 }
 
 mod args;
@@ -19,8 +19,8 @@ mod driving;
 mod error;
 mod exit;
 mod half_typed;
-mod logins;
 mod outlet;
+mod output;
 mod place;
 mod report;
 mod screen;
@@ -28,21 +28,17 @@ mod summary_file;
 mod system;
 mod text;
 mod typed;
-mod version;
 
-use std::fmt;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{CommandFactory as _, Parser as _};
-use serde::Serialize;
 
-use crate::args::Args;
-use crate::outlet::Stream;
+use crate::commands::Args;
 
 fn main() -> ExitCode {
     system::give_large_blocks_back();
+    half_typed::init(Args::command);
     clap_complete::CompleteEnv::with_factory(Args::command).complete();
     let args = match Args::try_parse() {
         Ok(args) => args.with_defaults(),
@@ -54,8 +50,8 @@ fn main() -> ExitCode {
     let works = args.command.as_ref().is_some_and(|command| command.works());
     let ended = commands::run(args);
     let status = match ended {
-        // The status of a run is about the run, whoever reads about it.
-        Ok(exit::OK) if !works && OUTPUT_LOST.load(Ordering::Relaxed) => {
+        // Lost output does not change the status of a command that drives a run.
+        Ok(exit::OK) if !works && outlet::is_output_lost() => {
             eprintln!(
                 "error: not all of the output could be written\n  next: make room where it is written to, and ask again"
             );
@@ -70,51 +66,6 @@ fn main() -> ExitCode {
     };
     outlet::finish();
     status
-}
-
-/// Something could not be written although somebody would have read it: a full disk, for instance.
-static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
-
-fn say(to: Stream, text: fmt::Arguments<'_>) {
-    print_to(to, text::shown(&text.to_string()).as_bytes());
-}
-
-fn print_to(to: Stream, bytes: &[u8]) {
-    let bytes = &*unstuck_app::known_secrets::removed(bytes);
-    if outlet::send(to, bytes) {
-        return;
-    }
-    wrote(match to {
-        Stream::Out => io::stdout().write_all(bytes),
-        Stream::Err => io::stderr().write_all(bytes),
-    });
-}
-
-/// Prints what others may have written: byte for byte where it is read on, and for the eye on a terminal.
-fn print_exactly(bytes: &[u8]) {
-    if io::stdout().is_terminal() {
-        say(Stream::Out, format_args!("{}", String::from_utf8_lossy(bytes)));
-    } else {
-        print_to(Stream::Out, bytes);
-    }
-}
-
-/// Prints data for scripts.
-fn print_json(value: &impl Serialize) {
-    let text = serde_json::to_string_pretty(value).expect("what is printed is plain data");
-    print_exactly(format!("{text}\n").as_bytes());
-}
-
-/// The same on one line.
-fn print_json_line(value: &serde_json::Value) {
-    print_exactly(format!("{value}\n").as_bytes());
-}
-
-/// Remembers a failed write to an output. Returns whether it is worth writing more.
-fn wrote(result: io::Result<()>) -> bool {
-    let lost = result.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe);
-    OUTPUT_LOST.fetch_or(lost, Ordering::Relaxed);
-    result.is_ok()
 }
 
 /// Shows help and version as a success, wrong arguments as bad usage.

@@ -1,11 +1,12 @@
-//! What is printed while a run goes on, by a thread of its own: a terminal that was halted (Ctrl-S) or a reader that reads no
-//! more holds neither the run nor its limits.
+//! Prints the output of a run on a separate thread, so that a halted terminal (Ctrl-S) or a stalled reader delays
+//! neither the run nor its limits.
 //!
-//! Lines wait in memory up to a bound, and are dropped beyond it, which is said at the end. Of the live view, which is drawn
-//! anew all the time, little waits. Where nothing is [installed](install), whoever prints writes itself.
+//! Lines wait in memory up to a limit. Further lines are dropped, which is reported at the end. The limit for the live
+//! view is smaller, since it is redrawn all the time. Without [`install`], callers write directly.
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,25 +20,25 @@ pub enum Stream {
     Err,
 }
 
-/// What is printed, which says how much of it waits.
+/// Kind of output, which decides how much of it can wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Line,
-    /// It is drawn anew soon.
+    /// A view that is redrawn soon.
     View,
-    /// Nothing comes after it.
+    /// The last output.
     Last,
 }
 
-/// So many bytes wait; no more of a view that is drawn anew.
+/// Maximum bytes that wait to be printed. [`VIEW_MAX`] is the limit for views.
 const BYTES_MAX: usize = 16 << 20;
 const VIEW_MAX: usize = 64 << 10;
-/// At the end, whoever reads has so long for each piece.
+/// Maximum wait at the end for the reader to take each piece.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 static OUTLETS: OnceLock<Outlets> = OnceLock::new();
 
-/// What goes to the same place is in one queue, so that its order stays.
+/// Queues for both streams. If both go to the same file, they share one queue to keep the order.
 struct Outlets {
     out: Arc<Queue>,
     err: Arc<Queue>,
@@ -67,17 +68,17 @@ pub fn install() {
     }
 }
 
-/// Hands something over to be printed. Returns whether there is somebody to hand it to.
+/// Queues bytes to be printed. Returns false if no outlet is installed.
 pub fn send(to: Stream, bytes: &[u8]) -> bool {
     OUTLETS.get().inspect(|outlets| outlets.of(to).push(to, bytes, Kind::Line)).is_some()
 }
 
-/// The same with a view on standard error that is drawn anew soon.
+/// Queues a view for standard error. Returns false if no outlet is installed.
 pub fn send_view(bytes: &[u8]) -> bool {
     OUTLETS.get().inspect(|outlets| outlets.err.push(Stream::Err, bytes, Kind::View)).is_some()
 }
 
-/// Waits until all is printed, as long as somebody reads.
+/// Waits until everything is printed, as long as the reader keeps reading.
 pub fn finish() {
     let Some(Outlets { out, err }) = OUTLETS.get() else { return };
     let lost = out.finish(PATIENCE) + if Arc::ptr_eq(out, err) { 0 } else { err.finish(PATIENCE) };
@@ -98,11 +99,26 @@ fn write(to: Stream, bytes: &[u8]) -> io::Result<usize> {
     };
     let written =
         written.and_then(|count| if count == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(count) });
-    crate::wrote(written.as_ref().map(|_| ()).map_err(|error| error.kind().into()));
+    wrote(written.as_ref().map(|_| ()).map_err(|error| error.kind().into()));
     written
 }
 
-/// Does it again where it was interrupted, and where somebody has said that no write to this output waits.
+/// Set if output was lost although a reader exists, for example because the disk is full.
+static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether output was lost although a reader exists, for example because the disk is full.
+pub fn is_output_lost() -> bool {
+    OUTPUT_LOST.load(Ordering::Relaxed)
+}
+
+/// Remembers a failed write to an output. Returns whether it is worth writing more.
+pub fn wrote(result: io::Result<()>) -> bool {
+    let lost = result.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe);
+    OUTPUT_LOST.fetch_or(lost, Ordering::Relaxed);
+    result.is_ok()
+}
+
+/// Retries a write that was interrupted, or that would block because the output was set to non-blocking.
 fn patiently<T>(mut write: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match write() {
@@ -140,9 +156,9 @@ struct State {
     waiting: VecDeque<(Stream, Vec<u8>)>,
     /// How many bytes these are, with what is being written now.
     bytes: usize,
-    /// Lines that found no room.
+    /// Number of lines that were dropped for lack of room.
     dropped: u64,
-    /// Grows with everything that somebody has read.
+    /// Counter that grows with every write that succeeds.
     progress: u64,
 }
 
@@ -168,7 +184,7 @@ impl Queue {
             Kind::Last => usize::MAX,
         };
         if state.bytes > 0 && state.bytes.saturating_add(bytes.len()) > bytes_max {
-            // A view is no line that somebody misses.
+            // Dropped views are not counted, since a newer view replaces them.
             state.dropped += if kind == Kind::View { 0 } else { lines(bytes) };
             return;
         }
@@ -233,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_comes_whole_and_in_order() {
+    fn output_arrives_complete_and_in_order() {
         let (send, read) = mpsc::channel();
         let queue = Queue::start(move |to, bytes| {
             let some = &bytes[..bytes.len().min(2)];
@@ -254,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_reads_no_more_holds_nobody_and_what_it_missed_is_counted() {
+    fn stalled_reader_blocks_nothing_and_lost_lines_are_counted() {
         let queue = Queue::start(|_, _| {
             loop {
                 thread::park();
@@ -275,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_is_gone_holds_nobody() {
+    fn closed_output_blocks_nothing() {
         let queue = Queue::start(|_, _| Err(io::ErrorKind::BrokenPipe.into())).expect("a thread");
         (0..9).for_each(|_| queue.push(Stream::Out, b"a line\n", Kind::Line));
         assert_eq!(queue.finish(PATIENCE), 0);

@@ -1,7 +1,7 @@
-//! What a person sees while a run goes on, and at its end.
+//! Terminal output of a run while it runs and at its end.
 //!
-//! On a terminal one line per active step is kept up to date below the lines that stay; without a
-//! terminal only the lines that stay are printed; with `--json` the lines of the log.
+//! On a terminal, one line per active step is kept up to date below the permanent lines. Without a terminal, only the
+//! permanent lines are printed. With `--json`, the lines of the log are printed.
 
 mod child;
 mod live;
@@ -46,12 +46,12 @@ pub enum Mode {
     Quiet,
 }
 
-/// Shows a run while it goes on.
+/// Shows a running run.
 pub struct Screen {
     mode: Mode,
-    /// The log as it stands on disk, for `--json`.
+    /// Path of the log on disk, for `--json`.
     mirror: Option<PathBuf>,
-    /// Said first, with the first event.
+    /// Text printed before the first event.
     header: String,
     inner: Mutex<Inner>,
 }
@@ -94,7 +94,7 @@ impl Screen {
 
     /// Prints the lines of the log that are new.
     fn print_log(&self, inner: &mut Inner, events: &[Event]) {
-        let print = |line: &str| crate::print_to(Stream::Out, format!("{line}\n").as_bytes());
+        let print = |line: &str| crate::output::print_to(Stream::Out, format!("{line}\n").as_bytes());
         let Some(mirror) = &self.mirror else {
             for event in events {
                 print(&serde_json::to_string(event).expect("an event is plain data"));
@@ -242,7 +242,7 @@ fn resumed_lines(event: &Event, story: &Story, state: &RunState) -> String {
     lines.map(|line| text::wrap(&line, text::width(), 4)).collect::<Vec<_>>().join("\n")
 }
 
-/// Says until when a service, or somebody else's job, is waited for. A pause before another try is short.
+/// Returns the end of a wait for a service or an external job. Empty for retries, since their delay is short.
 fn until(moment: Timestamp, why: WaitReason, now: Timestamp, state: &RunState) -> String {
     let when = format!(" · until {}, in {}", text::moment(moment), text::span(moment.since(now)));
     let run = state.run().map_or("", |run| run.as_str());
@@ -270,7 +270,7 @@ const DIAGNOSIS_MAX: usize = 1000;
 /// How many failures of the baseline are named.
 const BASELINE_MAX: usize = 10;
 
-/// What fails before anybody has worked, a line for each command and each failure.
+/// Returns the failures of the baseline, one line for each command and each failure.
 fn baseline_lines(step: &StepId, story: &Story) -> String {
     let step = story.steps.iter().find(|it| it.id == *step);
     let commands = step.map_or(&[][..], |step| &step.baseline);

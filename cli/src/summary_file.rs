@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_in_the_place_of_the_summary_is_replaced_and_never_opened() {
+    fn file_in_place_of_the_summary_is_replaced_and_never_opened() {
         type Plant = fn(&Path, &Path);
         let cases: [(&str, Plant); 5] = [
             ("nothing", |_, _| {}),

@@ -1,10 +1,8 @@
 //! Small words for people: spans, moments, columns, colours.
 
 use std::io::{self, IsTerminal as _, Write};
-use std::sync::LazyLock;
 
-use regex::Regex;
-pub use unstuck_app::text::{is_invisible, now, path};
+pub use unstuck_app::text::{now, plain};
 use unstuck_core::cost::Spent;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Millis, Timestamp};
@@ -78,12 +76,12 @@ pub fn colours() -> bool {
     io::stdout().is_terminal() && may_be_coloured()
 }
 
-/// Says whether a terminal may be shown colours: it knows them, and nobody has asked for none.
+/// Returns whether colors may be used: the terminal supports them, and `NO_COLOR` is not set.
 pub fn may_be_coloured() -> bool {
     !is_dumb() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Says whether the terminal knows nothing but lines.
+/// Returns whether the terminal supports only plain lines.
 pub fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|name| name == "dumb")
 }
@@ -114,30 +112,6 @@ pub fn bold(text: &str) -> String {
     styled(text, "1")
 }
 
-/// Returns a text of others without what would steer a terminal, turn the direction of reading or hide in it: characters
-/// that nothing is drawn for, but for line feeds and tabs, become signs that stand for them.
-pub fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for (at, character) in text.char_indices() {
-        let behind = at + character.len_utf8();
-        let joins = || joins_emoji(&text[..at], &text[behind..]);
-        plain.push(if character == JOINER && joins() { character } else { sign(character) });
-    }
-    plain
-}
-
-/// Joins two pictures to one.
-const JOINER: char = '\u{200d}';
-
-/// Says whether there is a picture on both sides.
-fn joins_emoji(before: &str, behind: &str) -> bool {
-    static PICTURE: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"^\p{Extended_Pictographic}").expect("it is one"));
-    let is_modifier = |c: &char| matches!(c, '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}');
-    let last = before.char_indices().rev().find(|(_, c)| !is_modifier(c));
-    last.is_some_and(|(at, _)| PICTURE.is_match(&before[at..])) && PICTURE.is_match(behind)
-}
-
 /// Takes text of others to wherever text goes, and makes it [plain](plain()) on the way.
 pub struct Plain<W>(pub W);
 
@@ -149,16 +123,6 @@ impl<W: Write> Write for Plain<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
-    }
-}
-
-fn sign(character: char) -> char {
-    match character {
-        '\n' | '\t' => character,
-        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(character)).unwrap_or('\u{fffd}'),
-        '\u{7f}' => '\u{2421}',
-        _ if is_invisible(character) => '\u{fffd}',
-        _ => character,
     }
 }
 
@@ -175,7 +139,7 @@ pub fn shown(text: &str) -> String {
                 rest = &rest[length..];
             }
             None => {
-                shown.push(sign(ESCAPE));
+                shown += &plain(&rest[..ESCAPE.len_utf8()]);
                 rest = &rest[ESCAPE.len_utf8()..];
             }
         }
@@ -187,7 +151,7 @@ pub fn shown(text: &str) -> String {
 fn styled_word(text: &str) -> Option<usize> {
     let word = STYLES.iter().find_map(|style| text.strip_prefix(&format!("{ESCAPE}[{style}m")))?;
     let length = word.find(END_OF_STYLE)?;
-    let is_plain = word[..length].chars().all(|c| c != '\n' && sign(c) == c);
+    let is_plain = !word[..length].contains('\n') && plain(&word[..length]) == word[..length];
     is_plain.then(|| text.len() - word.len() + length + END_OF_STYLE.len())
 }
 
@@ -240,7 +204,7 @@ pub fn tokens_of(spent: &Spent) -> Option<String> {
     }
 }
 
-/// Says of a process that it is stopped, and how it goes on.
+/// Returns a note that a supervisor process is stopped, with the command that continues it.
 pub fn stopped(pid: u32) -> String {
     format!("its supervisor, process {pid}, is stopped (state T) and holds no limit: kill -CONT {pid}")
 }
@@ -300,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_say_does_not_steer_a_terminal() {
+    fn control_characters_do_not_reach_the_terminal() {
         for (text, want) in [
             ("a\tb\nc ä", "a\tb\nc ä"),
             ("\u{1b}[2J", "␛[2J"),

@@ -15,7 +15,7 @@ pub const UNSTUCK: Unstuck = Unstuck;
 #[derive(Clone, Copy, Debug)]
 pub struct Unstuck;
 
-/// What was given to this command, which is the only one of its process.
+/// Global options of this process, which runs only one command.
 static GIVEN: OnceLock<Given> = OnceLock::new();
 
 struct Given {
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_given_is_given_again() {
+    fn given_options_are_repeated_in_suggested_commands() {
         let check = |folder: Option<&str>, store: Option<&str>, environment: Option<&str>, want: &str| {
             let global = Global {
                 directory: folder.map(Into::into),

@@ -248,22 +248,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("unstuck-replay", &["unstuck-core", "unstuck-failures"]),
     ("unstuck-app", ALL),
-    (
-        "unstuck",
-        &[
-            "unstuck-app",
-            "unstuck-core",
-            "unstuck-document",
-            "unstuck-failures",
-            "unstuck-files",
-            "unstuck-process",
-            "unstuck-replay",
-            "unstuck-store",
-            "unstuck-store-sled",
-            "unstuck-workers",
-            "unstuck-workflow",
-        ],
-    ),
+    ("unstuck", &["unstuck-app", "unstuck-core", "unstuck-files", "unstuck-replay"]),
     ("unstuck-tests", ALL),
 ];
 
@@ -275,9 +260,13 @@ fn arrows(files: &[File]) -> Vec<Finding> {
             found.push(finding(file, 1, format!("{package} is not in the list")));
             continue;
         };
-        // A crate that names itself asks for its own features in tests.
-        let may_use = |name: &str| !name.starts_with("unstuck") || name == package || allowed.contains(&name);
-        let used = cargo::dependencies(file, &names).into_iter().filter(|it| !may_use(&it.package));
+        // A crate that names itself asks for its own features in tests. The tests of the program look into stores.
+        let may_use = |it: &cargo::Dependency| {
+            let name = it.package.as_str();
+            let is_open = package == "unstuck" && it.for_tests;
+            !name.starts_with("unstuck") || name == package || allowed.contains(&name) || is_open
+        };
+        let used = cargo::dependencies(file, &names).into_iter().filter(|it| !may_use(it));
         found.extend(used.map(|it| finding(file, it.line, format!("{package} uses {}", it.package))));
     }
     found
@@ -655,20 +644,20 @@ const BOUNDS: &[(&str, usize, usize, usize)] = &[
     ("adapters/document", 2_130, 2, 490),
     ("adapters/workers", 4_000, 3, 710),
     ("adapters/workflow", 13_590, 5, 740),
-    ("adapters/process", 4_240, 5, 530),
+    ("adapters/process", 4_280, 5, 530),
     ("adapters/workspace", 11_070, 4, 540),
     ("adapters/evidence", 3_120, 3, 510),
     ("runner", 6_900, 0, 800),
     ("replay", 4_290, 2, 700),
-    ("cli", 8_730, 51, 460),
-    ("cli/app", 7_500, 2, 660),
+    ("cli", 7_600, 3, 460),
+    ("cli/app", 8_770, 2, 660),
 ];
 
 /// Lines of prose to rewrite, for each folder: see `tidy/prose.rs`. A number may only fall.
 const WORDING: &[(&str, usize)] = &[
     ("", 10),
     ("adapters/", 220),
-    ("cli/", 204),
+    ("cli/", 70),
     ("core/", 0),
     ("docs/", 323),
     ("fuzz/", 0),

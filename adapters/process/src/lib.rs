@@ -7,16 +7,17 @@
 //! - What it started: `group` (finds and ends it), `rlimit_mark`, `procfs`, and [`reaper`], which does so after a crash.
 //! - What it prints: `output`, `lines`, `idle_timeout` (how long it may say nothing), `stall_probe` (a command that is asked about it).
 //! - Secrets: [`redact`] with `ansi` and `normal`.
-//! - Other: [`blocking_task`] (runs blocking work), [`exhausted`] (missing resources of the machine), [`suspend_clock`] (time that
+//! - Other: [`mod@first_output`] (asks a program for its version), [`blocking_task`] (runs blocking work), [`exhausted`] (missing resources of the machine), [`suspend_clock`] (time that
 //!   the machine was suspended), [`notify`] (runs a command of the user when a run ends).
 //!
-//! Outside of [`run()`], a command is started by `stall_probe`, [`reaper`], the only starter of git (`unstuck_workspace::git`), and by the
-//! command line for a version or a run in the background.
+//! Outside of [`run()`], a command is started by `stall_probe`, [`mod@first_output`], [`reaper`], the only starter of git
+//! (`unstuck_workspace::git`), and by `unstuck_app::background` for a run in the background.
 //!
 //! Start with `spec.rs`, then `run.rs`. Not here: which command is run, and what its output means.
 
 pub mod blocking_task;
 pub mod exhausted;
+pub mod first_output;
 pub mod inherited;
 pub mod notify;
 pub mod reaper;

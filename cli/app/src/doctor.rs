@@ -13,7 +13,7 @@ use unstuck_core::text::shell::quoted;
 use unstuck_files::error::with_causes;
 use unstuck_files::{hint, platform};
 use unstuck_process as process;
-use unstuck_process::inherited;
+use unstuck_process::first_output::first_output;
 use unstuck_replay::Story;
 use unstuck_runner::host::mark_of;
 use unstuck_store::lease::{FileLease, Liveness};
@@ -28,7 +28,7 @@ use crate::error::Result;
 use crate::person::Person;
 use crate::place::Place;
 use crate::project::{Found, Project};
-use crate::{access, next, paths, text, undo, verify, workers, worktrees};
+use crate::{access, client_version, next, paths, text, undo, verify, workers, worktrees};
 
 /// The health of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -159,8 +159,9 @@ fn agents(workspace: &Path) -> Finding {
 
 fn version(program: &str) -> Option<String> {
     let mut command = Command::new(workers::installed(program)?);
-    let output = inherited::restrict(&mut command).arg("--version").output().ok()?;
-    String::from_utf8_lossy(&output.stdout).lines().next().map(|line| text::clip(line, 70))
+    command.arg("--version");
+    let output = first_output(command, client_version::TIME_MAX).ok()??;
+    String::from_utf8_lossy(&output).lines().next().map(|line| text::clip(line, 70))
 }
 
 fn limits() -> Finding {

@@ -4,7 +4,7 @@
 //!
 //! - [`place`] is the folder of a command, [`project`] finds the runs that a request names; [`listing`] and [`overview`] list them, [`status`] and [`next`] give
 //!   the status of each and the next command. [`point`] is a moment of a run.
-//! - Before a run: [`workers`], [`origin`], [`consent`] and [`containment`] (the clients and their access), [`preflight`],
+//! - Before a run: [`workers`], [`clients`], [`client_version`], [`login`], [`origin`], [`consent`] and [`containment`] (the clients and their access), [`preflight`],
 //!   [`programs`] and [`lints`] (problems of a workflow), [`branches`], [`worktrees`].
 //! - [`start`] makes a new run ready to be driven, from one of the [`workflows`] or a [`goal`]. [`drive`] drives it to
 //!   its end, [`notify`] sends the end, [`resume`] makes a stopped run ready to be driven.
@@ -17,6 +17,8 @@
 pub mod access;
 pub mod background;
 pub mod branches;
+pub mod client_version;
+pub mod clients;
 pub mod consent;
 pub mod containment;
 pub mod diagnosis;
@@ -32,6 +34,7 @@ pub mod init;
 pub mod known_secrets;
 pub mod lints;
 pub mod listing;
+pub mod login;
 pub mod loop_file;
 pub mod missing_file;
 pub mod next;

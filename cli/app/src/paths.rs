@@ -11,6 +11,22 @@ pub fn shown(path: &Path) -> String {
     path.to_string_lossy().chars().map(|it| if is_fit(it) { it } else { '\u{fffd}' }).collect()
 }
 
+/// Parses a pattern of paths as a workflow file does; whitespace around it is an error.
+///
+/// # Errors
+///
+/// The pattern is invalid: a sentence.
+pub fn pattern(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    let path = text.trim_start_matches('!');
+    if path.trim() != path {
+        return Err("there is a blank at its beginning or its end".to_owned());
+    }
+    unstuck_document::pattern(text).map(|()| text.to_owned())
+}
+
 /// Returns how many bytes the files below a folder have.
 pub fn size_of(folder: &Path) -> u64 {
     // A size for people: where it is not known, none is claimed.

@@ -45,3 +45,37 @@ pub fn is_invisible(character: char) -> bool {
         _ => INVISIBLE.is_match(character.encode_utf8(&mut [0; 4])),
     }
 }
+
+/// Returns a text of others without what would steer a terminal, turn the direction of reading or hide in it: characters
+/// that nothing is drawn for, but for line feeds and tabs, become signs that stand for them.
+pub fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for (at, character) in text.char_indices() {
+        let behind = at + character.len_utf8();
+        let joins = || joins_emoji(&text[..at], &text[behind..]);
+        plain.push(if character == JOINER && joins() { character } else { sign(character) });
+    }
+    plain
+}
+
+/// Joins two pictures to one.
+const JOINER: char = '\u{200d}';
+
+/// Says whether there is a picture on both sides.
+fn joins_emoji(before: &str, behind: &str) -> bool {
+    static PICTURE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^\p{Extended_Pictographic}").expect("it is one"));
+    let is_modifier = |c: &char| matches!(c, '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}');
+    let last = before.char_indices().rev().find(|(_, c)| !is_modifier(c));
+    last.is_some_and(|(at, _)| PICTURE.is_match(&before[at..])) && PICTURE.is_match(behind)
+}
+
+fn sign(character: char) -> char {
+    match character {
+        '\n' | '\t' => character,
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(character)).unwrap_or('\u{fffd}'),
+        '\u{7f}' => '\u{2421}',
+        _ if is_invisible(character) => '\u{fffd}',
+        _ => character,
+    }
+}

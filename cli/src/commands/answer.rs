@@ -25,7 +25,7 @@ pub struct Args {
     driving: Driving,
 }
 
-/// Records the answer and goes on.
+/// Records the answer and resumes the run.
 pub fn answer(global: &Global, args: Args) -> Result {
     let ready = resume::answer(&global.project()?, &args.run, args.text, &args.steps, &args.driving.terms())?;
     driving::resume(&args.driving, ready)

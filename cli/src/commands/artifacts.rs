@@ -49,7 +49,7 @@ pub fn artifacts(global: &Global, args: &Args) -> Result {
     if args.json {
         let of_step = |step: &StepId| as_json(&events, step, found.short());
         let all: Vec<serde_json::Value> = steps.into_iter().map(of_step).collect();
-        crate::print_json(&all);
+        crate::output::print_json(&all);
         return Ok(exit::OK);
     }
     for step in steps {

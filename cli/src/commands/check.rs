@@ -45,7 +45,7 @@ pub fn check(global: &Global, args: &Args) -> Result {
     }
     let checked = workflows::check(file, &workspace, &args.reading.reading(None)).inspect_err(|error| {
         if args.json && !error.problems().is_empty() {
-            crate::print_json(&json!({ "problems": error.problems() }));
+            crate::output::print_json(&json!({ "problems": error.problems() }));
         }
     })?;
     for warning in &checked.warnings {
@@ -56,7 +56,7 @@ pub fn check(global: &Global, args: &Args) -> Result {
     }
     let plan = checked.plan();
     if args.json {
-        crate::print_json(&plan);
+        crate::output::print_json(&plan);
     } else {
         print!("{plan}");
     }

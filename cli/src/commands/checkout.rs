@@ -1,4 +1,4 @@
-//! `unstuck checkout`: the workspace as it was at an event, in a folder of its own.
+//! `unstuck checkout`: writes the workspace as it was at an event to a new directory.
 
 use std::path::{Path, PathBuf};
 

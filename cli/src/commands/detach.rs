@@ -1,7 +1,7 @@
-//! `unstuck run --detach`: a run that goes on in the background, in a session of its own.
+//! `unstuck run --detach`: starts a run in the background, in a new session.
 //!
-//! All that a person may be asked or told is done before. Then the program is started once more, with the same
-//! arguments, and reads on standard input how the run begins.
+//! All questions and messages come first. Then the program starts itself again with the same arguments, and reads the
+//! beginning of the run from standard input.
 
 use std::io::{self, Write as _};
 use std::process::Command;
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::typed::UNSTUCK;
 use crate::{exit, system};
 
-/// What is typed before the arguments of the second start.
+/// First argument of the second start.
 pub const FLAG: &str = "--detached";
 
 /// Starts the run in the background. A run that cannot begin ends as it would have here.

@@ -65,7 +65,7 @@ pub fn diff(global: &Global, args: &Args) -> Result {
         eprintln!("no difference");
     }
     match &difference.content {
-        Content::Text(text) => crate::print_exactly(text),
+        Content::Text(text) => crate::output::print_exactly(text),
         Content::Names(changes) => list(changes, args.json),
         Content::Counts(counted) => count(counted),
     }
@@ -97,7 +97,7 @@ fn list(changes: &[Change], json: bool) {
                 })
             })
             .collect();
-        crate::print_json(&all);
+        crate::output::print_json(&all);
         return;
     }
     for change in changes {

@@ -1,4 +1,4 @@
-//! `unstuck doctor`: what is installed, locked, left over and unhealthy, and the command that mends it.
+//! `unstuck doctor`: reports installed workers, locks, leftovers and damage, with the command that fixes each.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub fn doctor(global: &Global, args: &Args) -> Result {
         finding.mend = finding.mend.take().map(|mend| typed::again(&mend));
     }
     if args.json {
-        crate::print_json(&findings);
+        crate::output::print_json(&findings);
     } else {
         print(&findings);
     }

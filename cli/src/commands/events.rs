@@ -47,7 +47,7 @@ pub fn events(global: &Global, args: &Args) -> Result {
         let idle = events.is_empty();
         let mut out = io::BufWriter::new(io::stdout().lock());
         for event in events {
-            // The reader has checked the line; with --json it is printed as it stands in the file.
+            // The reader has checked the line, so --json prints it unchanged.
             let line = lines.next().unwrap_or_else(|| Err(io::ErrorKind::UnexpectedEof.into()));
             let line = line.map_err(|error| Error::usage(format!("cannot read the log: {error}")))?;
             (state, last) = (state.evolve(&event), event.seq);
@@ -55,11 +55,11 @@ pub fn events(global: &Global, args: &Args) -> Result {
                 continue;
             }
             let shown = if args.json { writeln!(out, "{line}") } else { print(&mut out, &event) };
-            if !crate::wrote(shown) {
+            if !crate::outlet::wrote(shown) {
                 return Ok(exit::OK);
             }
         }
-        if !crate::wrote(out.flush()) {
+        if !crate::outlet::wrote(out.flush()) {
             return Ok(exit::OK);
         }
         drop(out);
@@ -69,7 +69,7 @@ pub fn events(global: &Global, args: &Args) -> Result {
                 eprintln!("note: its supervisor is gone\n  next: {UNSTUCK} resume {}", found.short());
             }
             let status = whole(&found)?;
-            // Who follows a run waits for what is still to come.
+            // With --follow, --from may name an event that is not recorded yet.
             return if args.follow { Ok(status) } else { begun(&found, args.from, last).map(|()| status) };
         }
         if idle {

@@ -76,7 +76,7 @@ fn open(args: &Args) -> Result<Output> {
 
 fn wrote(written: io::Result<()>, last: Seq, found: &Found, args: &Args) -> Result {
     match written {
-        // Nobody reads any more.
+        // The reader is gone.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(exit::OK),
         Err(error) => {
             return Err(Error::damaged(format!("cannot write the export: {error}"))

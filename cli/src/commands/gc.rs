@@ -46,7 +46,7 @@ pub fn gc(global: &Global, args: &Args) -> Result {
         let runs: Vec<_> = done.runs.iter().map(|(found, _)| found.entry.run.to_string()).collect();
         let waiting: Vec<_> = waiting.iter().map(|found| found.entry.run.to_string()).collect();
         let bytes = size + would_free.unwrap_or(done.of_snapshots);
-        crate::print_json(
+        crate::output::print_json(
             &serde_json::json!({"runs": runs, "bytes": bytes, "done": args.yes, "waiting": waiting}),
         );
     } else if !(done.runs.is_empty() && done.failed.is_some()) {
@@ -125,7 +125,7 @@ fn print(runs: usize, size: u64, of_snapshots: u64, would_free: Option<u64>, arg
     println!("next: the same with --yes");
 }
 
-/// Reads an age: days and weeks beside what durations have.
+/// Parses an age: a duration, or a number of days (`d`) or weeks (`w`).
 fn age_of(text: &str) -> std::result::Result<Millis, String> {
     const DAY_S: u64 = 86_400;
     let days = [('d', 1), ('w', 7)].into_iter().find_map(|(unit, days)| {

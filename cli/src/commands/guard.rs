@@ -18,8 +18,8 @@ pub struct Args {
     project: Option<PathBuf>,
 }
 
-/// Waits for the end of whoever started it. What a supervisor that died has left in the workspace is noted, so that a
-/// resume can tell it from what a person changes from then on.
+/// Waits for the end of the supervisor that started the guard. If the supervisor died, records the state of the
+/// workspace, so that a resume can distinguish its changes from later changes by a person.
 pub fn guard(args: &Args) -> Result {
     unstuck_app::guard::serve(&RunId::new(args.run.clone()), args.supervisor, args.project.as_deref());
     Ok(exit::OK)

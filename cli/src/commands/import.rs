@@ -126,15 +126,15 @@ fn refused(error: &OpenError, args: &Args) -> Error {
     }
 }
 
-/// Returns the first and the last line behind that of the event `last`, if there are any.
+/// Returns the first and the last line after the line of the event `last`, if there are any.
 fn left_out(file: &Path, last: Seq) -> Option<(u64, u64)> {
     let mut behind = filled_lines(file).skip(usize::try_from(last.0).unwrap_or(usize::MAX));
     let first = behind.next()?;
     Some((first, behind.last().unwrap_or(first)))
 }
 
-/// Returns the numbers of the lines of a file on which there is something, one that is not ended included: the n-th is that
-/// of event n. None of standard input.
+/// Returns the numbers of the lines that are not empty, including an unfinished last line. The line of event n is at
+/// position n. Returns none for standard input.
 fn filled_lines(file: &Path) -> impl Iterator<Item = u64> {
     let file = File::open(file).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()));
     let lines =

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 use clap_mangen::Man;
 use unstuck_files::output_file::{self, Existing};
 
@@ -19,10 +19,10 @@ pub struct Args {
 }
 
 /// Writes the pages.
-pub fn man(args: &Args) -> Result {
+pub fn man(args: &Args, command: Command) -> Result {
     let failed =
         |error| Error::usage(format!("cannot write man pages to {}: {error}", args.folder.display()));
-    let mut command = crate::args::Args::command().disable_help_subcommand(true);
+    let mut command = command.disable_help_subcommand(true);
     command.build();
     let mut pages = Vec::new();
     add_pages(command, &mut pages).map_err(failed)?;

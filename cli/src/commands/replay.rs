@@ -52,7 +52,7 @@ pub fn replay(global: &Global, args: &Args) -> Result {
     }
     let recheck = replay::recheck(&found, args.to.map(Seq))?;
     if args.json {
-        crate::print_json(&serde_json::json!({
+        crate::output::print_json(&serde_json::json!({
             "run": found.entry.run, "events": recheck.events, "decisions": recheck.decisions,
             "first_difference": recheck.first_difference, "state": recheck.state,
         }));
@@ -142,7 +142,7 @@ fn step(found: &Found, to: Option<Seq>) -> Result {
     to.map_or(Ok(exit::OK), |to| Err(point::no_event(found.short(), known, to)))
 }
 
-/// Waits for Enter, where somebody can press it.
+/// Waits for Enter if standard input is a terminal.
 fn go_on() -> bool {
     if !io::stdin().is_terminal() {
         return true;
@@ -156,7 +156,7 @@ fn what_if(found: &Found, args: &Args) -> Result {
     let changes = &args.what_if;
     let answer = replay::what_if(found, changes, args.read_again)?;
     if args.json {
-        crate::print_json(
+        crate::output::print_json(
             &serde_json::json!({ "run": found.entry.run, "what_if": changes, "answer": answer }),
         );
     } else {

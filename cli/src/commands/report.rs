@@ -55,7 +55,7 @@ pub fn report(global: &Global, args: &Args) -> Result {
             let changed = diff::in_all(project.runs(), found.started(&events)?, &events);
             println!("{}", report::markdown(&page, changed.as_ref()));
         }
-        None if args.json => crate::print_json(&report::json(&page)),
+        None if args.json => crate::output::print_json(&report::json(&page)),
         None => println!("{}", report::screen(&page, found.short(), text::width())),
     }
     match error {
@@ -66,7 +66,7 @@ pub fn report(global: &Global, args: &Args) -> Result {
 
 fn write(file: &Path, html: &str) -> Result<()> {
     if file.as_os_str() == "-" {
-        crate::wrote(io::stdout().lock().write_all(&known_secrets::removed(html.as_bytes())));
+        crate::outlet::wrote(io::stdout().lock().write_all(&known_secrets::removed(html.as_bytes())));
         return Ok(());
     }
     output_file::write(file, &known_secrets::removed(html.as_bytes()), Existing::Replace)

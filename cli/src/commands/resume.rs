@@ -1,4 +1,4 @@
-//! `unstuck resume`: goes on with a run.
+//! `unstuck resume`: continues a run.
 
 use unstuck_app::resume::{self, Resume, Resumed};
 use unstuck_core::id::Millis;
@@ -57,7 +57,7 @@ struct Successor {
     yes: bool,
 }
 
-/// Goes on.
+/// Resumes the run.
 pub fn resume(global: &Global, args: Args) -> Result {
     let options = args.driving;
     let request = Resume {
@@ -74,7 +74,7 @@ pub fn resume(global: &Global, args: Args) -> Result {
     match resume::resume(&global.project()?, request, &options.terms(), &Terminal)? {
         Resumed::Ready(ready) => driving::resume(&options, *ready),
         Resumed::Complete { story, .. } if options.mode() == Mode::Json => {
-            crate::print_json_line(&screen::end_json(&story, false));
+            crate::output::print_json_line(&screen::end_json(&story, false));
             Ok(exit::OK)
         }
         Resumed::Complete { short, .. } => {

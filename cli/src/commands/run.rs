@@ -17,7 +17,7 @@ use crate::driving::{self, Driving, Shown};
 use crate::error::Result;
 use crate::place::Terminal;
 use crate::screen::{self, Mode};
-use crate::{text, typed, version};
+use crate::{text, typed};
 
 mod scope;
 
@@ -115,7 +115,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Returns the first option that is given and goes with a goal in words only.
+    /// Returns the first given option that requires a goal as text.
     fn for_goals(&self) -> Option<&'static str> {
         let given = [
             (self.with.is_some(), "--with"),
@@ -267,7 +267,8 @@ pub fn run(global: &Global, args: Args) -> Result {
 /// Drives a run. Clients are asked for their versions only where it `is_shown`.
 fn drive(options: &Driving, prepared: Prepared, is_shown: bool) -> Result {
     let started = &prepared.started;
-    let versions = if is_shown { version::numbers(&started.workflow) } else { BTreeMap::new() };
+    let versions =
+        if is_shown { unstuck_app::client_version::numbers(&started.workflow) } else { BTreeMap::new() };
     let mut header = screen::header(started, &prepared.short, prepared.branches.facts.as_ref(), &versions);
     for (word, line) in [("files", prepared.files()), ("before", prepared.before.clone())] {
         if let Some(line) = line.map(|line| typed::again(&line)) {

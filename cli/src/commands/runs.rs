@@ -66,7 +66,7 @@ impl Row {
     }
 }
 
-/// What a person sees who types `unstuck` and nothing else.
+/// Prints the overview: the output of `unstuck` without a command.
 pub fn overview(global: &Global, json: bool) -> Result {
     let number = if json { LISTED } else { OVERVIEW };
     let page = page(global, number, 1, format!("{UNSTUCK} runs"))?;
@@ -110,7 +110,7 @@ pub fn runs(global: &Global, args: &Args) -> Result {
 
 fn print_json(page: &Page) {
     let list: Vec<serde_json::Value> = page.rows.iter().map(as_json).collect();
-    crate::print_json(&list);
+    crate::output::print_json(&list);
 }
 
 /// Says that nothing has run, and where else something has.
@@ -157,9 +157,10 @@ fn table(page: &Page, now: Timestamp, width: usize) -> String {
     lines.join("\n")
 }
 
-/// The columns of a terminal below which the numbers stand below the word, and the command below the name.
+/// Minimum columns for a row with the numbers next to the status. A narrower terminal has them below it, and the
+/// command below the name.
 const NARROW: usize = 80;
-/// The columns that all of it takes.
+/// Minimum columns for a row on one line.
 const WIDE: usize = 130;
 
 fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
@@ -229,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    /// A night: one that is done, one that nobody pays for, and one that waits.
+    /// Returns three runs: blocked without a cost, waiting, and complete.
     fn night() -> Vec<Row> {
         let runs = [
             ("81aa", "log in and publish", Some(RunOutcome::Blocked), Status::Blocked, 3, None),
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn until_when_a_run_waits_is_said_in_every_terminal() {
+    fn end_of_a_wait_is_shown_at_every_width() {
         let waits = (Timestamp(9 * 3_600_000), "limit reached: resets 9am (UTC)".to_owned());
         let said = below(&waiting(&waits, Timestamp(8 * 3_600_000)), 40);
         let said: Vec<&str> = said.lines().map(str::trim).collect();
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn who_works_has_worked_until_now() {
+    fn duration_of_a_working_run_ends_now() {
         for (standing, took) in [
             (Status::Running, "12 s"),
             (Status::Waiting, "12 s"),
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_shown_counts_and_is_told() {
+    fn hidden_runs_are_mentioned_and_count_in_the_total() {
         let table = table_of(night(), 1, Timestamp(0), 130);
         let last: Vec<&str> = table.lines().skip(1).collect();
         assert_eq!(

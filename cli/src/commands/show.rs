@@ -35,7 +35,7 @@ pub fn show(global: &Global, args: &Args) -> Result {
     }
     let story = Story::of(&events);
     if args.json {
-        crate::print_json(&screen::end_json(&story, found.is_live()));
+        crate::output::print_json(&screen::end_json(&story, found.is_live()));
     } else {
         let is_complete = story.outcome == Some(RunOutcome::Complete);
         let started = found.started(&events).ok().filter(|_| is_complete);
@@ -49,7 +49,7 @@ pub fn show(global: &Global, args: &Args) -> Result {
 }
 
 fn print(found: &Found, story: &Story, events: &[Event], changed: Option<&Diffstat>) {
-    // What a step waits for is of interest only while the run is open.
+    // Waits of steps matter only while the run is open.
     let state = story.outcome.is_none().then(|| RunState::of(events));
     let head = format!("run {} · {} in {}", found.short(), story.workflow, story.workspace);
     println!(

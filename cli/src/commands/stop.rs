@@ -18,10 +18,10 @@ pub struct Args {
     run: RunArg,
 }
 
-/// How often it is looked whether the run has come to rest.
+/// Interval between checks whether the run has stopped.
 const POLL: Duration = Duration::from_millis(50);
 
-/// A supervisor that takes longer, with workers that it has to end, is told of.
+/// Time after which a note reports that the supervisor has not ended yet. It may still have to end its workers.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Asks the supervisor of a run to finish its record, and waits until it has.

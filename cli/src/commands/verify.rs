@@ -31,7 +31,7 @@ pub fn verify(global: &Global, args: &Args) -> Result {
     let Verified { recheck, is_store_checked, payloads, payloads_missing, snapshots: kept } =
         unstuck_app::verify::verify(&project, &found, args.rebuild_store)?;
     if args.json {
-        crate::print_json(&serde_json::json!({
+        crate::output::print_json(&serde_json::json!({
             "run": found.entry.run, "events": recheck.events, "payloads": payloads, "payloads_missing": payloads_missing,
             "snapshots": kept.snapshots, "snapshots_missing": kept.missing, "snapshot_objects": kept.objects,
             "snapshots_damaged": kept.damaged.as_ref().map(ToString::to_string),

@@ -43,7 +43,7 @@ pub fn why(global: &Global, args: &Args) -> Result {
         None => unstuck_replay::why(&events, step.as_ref()),
     };
     if args.json {
-        crate::print_json(&why);
+        crate::output::print_json(&why);
     } else if let Some(why) = why {
         print(&why);
         if let Some(prompt) = &why.prompt {

@@ -60,7 +60,7 @@ impl Shape {
         let longest = history.rows.iter().take(ROWS_MAX).map(|row| text::columns(&row.name)).max();
         let wanted = longest.unwrap_or(0).clamp(NAME_MIN, NAME_MAX);
         let all = history.columns.len();
-        // Two blanks before the name, one after it.
+        // Two spaces before the name, one after it.
         let room = |name: usize| width.saturating_sub(name + 3);
         let digits = history.columns.last().map_or(1, |column| column.iteration.to_string().len());
         let cell = if all * (digits + 1) <= room(NAME_MIN) { digits + 1 } else { 1 };
@@ -173,12 +173,12 @@ mod tests {
         let history = History { columns: (0..looks).map(column).collect(), rows: rows.collect() };
         let drawn = chart(&history, width);
         assert!(drawn.lines().all(|line| line.chars().count() <= width), "{drawn}");
-        // The blanks at the beginning count, too.
+        // The leading spaces are compared too.
         want.assert_eq(&format!("work\n{drawn}"));
     }
 
     #[test]
-    fn nothing_that_failed_is_no_chart() {
+    fn history_without_failures_has_empty_chart() {
         assert_eq!(chart(&History::default(), 60), "");
     }
 

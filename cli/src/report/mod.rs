@@ -22,7 +22,7 @@ pub use self::screen::screen;
 
 use crate::text;
 
-/// An iteration, with all that is told of it.
+/// An iteration with all its data.
 struct Row<'a> {
     step: &'a StepStory,
     story: &'a IterationStory,
@@ -79,7 +79,7 @@ impl Row<'_> {
         self.story.tokens.map_or_else(|| "?".to_owned(), text::tokens)
     }
 
-    /// What it changed; only whether it changed anything, where no more is known.
+    /// Returns the size of the change. If that is unknown, returns whether anything changed.
     fn diff(&self) -> String {
         match (&self.story.diffstat, self.story.changed) {
             (Some(stat), _) => crate::screen::changed(stat),

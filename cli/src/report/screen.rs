@@ -12,9 +12,9 @@ use crate::{screen, text};
 /// Most iterations that are shown, and how many of them are the first ones.
 const ROWS_MAX: usize = 40;
 const ROWS_FIRST: usize = 5;
-/// Most notes that are shown.
+/// Maximum number of notes that are shown.
 const NOTES_MAX: usize = 5;
-/// The least characters that a reason is worth having beside its verdict; else it stands below.
+/// Minimum characters for a reason on the row of its verdict. If there is less room, it is printed below.
 const REASON_MIN: usize = 30;
 
 /// Draws the report into so many columns of a terminal.
@@ -43,7 +43,7 @@ pub fn screen(page: &Page, short: &str, width: usize) -> String {
     parts.join("\n")
 }
 
-/// What was odd about the run; of much of it the beginning.
+/// Returns the notes about the run, at most [`NOTES_MAX`].
 fn notes(page: &Page, width: usize) -> Vec<String> {
     let all: Vec<String> = screen::notes(&page.report.story).collect();
     let more = all.len().saturating_sub(NOTES_MAX);
@@ -76,7 +76,7 @@ fn heading(step: &StepStory, report: &StepReport, width: usize) -> String {
     format!("{}  {}", text::bold(step.id.as_str()), text::wrap(&format!("{end}{at}{bound}"), width, indent))
 }
 
-/// The columns before the verdict: those of a row, or their heads. Tokens stand there where any row tells them.
+/// Returns the columns before the verdict, of a row or of the heading. Includes tokens if any row reports them.
 fn cells(row: Option<&Row<'_>>, with_tokens: bool) -> Vec<String> {
     let tokens = with_tokens.then(|| row.map_or_else(|| "tokens".to_owned(), Row::tokens));
     let (front, back) = match row {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_narrow_terminal_reasons_stand_below() {
+    fn reasons_are_below_the_row_in_a_narrow_terminal() {
         check(
             &samples::page(),
             60,
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_alone_and_one_that_goes_on_are_told_as_far_as_they_are_known() {
+    fn log_without_artifacts_and_unfinished_log_are_shown_as_far_as_known() {
         let events = samples::events();
         let begun: &[Event] = &events[..14];
         check(

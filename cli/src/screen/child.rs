@@ -1,5 +1,6 @@
-//! What a child run shows on the screen of its parent: its steps below the prefix that the workflow gives them, or only its
-//! newest line of output, beside the step that it carries out.
+//! Output of a child run on the screen of its parent.
+//!
+//! Shows its steps with the prefix from the workflow, or only its newest line of output on the line of its step.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,9 +16,9 @@ use crate::text;
 /// The view of one child run.
 pub(super) struct ChildView {
     screen: Arc<Screen>,
-    /// The name on the screen of the step that it carries out.
+    /// Name on the screen of the step that the child run carries out.
     step: String,
-    /// What stands before the names of its own steps, where they are shown.
+    /// Prefix of the names of its steps, if they are shown.
     prefix: Option<String>,
     story: Mutex<Story>,
 }
@@ -68,7 +69,7 @@ fn begin(story: &mut Story, events: &[Event], started: Option<&RunStarted>) {
     }
 }
 
-/// Puts the prefix before a line, and wraps it anew where that makes it too long.
+/// Prepends the prefix to a line, and wraps the line again if it is then too long.
 fn below(prefix: &str, line: &str) -> String {
     let line = format!("{prefix}/{line}");
     let fits = line.lines().all(|it| text::columns(it) <= text::width());

@@ -27,16 +27,16 @@ pub struct Live {
 struct Active {
     bar: ProgressBar,
     what: String,
-    /// Until when it waits.
+    /// End of the wait, if it waits.
     until: Option<Timestamp>,
     heard: Arc<Heard>,
 }
 
-/// How often the view is drawn in a second at most.
+/// Maximum redraws per second.
 const REDRAWN_HZ: u8 = 20;
 
-/// A terminal that may be closed or halted while the run goes on: what is drawn is handed on as a whole, and nobody waits
-/// until it is seen.
+/// A terminal that may be closed or halted during the run. Each drawn view is queued in one piece, and the run does not
+/// wait until it is written.
 #[derive(Debug)]
 struct Terminal {
     /// Knows the size.
@@ -97,21 +97,21 @@ impl TermLike for Terminal {
     fn flush(&self) -> io::Result<()> {
         let drawn = std::mem::take(&mut *self.drawn.lock().unwrap_or_else(PoisonError::into_inner));
         if !drawn.is_empty() && !outlet::send_view(drawn.as_bytes()) {
-            // Nobody sees what is written to a terminal that is closed, and nothing fails for that.
+            // Writing to a closed terminal is not an error.
             let _nobody_may_look = self.term.write_str(&drawn).and_then(|()| self.term.flush());
         }
         Ok(())
     }
 }
 
-/// What was heard of a process last.
+/// Last output of a process.
 #[derive(Default)]
 struct Heard {
-    /// When, in milliseconds; 0 is never.
+    /// Time of the last output, in milliseconds; 0 means never.
     at: AtomicU64,
-    /// How many files it says it changed.
+    /// Number of files that it reported as changed.
     files: AtomicUsize,
-    /// What its run has spent so far.
+    /// Spending of its run so far.
     spent: Mutex<Spent>,
 }
 
@@ -153,7 +153,7 @@ impl Live {
                     continue;
                 }
             };
-            // Of a narrow terminal half is for what is done, so that one row is enough.
+            // Reserve half of a narrow terminal for the activity, so that it fits on one row.
             let what = titled(&name, at.iteration, what, text::width() / 2);
             let active = self.steps.entry(name).or_insert_with(|| Active::new(&self.bars));
             *active.heard.spent() = spent;
@@ -243,13 +243,13 @@ fn style(until: Option<Timestamp>, heard: &Arc<Heard>) -> ProgressStyle {
     style.with_key("left", left).with_key("took", took).with_key("heard", heard)
 }
 
-/// A silence that is shorter is none.
+/// Minimum silence that is shown.
 const SILENCE_MIN: Millis = Millis::from_secs(2);
 
-/// Says what a worker has changed, what its run has spent, and since when it is silent: `(2 files, $0.31, last output 3 s ago)`.
+/// Returns the changes of a worker, the spending of its run, and its silence: `(2 files, $0.31, last output 3 s ago)`.
 fn last_heard(age: Option<Millis>, files: usize, spent: &Spent, width: usize) -> String {
     let cost = brief(spent).filter(|_| width >= 60);
-    // Where there is no money to tell, the tokens are told in its place.
+    // If the cost is unknown, `cost` already shows the tokens.
     let tokens = text::tokens_of(spent).filter(|tokens| width >= 100 && cost.as_ref() != Some(tokens));
     let files = (files > 0 && width >= 60).then(|| text::count(files, "file"));
     let age = age.filter(|age| *age >= SILENCE_MIN).map(|age| match width {
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_long_name_so_much_is_cut_that_what_it_does_is_still_seen() {
+    fn long_name_is_cut_so_that_its_activity_is_visible() {
         for (name, iteration, what, columns, want) in [
             ("work", 3, "worker", 20, "work #3 worker"),
             ("work-on-it", 3, "worker", 20, "work-on-it #3 worker"),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silence_is_told_as_far_as_there_is_room() {
+    fn silence_is_shown_as_far_as_it_fits() {
         for (seconds, files, width, want) in [
             (None, 0, 100, ""),
             (Some(1), 0, 100, ""),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_spent_is_told_as_far_as_there_is_room_and_what_is_not_known_is_no_zero() {
+    fn spending_is_shown_as_far_as_it_fits_and_unknown_is_not_zero() {
         let told = |calls, reported: Option<u64>, output| Spent {
             calls,
             reported: reported.map_or_else(Sum::default, |micro_usd| Sum { micro_usd, calls: 1 }),

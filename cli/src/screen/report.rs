@@ -23,7 +23,7 @@ use super::stuck;
 use crate::typed::{self, UNSTUCK};
 use crate::{exit, text};
 
-/// Says what is about to run, and within which bounds. `versions` are those of the clients, as far as they are known.
+/// Returns the text before a run: its steps and limits. `versions` has the versions of the clients that are known.
 pub fn header(
     started: &RunStarted,
     short: &str,
@@ -223,7 +223,7 @@ pub fn end(story: &Story, short: &str, changed: Option<&Diffstat>, diagnosis: Op
         lines.push(format!("  diagnosis {}", path.display()));
     }
     let mut next = next(story, short);
-    // Who is here now may be nowhere where a report is read.
+    // Only this screen suggests another worker: workers installed here may be missing where a report is read.
     if let (false, Some(another)) = (next.is_empty(), next::with_another(story, short)) {
         next.insert(1, (typed::again(&another.0), another.1));
     }
@@ -261,7 +261,7 @@ fn without_iteration(note: &str) -> String {
     parts().unwrap_or_else(|| note.to_owned())
 }
 
-/// Returns the child runs whose end is that of a step which does not name them.
+/// Returns the incomplete child runs of steps whose end does not name the child run.
 fn open_children(story: &Story) -> impl Iterator<Item = &Child> {
     let is_silent =
         |end: Option<&StepEnd>| matches!(end, Some(StepEnd::Blocked(_) | StepEnd::IterationsExhausted));
@@ -310,10 +310,10 @@ pub(super) fn more_reasons(reasons: &[String]) -> String {
     }
 }
 
-/// Most characters of a reason that the end repeats.
+/// Maximum characters of a reason that the end repeats.
 const WHY_MAX: usize = 300;
 
-/// What all calls have cost, and their tokens, in words; nothing where none was paid for.
+/// Returns the cost and tokens of all calls as text. Empty if there were no calls to a paid client.
 pub fn spent(story: &Story) -> String {
     let spent = story.spent();
     let tokens = text::tokens_of(&spent).map(|it| format!(", {it}")).unwrap_or_default();
@@ -330,7 +330,8 @@ pub fn brief(spent: &Spent) -> Option<String> {
     }
 }
 
-/// Says what each command of the last checks showed, which let the steps of a run be complete, or the run go on without them.
+/// Returns the result of each command of the last checks. They made the steps complete, or the run continued without
+/// them.
 pub fn checks(story: &Story) -> impl Iterator<Item = String> {
     story.steps.iter().filter_map(|step| Some((step, step.iterations.last()?))).flat_map(|(step, last)| {
         let is_complete = step.end == Some(StepEnd::Complete);
@@ -363,7 +364,7 @@ fn shown(command: &CommandStory) -> String {
     format!("{run}: no new failure, {} from before the work{tests}{flaky}", command.failed)
 }
 
-/// How many names stand in a line that is about something else.
+/// Maximum number of names within a line about something else.
 const SOME: usize = 3;
 
 /// Returns the first of these names, and says whether there are more.
@@ -374,7 +375,7 @@ fn some(names: impl ExactSizeIterator<Item = String>) -> String {
 
 /// The verdicts that the end rests on, with their event numbers.
 pub fn evidence(story: &Story) -> String {
-    // Beside the step that decided, those that did not end well either.
+    // The deciding step, and other steps that failed.
     let has_failed = |id: &StepId| {
         let end = story.state().step(id).and_then(|(_, at)| at.phase.end());
         end.is_some_and(|end| end.outcome().is_some())
@@ -395,11 +396,11 @@ pub fn evidence(story: &Story) -> String {
     verdicts.chain(ended).collect::<Vec<_>>().join(" · ")
 }
 
-/// Where the words about a command begin behind it, so far from it that they are not taken for a part of it.
+/// Column of the text after a command, far enough that it does not look like a part of the command.
 const REMARK: usize = 45;
 
-/// Returns a line for each command. In a narrow terminal it is worth more than the words about it; behind a long one they
-/// have a line of their own, as a comment, so that the command can be copied without them.
+/// Returns a line for each command. A narrow terminal gets only the command. The text about a long command is on a
+/// separate line, as a comment, so that the command can be copied alone.
 pub fn commands(commands: &[(String, String)], width: usize) -> impl Iterator<Item = String> {
     commands.iter().map(move |(command, what)| match width {
         0..90 => format!("  {}", broken(command, width.saturating_sub(2))),
@@ -420,7 +421,7 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
     next.into_iter().map(|(command, what)| (typed::again(&command), what)).collect()
 }
 
-/// What all calls have cost, as data; no sum where no call told any.
+/// Returns the cost of all calls as data. A sum is `null` if no call reported it.
 pub fn spent_json(spent: Spent) -> serde_json::Value {
     let known = |sum: u64, unknown: u64| (sum > 0 || unknown == 0).then_some(sum);
     serde_json::json!({

@@ -1,17 +1,17 @@
-//! What the end of a run says of a step that is stuck: what fails, since when, and what was tried.
+//! Summary of a stuck step at the end of a run: failures, since when, and attempts.
 
 use unstuck_core::id::Iteration;
 use unstuck_replay::{FailureStory, StepStory};
 
 use crate::text;
 
-/// So many failures are told; all are in the diagnosis.
+/// Maximum number of failures that are shown. The diagnosis has all of them.
 const FAILURES_MAX: usize = 3;
-/// So many of the last attempts are told.
+/// Maximum number of the last attempts that are shown.
 const ATTEMPTS_MAX: usize = 3;
-/// Most characters of what a tool said of one failure.
+/// Maximum characters of the message of a failure.
 const MESSAGE_MAX: usize = 200;
-/// Where what is said begins.
+/// Column of the text.
 const INDENT: usize = 12;
 
 /// Returns the lines for a step.

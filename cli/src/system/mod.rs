@@ -1,4 +1,4 @@
-//! What a supervisor wants of the operating system, as the same few functions for each: one file per system.
+//! Functions of the operating system that a supervisor needs, with the same interface for each system.
 
 #[cfg(unix)]
 mod unix;
@@ -11,8 +11,7 @@ use self::unix as platform;
 use self::windows as platform;
 
 pub use platform::{
-    NULL_DEVICE, end_group, give_large_blocks_back, interrupt, on_interrupt, outlive_a_limit_of_file_size,
-    own_group, own_session,
+    NULL_DEVICE, give_large_blocks_back, interrupt, on_interrupt, outlive_a_limit_of_file_size, own_session,
 };
 
 /// The numbers that Unix gives to what interrupts a run; they are in the log and in the exit status.

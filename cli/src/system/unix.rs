@@ -1,10 +1,8 @@
 //! Linux, macOS and other systems with signals.
 
 use std::io;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command};
 
-use nix::sys::signal::{SigSet, Signal, kill, killpg};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{Pid, setsid};
 use tokio::signal::unix::{SignalKind, signal as listen};
 
@@ -37,7 +35,7 @@ pub fn give_large_blocks_back() {}
 ///
 /// Must be called on a tokio runtime.
 pub fn on_interrupt(arrived: impl Fn(i32) + Clone + Send + 'static) {
-    // Whoever started us with `nohup` wants the loss of the terminal to be ignored.
+    // With `nohup` the loss of the terminal has to be ignored.
     let hangup = (!hangup_is_ignored()).then_some(HANGUP);
     for signal in [INTERRUPT, TERMINATE].into_iter().chain(hangup) {
         let Ok(mut arrivals) = listen(SignalKind::from_raw(signal)) else { continue };
@@ -56,11 +54,6 @@ fn hangup_is_ignored() -> bool {
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
 }
 
-/// Starts a program in a group of its own, so that what it starts can be ended with it.
-pub fn own_group(command: &mut Command) {
-    command.process_group(0);
-}
-
 /// Leaves the terminal and the session that we were started in.
 pub fn own_session() {
     let _it_is_its_own_already = setsid();
@@ -70,12 +63,4 @@ pub fn own_session() {
 pub fn interrupt(pid: u32) -> io::Result<()> {
     let pid = i32::try_from(pid).map_err(io::Error::other)?;
     Ok(kill(Pid::from_raw(pid), Signal::SIGINT)?)
-}
-
-/// Ends a program and its group.
-pub fn end_group(child: &mut Child) {
-    if let Ok(group) = i32::try_from(child.id()) {
-        let _nobody_may_be_left = killpg(Pid::from_raw(group), Signal::SIGKILL);
-    }
-    let _it_may_have_ended = child.kill();
 }

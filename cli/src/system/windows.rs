@@ -1,11 +1,8 @@
 //! Windows.
 
 use std::io;
-use std::os::windows::process::CommandExt as _;
-use std::process::{Child, Command};
 
 use tokio::signal::windows;
-use windows_sys::Win32::System::Threading::CREATE_NEW_PROCESS_GROUP;
 
 use super::signal::{HANGUP, INTERRUPT, TERMINATE};
 
@@ -23,7 +20,7 @@ pub fn give_large_blocks_back() {}
 ///
 /// Must be called on a tokio runtime.
 pub fn on_interrupt(arrived: impl Fn(i32) + Clone + Send + 'static) {
-    /// Each kind has a type of its own, with the same method.
+    /// Each kind has a separate type with the same method.
     macro_rules! listen {
         ($($listen:path => $signal:expr),*) => {$(
             if let Ok(mut arrivals) = $listen() {
@@ -45,20 +42,10 @@ pub fn on_interrupt(arrived: impl Fn(i32) + Clone + Send + 'static) {
     );
 }
 
-/// Starts a program where a Ctrl-C for us does not reach it.
-pub fn own_group(command: &mut Command) {
-    command.creation_flags(CREATE_NEW_PROCESS_GROUP);
-}
-
 /// Does nothing: what was started in a console ends with it.
 pub fn own_session() {}
 
 /// Says that there is no way to send another program what Ctrl-C sends.
 pub fn interrupt(_pid: u32) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "press Ctrl-C where it was started"))
-}
-
-/// Ends a program; what it has started is left.
-pub fn end_group(child: &mut Child) {
-    let _it_may_have_ended = child.kill();
 }

@@ -11,6 +11,8 @@ pub struct Dependency {
     pub line: usize,
     /// The package, whatever it is called here.
     pub package: String,
+    /// Only tests and benchmarks use it.
+    pub for_tests: bool,
     /// What is said of it is said at the root.
     pub inherits: bool,
     /// The version, where one is given.
@@ -75,13 +77,14 @@ pub fn bans(file: &File) -> Vec<String> {
 }
 
 fn of_table(file: &File, table: &DeTable<'_>, kinds: &[&str]) -> Vec<Dependency> {
-    let tables = kinds.iter().filter_map(|kind| table.get(*kind)?.get_ref().as_table());
-    let entries = tables.flat_map(|table| table.iter());
-    let read = entries.map(|(name, value)| {
+    let tables = kinds.iter().filter_map(|kind| Some((kind, table.get(*kind)?.get_ref().as_table()?)));
+    let entries = tables.flat_map(|(kind, table)| table.iter().map(move |entry| (kind, entry)));
+    let read = entries.map(|(kind, (name, value))| {
         let detail = value.get_ref().as_table();
         let says = |key: &str| detail.and_then(|it| text(it, key));
         Dependency {
             line: file.text[..name.span().start].matches('\n').count() + 1,
+            for_tests: kind.starts_with("dev"),
             package: says("package").unwrap_or_else(|| name.get_ref().to_string()),
             inherits: detail
                 .is_some_and(|it| it.get("workspace").is_some_and(|it| it.get_ref().as_bool() == Some(true))),

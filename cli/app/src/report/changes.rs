@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_counted_and_left_out() {
+    fn oversized_diff_is_counted_and_cut() {
         let mut changes = Changes::new(ROOM);
         let lines = 40_000_u64;
         writeln!(changes, "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,{lines} @@").unwrap();

@@ -1,4 +1,4 @@
-//! `unstuck check --explore`: what the loops of a workflow can come to.
+//! `unstuck check --explore`: prints the maximum cost and the possible ends of the loops of a workflow.
 
 use unstuck_app::workflows::{Checked, Exploration, Placed};
 use unstuck_core::duration::spoken;
@@ -9,11 +9,11 @@ use unstuck_replay::{End, Explored};
 use crate::error::Result;
 use crate::{exit, text};
 
-/// Prints what each step can come to.
+/// Prints the limits and the possible ends of each step.
 pub fn explore(checked: &Checked, json: bool) -> Result {
     let exploration = checked.explore();
     if json {
-        crate::print_json(&exploration);
+        crate::output::print_json(&exploration);
     } else {
         print(&exploration);
     }

@@ -1,4 +1,4 @@
-//! What drives another loop, written as a workflow.
+//! Import of a file of another agent loop as a workflow.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub fn import(global: &Global, args: &Args) -> Result {
         let Imported { kind, workflow, carried, left } = imported;
         let out = out.as_ref().filter(|_| !is_output).map(|out| out.display().to_string());
         let whole = json!({"kind": kind, "file": path, "out": out, "carried": carried, "left": left, "workflow": workflow});
-        crate::print_json(&whole);
+        crate::output::print_json(&whole);
     } else if is_output {
         print!("{}", imported.workflow);
         eprint!("{}", told(path, imported, None, &workspace));

@@ -2,7 +2,6 @@
 
 mod failures;
 mod prompt;
-mod registry;
 mod schema;
 mod validator;
 mod verdict;
@@ -61,4 +60,10 @@ pub fn probe(global: &Global, args: &Args) -> Result {
         Piece::Schema(args) => schema::schema(args),
         Piece::Worker(args) => worker::worker(global, args),
     }
+}
+
+/// Reads `NAME=VALUE`.
+fn pair(given: &str) -> std::result::Result<(String, String), String> {
+    let (name, value) = given.split_once('=').ok_or("not NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }

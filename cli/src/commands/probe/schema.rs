@@ -1,16 +1,12 @@
-//! `unstuck probe schema`: what a schema comes to, and what is wrong with an answer.
+//! `unstuck probe schema`: a schema with its references replaced, and the errors of an answer.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use serde_json::Value;
-use unstuck_core::completion::Form;
+use serde_json::json;
+use unstuck_app::probe::schema::{self, ResolvedSchema};
 use unstuck_core::evidence::AnswerSeen;
-use unstuck_workflow::answer;
-use unstuck_workflow::answer::AnswerSources;
-use unstuck_workflow::schema::{self, Diagnostic, ResolvedSchema};
 
 use crate::error::{Error, Result};
 use crate::{exit, text};
@@ -39,68 +35,38 @@ pub struct Args {
 
 /// Resolves the schema; prints it, or checks an answer.
 pub fn schema(args: &Args) -> Result {
-    let (file, name) = schema::named(&args.schema);
-    let (folder, file) = place(args.folder.as_deref(), file)?;
-    let resolved = schema::resolve(&folder, &file, &name).map_err(|problems| refusal(&problems))?;
+    let resolved = schema::resolve(&args.schema, args.folder.as_deref())?;
     for warning in &resolved.warnings {
         eprint!("warning: {}", warning.render(text::width()));
     }
     match &args.check {
         Some(path) => check(args, resolved, path),
         None => {
-            _ = print(args, &resolved); // Nobody may read any more.
+            print(args, &resolved);
             Ok(exit::OK)
         }
     }
 }
 
-/// Returns the folder of the schemas, and the file as it is named from there.
-fn place(folder: Option<&Path>, file: &str) -> Result<(PathBuf, String)> {
-    if let Some(folder) = folder {
-        return Ok((folder.to_owned(), file.to_owned()));
-    }
-    let path = Path::new(file);
-    let name = path.file_name().ok_or_else(|| {
-        Error::usage(format!("\"{file}\" names no file")).hint("unstuck probe schema answers.json#name")
-    })?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    Ok((folder.to_owned(), name.to_string_lossy().into_owned()))
-}
-
-fn refusal(problems: &[Diagnostic]) -> Error {
-    let told: String = problems.iter().map(|it| it.render(text::width())).collect();
-    Error::usage(format!("{}\n{}", text::count(problems.len(), "problem"), told.trim_end()))
-}
-
-/// A schema as JSON.
-#[derive(Serialize)]
-struct Told<'a> {
-    source: &'a str,
-    schema: &'a Value,
-    closed: &'a Value,
-    digests: &'a std::collections::BTreeMap<String, String>,
-    warnings: &'a [Diagnostic],
-}
-
-fn print(args: &Args, resolved: &ResolvedSchema) -> io::Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+fn print(args: &Args, resolved: &ResolvedSchema) {
     let ResolvedSchema { schema, closed, warnings, source, digests, .. } = resolved;
-    if args.json {
-        serde_json::to_writer_pretty(&mut out, &Told { source, schema, closed, digests, warnings })?;
-    } else {
-        serde_json::to_writer_pretty(&mut out, if args.closed { closed } else { schema })?;
+    match (args.json, args.closed) {
+        (true, _) => crate::output::print_json(&json!({
+            "source": source, "schema": schema, "closed": closed, "digests": digests, "warnings": warnings,
+        })),
+        (false, true) => crate::output::print_json(closed),
+        (false, false) => crate::output::print_json(schema),
     }
-    writeln!(out)?;
-    out.flush()
 }
 
 fn check(args: &Args, resolved: ResolvedSchema, path: &Path) -> Result {
-    let messages = [read(path)?];
-    let ResolvedSchema { schema, source, digests, .. } = resolved;
-    let form = Form::Json { schema: Some(schema), source: source.clone(), digests };
-    let seen = answer::read(&form, &AnswerSources { messages: &messages, ..AnswerSources::default() });
-    let printed = if args.json { print_json(&seen) } else { print_answer(&seen, &source) };
-    _ = printed; // Nobody may read any more.
+    let source = resolved.source.clone();
+    let seen = schema::check(resolved, read(path)?);
+    if args.json {
+        crate::output::print_json(&seen);
+    } else {
+        _ = print_answer(&seen, &source); // The reader may have closed the pipe.
+    }
     Ok(if seen.value.is_some() { exit::OK } else { exit::DIFFERENT })
 }
 
@@ -113,13 +79,6 @@ fn read(path: &Path) -> Result<String> {
     };
     done.map_err(|error| Error::usage(format!("cannot read {}: {error}", path.display())))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn print_json(seen: &AnswerSeen) -> io::Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    serde_json::to_writer_pretty(&mut out, seen)?;
-    writeln!(out)?;
-    out.flush()
 }
 
 fn print_answer(seen: &AnswerSeen, source: &str) -> io::Result<()> {

@@ -1,16 +1,15 @@
 //! `unstuck probe validator`: one validator alone, without a run.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use serde_json::{Map, Value};
-use unstuck_app::probe;
+use unstuck_app::probe::validator::{self, Request};
 use unstuck_core::completion::{Condition, Run};
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
-use unstuck_workflow::registry::{Registry, RequestedCondition};
 
-use super::registry::{pair, registry};
+use super::pair;
 use crate::args::Global;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::place::Terminal;
 use crate::{exit, text};
 
 /// Arguments of `unstuck probe validator`.
@@ -32,67 +31,21 @@ pub struct Args {
     json: bool,
 }
 
-/// Runs it. The exit status is 0 where the condition holds, 1 where it does not, and 5 where it could not run.
+/// Runs it. The exit status is 0 if the condition holds, 1 if it does not, and 5 if it could not run.
 pub fn validator(global: &Global, args: &Args) -> Result {
-    let workspace = global.place().directory()?;
-    // Five validators need no registry.
-    let registry = registry(args.registry.as_deref(), &workspace)?.unwrap_or_else(Registry::built_in);
-    let condition = &condition(args, &registry, &workspace)?;
-    let result = probe::validator(condition, workspace)?;
-    if args.json {
-        crate::print_json(&result);
+    let Args { name, registry, step, params, json } = args;
+    let request = Request { name, registry: registry.as_deref(), step: step.as_deref(), params };
+    let (condition, result) = validator::validator(&global.place(), &request, &Terminal)?;
+    if *json {
+        crate::output::print_json(&result);
     } else {
-        print(condition, &result);
+        print(&condition, &result);
     }
     Ok(match result.outcome {
         ValidatorOutcome::Pass => exit::OK,
         ValidatorOutcome::Fail => exit::DIFFERENT,
         ValidatorOutcome::CouldNotRun(_) => exit::COULD_NOT_RUN,
     })
-}
-
-/// Returns the condition as a step of the registry has it, with the parameters that are given.
-fn condition(args: &Args, registry: &Registry, workspace: &Path) -> Result<Condition> {
-    let value = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
-    let params: Map<String, Value> =
-        args.params.iter().map(|(name, text)| (name.clone(), value(text))).collect();
-    let of_registry = of_registry(args, registry)?;
-    if let (Some(condition), true) = (of_registry, params.is_empty()) {
-        return Ok(condition.clone());
-    }
-    let wanted = RequestedCondition { validator: args.name.clone(), params };
-    let given = registry
-        .condition(&wanted, None, workspace)
-        .map_err(|refused| Error::usage(&refused.what).hint(refused.help))?;
-    let Some(given) = given else {
-        return Err(Error::usage(format!("validator {} is of a type that is not run yet", args.name)));
-    };
-    let Some(condition) = of_registry else { return Ok(given) };
-    // The parameter `paths` is part of what is run.
-    let validator =
-        if given.params.contains_key("paths") { given.validator } else { condition.validator.clone() };
-    Ok(Condition { validator, params: condition.params.clone().into_iter().chain(given.params).collect() })
-}
-
-/// Returns the condition of the step that is named, or the only one; none is fine where no step is named.
-fn of_registry<'a>(args: &Args, registry: &'a Registry) -> Result<Option<&'a Condition>> {
-    let all = registry.conditions_with(&args.name);
-    let is_named =
-        |id: &str, name: &str| id == name || id.split_once('.').is_some_and(|(_, rest)| rest == name);
-    let fits = |ids: &[&str]| args.step.as_deref().is_none_or(|name| ids.iter().any(|id| is_named(id, name)));
-    let mut fitting = all.iter().filter(|(ids, _)| fits(ids));
-    let ids = || all.iter().flat_map(|(ids, _)| ids.iter().copied()).collect::<Vec<_>>().join(", ");
-    match (fitting.next(), fitting.next(), &args.step) {
-        (Some(_), Some(_), _) => {
-            let what = format!("steps ask for {} with different parameters", args.name);
-            Err(Error::usage(what).hint(format!("name one of them with --step: {}", ids())))
-        }
-        (None, _, Some(step)) => {
-            let error = Error::usage(format!("no step {step} has the condition {}", args.name));
-            Err(if all.is_empty() { error } else { error.hint(format!("steps that have it: {}", ids())) })
-        }
-        (found, ..) => Ok(found.map(|(_, condition)| *condition)),
-    }
 }
 
 fn print(condition: &Condition, result: &ValidatorResult) {

@@ -1,23 +1,15 @@
-//! `unstuck probe worker`: what a description makes of an output.
+//! `unstuck probe worker`: the meaning of the output of a worker, by its description.
 
-use std::fs;
-use std::io::{self, Read as _, Write as _};
-use std::path::Path;
-use std::sync::Arc;
+use std::io::{self, Write as _};
 
 use serde::Serialize;
 use serde_json::Value;
-use unstuck_app::workers;
+use unstuck_app::probe::worker::{self, LineKind, Problem, Request, StreamEvent, UsageScope};
 use unstuck_core::call_report::{CallEnd, Reading, Usage};
 use unstuck_core::cost::Tokens;
-use unstuck_core::event::Exit;
-use unstuck_document::{Diagnostic, nearest};
-use unstuck_workers::Description;
-use unstuck_workers::rule::{Problem, StreamEvent, UsageScope};
-use unstuck_workers::{Decoder, LineKind};
 
 use crate::args::Global;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::{exit, text};
 
 /// Arguments of `unstuck probe worker`.
@@ -42,95 +34,46 @@ pub struct Args {
 
 /// Reads standard input as the output of a call.
 pub fn worker(global: &Global, args: &Args) -> Result {
-    let client = client(global, &args.worker)?;
-    let stderr = match &args.stderr {
-        Some(file) => fs::read(file)
-            .map_err(|error| Error::usage(format!("cannot read {}: {error}", file.display())))?,
-        None => Vec::new(),
-    };
-    let mut shown = Shown { line: 0, is_quiet: args.quiet || args.json };
-    let mut decoder = Decoder::new(client);
-    let mut piece = vec![0; 64 * 1024];
+    let request = Request { worker: &args.worker, exit: args.exit, stderr: args.stderr.as_deref() };
+    let mut printer = LinePrinter { line: 0, is_quiet: args.quiet || args.json };
     let mut stdin = io::stdin().lock();
-    loop {
-        let read = stdin
-            .read(&mut piece)
-            .map_err(|error| Error::usage(format!("cannot read standard input: {error}")))?;
-        if read == 0 {
-            break;
-        }
-        decoder.push_seen(&piece[..read], |seen| shown.show(seen));
+    let (report, answer) =
+        worker::read(&global.place(), &request, &mut stdin, &mut |kind| printer.print(kind))?;
+    if args.json {
+        crate::output::print_json(&ReportJson { reading: &report, answer: answer.as_deref() });
+    } else {
+        _ = print(&report, answer.as_deref()); // The reader may have closed the pipe.
     }
-    let stderr = String::from_utf8_lossy(&stderr);
-    let (reading, answer) =
-        decoder.finish_seen(&Exit::Code(args.exit), false, &stderr, |seen| shown.show(seen));
-    // Nobody may read any more.
-    _ = if args.json { print_json(&reading, answer.as_deref()) } else { print(&reading, answer.as_deref()) };
-    Ok(if reading.end == CallEnd::Done { exit::OK } else { exit::DIFFERENT })
+    Ok(if report.end == CallEnd::Done { exit::OK } else { exit::DIFFERENT })
 }
 
-/// Returns the description that is meant: by the name that it has in a run here, or by its file.
-fn client(global: &Global, named: &str) -> Result<Arc<Description>> {
-    let (file, name) = named.split_once('#').map_or((named, None), |(file, name)| (file, Some(name)));
-    let is_file = name.is_some() || Path::new(file).is_file();
-    if unstuck_workers::find(named).is_some() || !is_file {
-        return known(global, named);
-    }
-    let text =
-        fs::read_to_string(file).map_err(|error| Error::usage(format!("cannot read {file}: {error}")))?;
-    let mut found = unstuck_workers::read(file, &text).map_err(|problems| refusal(&problems))?;
-    let names = found.keys().cloned().collect::<Vec<_>>().join(", ");
-    let only = if found.len() == 1 { found.pop_first().map(|(_, client)| client) } else { None };
-    let named = name.map_or(only.clone(), |name| found.remove(name).or(only.filter(|it| it.name == name)));
-    named
-        .map(Arc::new)
-        .ok_or_else(|| Error::usage(format!("{file} has {names}")).hint(format!("say which: {file}#NAME")))
-}
-
-/// Returns a built-in worker, or one of the files of workers.
-fn known(global: &Global, name: &str) -> Result<Arc<Description>> {
-    let known = workers::known(&global.place().directory()?)?;
-    known.get(name).cloned().ok_or_else(|| {
-        let near =
-            nearest(name, known.keys().map(String::as_str)).map(|near| format!("did you mean {near}?"));
-        let names = || format!("known are {}", known.keys().cloned().collect::<Vec<_>>().join(", "));
-        Error::usage(format!("\"{name}\" is no worker that is known here, and no file"))
-            .hint(near.unwrap_or_else(names))
-    })
-}
-
-fn refusal(problems: &[Diagnostic]) -> Error {
-    let told: String = problems.iter().map(|it| it.render(text::width())).collect();
-    Error::usage(format!("{}\n{}", text::count(problems.len(), "problem"), told.trim_end()))
-}
-
-/// Prints what is made of each line.
-struct Shown {
+/// Prints the meaning of each line.
+struct LinePrinter {
     line: usize,
     is_quiet: bool,
 }
 
-impl Shown {
-    fn show(&mut self, seen: LineKind<'_>) {
-        let told = match seen {
+impl LinePrinter {
+    fn print(&mut self, kind: LineKind<'_>) {
+        let meaning = match kind {
             LineKind::Line(_) => {
                 self.line += 1;
                 return;
             }
-            LineKind::Told(told) => told_in_words(told),
+            LineKind::Told(event) => describe(event),
             // They are many, and say nothing.
             LineKind::Ignored => return,
             LineKind::Unknown => "- no rule matches".to_owned(),
             LineKind::Unparsed => "! no JSON, or too long".to_owned(),
         };
         if !self.is_quiet {
-            _ = writeln!(text::Plain(io::stdout()), "{:>6}  {told}", self.line);
+            _ = writeln!(text::Plain(io::stdout()), "{:>6}  {meaning}", self.line);
         }
     }
 }
 
-fn told_in_words(told: &StreamEvent) -> String {
-    match told {
+fn describe(event: &StreamEvent) -> String {
+    match event {
         StreamEvent::Begin => "begin".to_owned(),
         StreamEvent::Session(id) => format!("session {}", line(id)),
         StreamEvent::Model(model) => format!("model {}", line(model)),
@@ -157,15 +100,15 @@ fn told_in_words(told: &StreamEvent) -> String {
         StreamEvent::Retry { attempt, most, delay, problem } => {
             let most = most.map(|most| format!(" of {most}")).unwrap_or_default();
             let delay = delay.map(|delay| format!(" in {} ms", delay.0)).unwrap_or_default();
-            format!("retry {attempt}{most}{delay}{}", problem_in_words(problem))
+            format!("retry {attempt}{most}{delay}{}", describe_problem(problem))
         }
-        StreamEvent::Error(problem) => format!("error{}", problem_in_words(problem)),
+        StreamEvent::Error(problem) => format!("error{}", describe_problem(problem)),
         StreamEvent::Done => "done".to_owned(),
-        StreamEvent::Failed(problem) => format!("failed{}", problem_in_words(problem)),
+        StreamEvent::Failed(problem) => format!("failed{}", describe_problem(problem)),
     }
 }
 
-fn problem_in_words(problem: &Problem) -> String {
+fn describe_problem(problem: &Problem) -> String {
     let status = problem.status.map(|status| format!(" status {status}")).unwrap_or_default();
     let code = if problem.code.is_empty() { String::new() } else { format!(" code {}", line(&problem.code)) };
     let message =
@@ -189,19 +132,12 @@ fn word(value: &impl Serialize) -> String {
 }
 
 #[derive(Serialize)]
-struct Printed<'a> {
+struct ReportJson<'a> {
     reading: &'a Reading,
     answer: Option<&'a str>,
 }
 
-fn print_json(reading: &Reading, answer: Option<&str>) -> io::Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    serde_json::to_writer_pretty(&mut out, &Printed { reading, answer })?;
-    writeln!(out)?;
-    out.flush()
-}
-
-fn usage_in_words(usage: &Usage) -> String {
+fn describe_usage(usage: &Usage) -> String {
     let Usage { input, cached, cache_write, output, reasoning, scope } = usage;
     let scope = word(scope);
     format!(
@@ -231,7 +167,7 @@ fn print(reading: &Reading, answer: Option<&str>) -> io::Result<()> {
     }
     writeln!(out, "session  {}", name(&reading.session))?;
     writeln!(out, "model    {}", name(&reading.model))?;
-    writeln!(out, "usage    {}", reading.usage.as_ref().map_or_else(none, usage_in_words))?;
+    writeln!(out, "usage    {}", reading.usage.as_ref().map_or_else(none, describe_usage))?;
     if let Some(Tokens { input, cached, cache_write, output, .. }) = reading.at_least {
         writeln!(
             out,
@@ -241,7 +177,7 @@ fn print(reading: &Reading, answer: Option<&str>) -> io::Result<()> {
     let cost = reading.cost.map(|it| format!("{} ({})", usd(it.micro_usd), word(&it.scope)));
     writeln!(out, "cost     {}", cost.unwrap_or_else(none))?;
     if let Some(usage) = &reading.earlier.usage {
-        writeln!(out, "earlier  {}, then counted anew", usage_in_words(usage))?;
+        writeln!(out, "earlier  {}, then counted anew", describe_usage(usage))?;
     }
     if let Some(micro_usd) = reading.earlier.micro_usd {
         writeln!(out, "earlier  {}, then counted anew", usd(micro_usd))?;

@@ -1,6 +1,7 @@
 //! The options of `unstuck run` about the scope and the baseline.
 
 use unstuck_app::goal::Scope;
+use unstuck_app::paths;
 use unstuck_core::workflow::Baseline;
 
 use crate::args;
@@ -10,10 +11,10 @@ use crate::args;
 pub(super) struct ScopeArgs {
     /// Paths that may change, such as 'src/**'; may be given more than once [default: all, but at the root
     /// of a repository not the files that services of continuous integration go by, unless the goal speaks of them].
-    #[arg(long = "allow", value_name = "PATTERN", value_parser = pattern)]
+    #[arg(long = "allow", value_name = "PATTERN", value_parser = paths::pattern)]
     allowed_paths: Vec<String>,
     /// Paths that must stay as they are, such as 'tests/**'; may be given more than once.
-    #[arg(long = "protect", value_name = "PATTERN", value_parser = pattern)]
+    #[arg(long = "protect", value_name = "PATTERN", value_parser = paths::pattern)]
     protected_paths: Vec<String>,
     /// Most files that may change.
     #[arg(long, value_name = "N")]
@@ -27,18 +28,6 @@ pub(super) struct ScopeArgs {
     /// Who is asked once why the loop gets nowhere, before the run ends as stuck: a client or a command line.
     #[arg(long, value_name = "WHO", value_parser = args::words)]
     diagnose_with: Option<String>,
-}
-
-/// Parses a pattern as a workflow file does, and refuses blanks around it.
-fn pattern(text: &str) -> Result<String, String> {
-    if text.is_empty() {
-        return Err("it is empty".to_owned());
-    }
-    let path = text.trim_start_matches('!');
-    if path.trim() != path {
-        return Err("there is a blank at its beginning or its end".to_owned());
-    }
-    unstuck_document::pattern(text).map(|()| text.to_owned())
 }
 
 impl ScopeArgs {

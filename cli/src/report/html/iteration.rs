@@ -1,4 +1,4 @@
-//! What was done in an iteration: verdict, reasons, evidence, difference, prompts and answers.
+//! HTML of one iteration: verdict, reasons, evidence, difference, prompts and answers.
 
 use maud::{Markup, html};
 use unstuck_app::report::changes::{Changes, FileChange};
@@ -6,9 +6,9 @@ use unstuck_app::report::changes::{Changes, FileChange};
 use super::{Page, Row, event, evidence};
 use crate::text;
 
-/// Files that are named; the others are counted.
+/// Maximum number of files that are named; the others are counted.
 const FILES_MAX: usize = 100;
-/// Failures that are told with what the tool said.
+/// Maximum number of failures that are shown with the message of the tool.
 const FAILURES_MAX: usize = 30;
 
 /// Returns the name that leads to an iteration.
@@ -27,7 +27,7 @@ pub fn anchor(row: &Row<'_>) -> String {
     format!("iteration-{step}-{}", row.story.iteration)
 }
 
-/// Tells of an iteration.
+/// Renders an iteration.
 pub fn part(page: &Page, row: &Row<'_>) -> Markup {
     html! {
         details id=(anchor(row)) {

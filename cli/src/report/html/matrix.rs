@@ -7,7 +7,7 @@ use unstuck_replay::report::{Column, History, Mark, Survivor};
 use crate::report::ends;
 use crate::text;
 
-/// The picture, in units of its own.
+/// Widths and heights of the picture, in SVG units.
 const NAMES: usize = 330;
 const CELL: usize = 18;
 const TOP: usize = 20;

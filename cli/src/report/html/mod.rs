@@ -16,13 +16,13 @@ use unstuck_app::report::Told;
 use super::{Page, Row, outcome, rows};
 use crate::text;
 
-/// What the file may load: nothing. Its own style is all it has.
+/// Content security policy: the file loads nothing, and has only inline styles.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("style.css");
 
-/// Iterations of a step that are told in full; all are in its table.
+/// Maximum number of iterations of a step that are shown in full. The table has all of them.
 const ITERATIONS_MAX: usize = 200;
-/// Most characters of what an event says.
+/// Maximum characters of the text of an event.
 const EVENT_MAX: usize = 500;
 
 /// Returns the file.
@@ -56,11 +56,11 @@ pub fn html(page: &Page) -> String {
             }
         }
     };
-    // What others wrote may hold characters that no document may.
+    // Text from workers and tools can contain characters that are not allowed in HTML.
     text::plain(&body.into_string())
 }
 
-/// The class of a colour; the word beside it says the same.
+/// Returns the class of the color. The word next to it has the same meaning.
 fn tone(page: &Page) -> &'static str {
     use unstuck_core::event::RunOutcome::{Blocked, Complete, Interrupted};
     match page.report.story.outcome {
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_wrote_is_text_and_never_markup() {
+    fn untrusted_text_is_never_markup() {
         let page = html(&samples::page());
         let elements = elements(&page);
         assert_eq!(count(&elements, "script"), 0);

@@ -7,7 +7,7 @@ use unstuck_replay::report::{Activity, Report, Span};
 use super::Page;
 use crate::text;
 
-/// The picture, in units of its own.
+/// Widths and heights of the picture, in SVG units.
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 130.0;
 const LANE: f64 = 18.0;
@@ -17,10 +17,10 @@ const TOP: f64 = 22.0;
 /// The narrowest bar that can be seen.
 const BAR_MIN: f64 = 1.5;
 const TICKS: u32 = 4;
-/// More lanes than that are not shown, the first ones.
+/// Maximum number of lanes. If there are more, the first ones are left out.
 const LANES_MAX: usize = 200;
 
-/// What an iteration spent its time on.
+/// The time spans of an iteration.
 struct Lane<'a> {
     step: &'a StepId,
     iteration: Iteration,

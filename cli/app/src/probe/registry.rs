@@ -1,4 +1,4 @@
-//! The steps registry that a piece is tried with.
+//! The steps registry of a probe.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,18 @@ use std::path::{Path, PathBuf};
 use unstuck_workflow::registry::Registry;
 
 use crate::error::{Error, Result};
-use crate::text;
+use crate::person::Person;
 
-/// Reads the registry that is named, or else the only one of the project; `None` if it has none. What is worth saying about
-/// it goes to standard error.
-pub fn registry(named: Option<&Path>, workspace: &Path) -> Result<Option<Registry>> {
+/// Reads the named registry, or the only one of the project; `None` if the project has none.
+///
+/// # Errors
+///
+/// The registry is invalid, or the project has more than one.
+pub(super) fn registry(
+    named: Option<&Path>,
+    workspace: &Path,
+    person: &dyn Person,
+) -> Result<Option<Registry>> {
     let path = match named {
         Some(path) => workspace.join(path),
         None => match only_registry(workspace)? {
@@ -18,10 +25,10 @@ pub fn registry(named: Option<&Path>, workspace: &Path) -> Result<Option<Registr
             None => return Ok(None),
         },
     };
-    let (registry, warnings) = Registry::load(&path, workspace, None)
-        .map_err(|rejected| Error::usage(rejected.render(text::width()).trim_end()))?;
+    let (registry, warnings) =
+        Registry::load(&path, workspace, None).map_err(|rejected| Error::rejected("", rejected))?;
     for warning in warnings {
-        eprintln!("warning: {warning}");
+        person.tell(&format!("warning: {warning}"));
     }
     Ok(Some(registry))
 }
@@ -40,18 +47,12 @@ fn only_registry(workspace: &Path) -> Result<Option<PathBuf>> {
     Ok(found.pop())
 }
 
-/// Reads `NAME=VALUE`.
-pub fn pair(given: &str) -> std::result::Result<(String, String), String> {
-    let (name, value) = given.split_once('=').ok_or("not NAME=VALUE")?;
-    Ok((name.to_owned(), value.to_owned()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_registry_is_found_where_there_is_only_one() {
+    fn only_registry_of_a_project_is_found() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let add = |agent: &str| {
             let path = folder.path().join(".agent").join(agent);

@@ -1,84 +1,72 @@
-//! Which version of a client is installed: what the program itself says.
+//! The version of a client, as the program itself reports it.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use serde::Serialize;
-use unstuck_app::workers::{described, installed};
 use unstuck_core::workflow::Workflow;
-use unstuck_process::inherited;
+use unstuck_process::first_output::first_output;
 use unstuck_workers::Description;
 
-use crate::{system, text};
+use crate::text;
+use crate::workers::{described, installed};
 
-/// So much of what a program tells is read.
-const BYTES_MAX: u64 = 4096;
+/// How long a program may take to print its version.
+pub(crate) const TIME_MAX: Duration = Duration::from_secs(10);
 
-/// How long the beginning of a run waits for it.
+/// How long the start of a run waits for a version.
 const TIME_AT_START: Duration = Duration::from_secs(3);
 
-/// What a worker says its version is.
+/// Characters of a version that are kept.
+const CHARACTERS_MAX: usize = 60;
+
+/// The version of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Version {
-    /// In its own words.
-    Told(String),
-    /// Why it is not known.
+    /// The first line that the program prints.
+    Reported(String),
+    /// Not known, for this reason.
     Unknown(String),
-    /// Why nobody was asked.
+    /// Not asked for, for this reason.
     NotAsked(&'static str),
-    /// There is no such program.
+    /// The program does not exist.
     NotInstalled,
 }
 
 impl Version {
-    /// Asks a program for its version, which may not take long. What it leaves behind is ended with it.
-    pub fn ask(path: &Path, client: &Description, time: Duration) -> Self {
+    /// Asks a program for its version, at most for `time`, and ends it with its process group.
+    pub fn query(path: &Path, client: &Description, time: Duration) -> Self {
         let mut command = Command::new(path);
-        inherited::restrict(&mut command);
-        let quiet = client.launch.env.iter().filter(|(_, value)| !value.contains("${"));
-        command.arg("--version").envs(quiet);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        system::own_group(&mut command);
-        let mut child = match command.spawn() {
-            Ok(child) => child,
+        let constant = client.launch.env.iter().filter(|(_, value)| !value.contains("${"));
+        command.arg("--version").envs(constant);
+        let output = match first_output(command, time) {
+            Ok(Some(output)) => output,
+            Ok(None) => return Self::Unknown(format!("it has not told its version in {} s", time.as_secs())),
             Err(error) => return Self::Unknown(format!("it cannot be started: {error}")),
         };
-        let (told, tell) = mpsc::channel();
-        if let Some(out) = child.stdout.take() {
-            thread::spawn(move || {
-                let mut bytes = Vec::new();
-                let _what_came = out.take(BYTES_MAX).read_to_end(&mut bytes);
-                let _nobody_may_wait = told.send(String::from_utf8_lossy(&bytes).into_owned());
-            });
-        }
-        let output = tell.recv_timeout(time);
-        system::end_group(&mut child);
-        let _ended = child.wait();
-        match output.as_deref().map(|text| text.lines().find(|line| !line.trim().is_empty())) {
-            Ok(Some(line)) => Self::Told(text::cut(&text::plain(line.trim()), 60)),
-            Ok(None) => Self::Unknown("it does not tell its version".to_owned()),
-            Err(_) => Self::Unknown(format!("it has not told its version in {} s", time.as_secs())),
+        let output = String::from_utf8_lossy(&output);
+        match output.lines().find(|line| !line.trim().is_empty()) {
+            Some(line) => Self::Reported(text::clip(&text::plain(line.trim()), CHARACTERS_MAX)),
+            None => Self::Unknown("it does not tell its version".to_owned()),
         }
     }
 
-    /// Returns what is known of it, or why nothing is.
+    /// Returns the version, or why it is not known, for people.
     pub fn words(&self) -> String {
         match self {
-            Self::Told(version) | Self::Unknown(version) => version.clone(),
+            Self::Reported(version) | Self::Unknown(version) => version.clone(),
             Self::NotAsked(why) => format!("not asked: {why}"),
             Self::NotInstalled => "not installed".to_owned(),
         }
     }
 
-    /// Returns the number alone.
+    /// Returns the number in the version, such as `1.2.3`.
     fn number(&self) -> Option<&str> {
-        let Self::Told(words) = self else { return None };
+        let Self::Reported(words) = self else { return None };
         let mut words =
             words.split_whitespace().map(|word| word.trim_start_matches('v').trim_end_matches(','));
         words.find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))
@@ -99,7 +87,7 @@ pub fn numbers(workflow: &Workflow) -> BTreeMap<String, String> {
         .collect();
     let ask = |client: &Description| {
         let path = installed(&client.program)?;
-        Version::ask(&path, client, TIME_AT_START).number().map(str::to_owned)
+        Version::query(&path, client, TIME_AT_START).number().map(str::to_owned)
     };
     thread::scope(|scope| {
         let asked: Vec<_> =
@@ -132,11 +120,11 @@ mod tests {
             let path = folder.path().join("program");
             std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-            let version = Version::ask(&path, &client, Duration::from_secs(1));
+            let version = Version::query(&path, &client, Duration::from_secs(1));
             assert_eq!(version.words(), told, "{script}");
         }
         assert!(
-            Version::ask(Path::new("/no-such"), &client, Duration::from_secs(1))
+            Version::query(Path::new("/no-such"), &client, Duration::from_secs(1))
                 .words()
                 .contains("cannot be started")
         );
@@ -150,7 +138,7 @@ mod tests {
             ("agent v1.0.0-beta.2, 2026", Some("1.0.0-beta.2")),
             ("version 7", None),
         ] {
-            assert_eq!(Version::Told(words.to_owned()).number(), number);
+            assert_eq!(Version::Reported(words.to_owned()).number(), number);
         }
     }
 }

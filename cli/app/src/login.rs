@@ -1,7 +1,6 @@
-//! Where the known workers keep their logins.
+//! The logins of the built-in clients: which variable or file holds one.
 //!
-//! It is only looked whether something is there. Nobody is asked whether it is good: that would be a call. So no program is
-//! started here, whoever names it.
+//! Only their presence is checked. Whether a login is valid would take a call of the client, and no program is started here.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -81,11 +80,11 @@ const PLACES: &[Places] = &[
 ];
 
 /// Looks for the login of a worker.
-pub fn look(worker: &str) -> Login {
-    look_in(worker, &|name| std::env::var_os(name))
+pub fn find(worker: &str) -> Login {
+    find_with(worker, &|name| std::env::var_os(name))
 }
 
-fn look_in(worker: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Login {
+fn find_with(worker: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Login {
     let Some(places) = PLACES.iter().find(|places| places.worker == worker) else { return Login::Unknown };
     let set = |name: &&&str| variable(name).is_some_and(|value| !value.is_empty());
     if let Some(name) = places.variables.iter().find(set) {
@@ -135,7 +134,7 @@ mod tests {
             let within = value.strip_prefix('H').map(|below| folder.path().join(below.trim_matches('/')));
             Some(within.map_or_else(|| value.into(), PathBuf::into_os_string))
         };
-        let said = look_in(worker, &variable).words();
+        let said = find_with(worker, &variable).words();
         assert_eq!(said.replace(&folder.path().display().to_string(), "H"), expected, "{worker}");
     }
 
