@@ -2,19 +2,19 @@
 
 use std::path::PathBuf;
 
-/// What all commands take.
+/// The options of all commands.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Global {
-    /// Work in this folder instead of the current one.
+    /// Run in this directory instead of the current one.
     #[arg(short = 'C', long, global = true, value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// Where runs are kept: sled:PATH or memory: [default: the state folder of this project].
+    /// Store of the runs, sled:PATH or memory: [default: the state directory of this project].
     #[arg(long, global = true, value_name = "URL", env = "UNSTUCK_STORE")]
     pub store: Option<String>,
-    /// Say more about what the program itself does; workers are told with VERBOSE=1.
+    /// Print more diagnostics of Unstuck itself; workers get VERBOSE=1.
     #[arg(short, long, global = true)]
     pub verbose: bool,
-    /// Take over a run that was detached; how it begins is read on standard input.
+    /// Drive a detached run, whose request is read from standard input.
     #[arg(long, hide = true)]
     pub detached: bool,
 }

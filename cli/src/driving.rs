@@ -20,13 +20,13 @@ use crate::screen::{self, Mode, Screen};
 use crate::summary_file::SummaryFile;
 use crate::{exit, outlet, system, text, typed};
 
-/// How a run is shown, and what is asked of branches.
+/// The options of commands that drive a run.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Driving {
     /// Print the log as JSON lines, and a summary as the last line.
     #[arg(long)]
     pub json: bool,
-    /// Print the end only.
+    /// Print only the end.
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
     /// Write the summary to this file as well, as JSON.
@@ -34,15 +34,15 @@ pub struct Driving {
     summary: Option<PathBuf>,
     #[arg(skip)]
     summary_file: OnceLock<Arc<SummaryFile>>,
-    /// Also take the values of these variables for secrets, from six bytes on; the run remembers their names.
+    /// Variables whose values of at least six bytes are secrets, in addition to those found by name.
     #[arg(long = "secret", value_name = "NAME", env = "UNSTUCK_SECRETS", value_delimiter = ',', value_parser = variable_name)]
     pub secrets: Vec<String>,
-    /// Share the baseline with other runs that are given this, where the commands and the files are the same.
+    /// Share the baseline with other runs of the same commands and files.
     ///
-    /// What else they depend on, such as tools, services and ignored folders, is taken to be the same, too.
+    /// Tools, services and ignored directories are assumed to be the same, too.
     #[arg(long, env = "UNSTUCK_REUSE_BASELINE", value_parser = BoolishValueParser::new())]
     reuse_baseline: bool,
-    /// What is asked of branches.
+    /// The rules about branches.
     #[command(flatten)]
     pub branches: BranchArgs,
 }

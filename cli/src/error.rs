@@ -40,10 +40,10 @@ mod tests {
     fn a_narrow_terminal_shows_whole_words() {
         let error =
             Error::usage("claude runs with all rights; nobody has said yet that this is all right here")
-                .hint("unstuck workers claude --acknowledge   once in a project");
+                .hint("unstuck workers claude --trust   once in a project");
         assert_eq!(
             in_columns(&error, 40),
-            "error: claude runs with all rights;\n  nobody has said yet that this is all\n  right here\n  next: unstuck workers claude\n    --acknowledge once in a project"
+            "error: claude runs with all rights;\n  nobody has said yet that this is all\n  right here\n  next: unstuck workers claude --trust\n    once in a project"
         );
         assert_eq!(in_columns(&error, 100).lines().count(), 2);
     }

@@ -247,7 +247,7 @@ fn until(moment: Timestamp, why: WaitReason, now: Timestamp, state: &RunState) -
     let when = format!(" · until {}, in {}", text::moment(moment), text::span(moment.since(now)));
     let run = state.run().map_or("", |run| run.as_str());
     match why {
-        WaitReason::Weather(_) => format!("{when} · now: {UNSTUCK} kick {run}"),
+        WaitReason::Weather(_) => format!("{when} · now: {UNSTUCK} retry {run}"),
         WaitReason::ExternalJob => when,
         WaitReason::Retry(_) | WaitReason::CheckRetry(_) => String::new(),
     }

@@ -309,7 +309,7 @@ fn next(
     if all_old {
         text.push_str(
             "- All of these failed before the work began. If they are not what the work is about: \
-             run again with `--no-worse` instead of `--check`.\n",
+             run again with `--no-new-failures` instead of `--check`.\n",
         );
     }
     let put_back: BTreeSet<&str> =

@@ -657,7 +657,7 @@ const BOUNDS: &[(&str, usize, usize, usize)] = &[
 const WORDING: &[(&str, usize)] = &[
     ("", 0),
     ("adapters/", 220),
-    ("cli/", 70),
+    ("cli/", 0),
     ("core/", 0),
     ("docs/", 30),
     ("fuzz/", 0),

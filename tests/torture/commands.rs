@@ -32,7 +32,7 @@ const CASES: [Case; 12] = [
     },
     Case {
         name: "resume",
-        prepare: "! $U run flow.yaml --iterations 1 >/dev/null",
+        prepare: "! $U run flow.yaml --max-iterations 1 >/dev/null",
         words: &["resume", "--add-iterations", "3"],
         again: "test -e first.2.out && $U show | grep -q COMPLETE || $U resume --add-iterations 3 >/dev/null || $U resume >/dev/null",
         done: "test -e first.2.out && $U verify >/dev/null",
@@ -62,7 +62,7 @@ const CASES: [Case; 12] = [
         name: "undo --git",
         prepare: "$REPOSITORY && git branch lost && printf 'two\\n' > kept && git add kept && git rev-parse lost > ../lost && \
                   printf 'git branch -qD lost; git rm -qf kept; echo x > first.1.out; echo x > first.2.out\\n' > ../worker.sh && \
-                  $U run x --with 'sh ../worker.sh' --check true --baseline off --iterations 1 >/dev/null",
+                  $U run x --with 'sh ../worker.sh' --check true --baseline off --max-iterations 1 >/dev/null",
         words: &["undo", "@last@first", "--git"],
         again: "$U undo @last@first --git >/dev/null",
         done: "git rev-parse lost | cmp -s - ../lost && test \"$(git show :kept)\" = two && git fsck >/dev/null 2>&1",
@@ -84,9 +84,9 @@ const CASES: [Case; 12] = [
     Case {
         name: "answer",
         prepare: "printf 'test -e answered || { $U verdict blocked --reason \"log in first\"; exit; }; echo x > first.2.out; $U verdict complete\\n' > ../worker.sh && \
-                  ! $U run x --claim --with 'sh ../worker.sh' --iterations 3 >/dev/null && touch answered",
+                  ! $U run x --trust-worker --with 'sh ../worker.sh' --max-iterations 3 >/dev/null && touch answered",
         words: &["answer", "@last", "logged in"],
-        again: "test -e first.2.out && $U show | grep -q COMPLETE || $U answer @last 'logged in' >/dev/null || $U resume --accept-drift >/dev/null",
+        again: "test -e first.2.out && $U show | grep -q COMPLETE || $U answer @last 'logged in' >/dev/null || $U resume --accept-changes >/dev/null",
         done: "test -e first.2.out && $U verify >/dev/null",
     },
     Case {

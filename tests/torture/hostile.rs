@@ -213,15 +213,15 @@ fn files_that_are_made_to_be_read_for_ever_are_refused_at_once() {
             &[
                 "run",
                 "x",
-                "--claim",
-                "--iterations",
+                "--trust-worker",
+                "--max-iterations",
                 "1",
                 "--with",
                 "cat answer > \"$UNSTUCK_DECISION_FILE\"",
             ],
             2,
         ),
-        (&["run", "x", "--claim", "--iterations", "1", "--with", "cat answer"], 2),
+        (&["run", "x", "--trust-worker", "--max-iterations", "1", "--with", "cat answer"], 2),
     ] {
         let ended = place.unstuck(command);
         assert_eq!(ended.status.code(), Some(status), "{command:?}: {:?}", place::said(&ended));

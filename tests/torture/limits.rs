@@ -211,7 +211,7 @@ fn gc_frees_what_it_can_on_a_full_disk() {
     };
     place.go_through(mounted.through());
     for _ in 0..3 {
-        let ran = place.unstuck(&["run", "go on", "--claim", "--with", LARGE]);
+        let ran = place.unstuck(&["run", "go on", "--trust-worker", "--with", LARGE]);
         assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     }
     mounted.sh("cat /dev/zero >../state/fill; rm -f large");
@@ -242,7 +242,7 @@ fn undo_on_a_full_disk_restores_what_fits_and_the_rest_later() {
     };
     place.go_through(mounted.through());
     mounted.sh("git init -q .; head -c 3000000 /dev/urandom >large; echo mine | tee a >z; cp large ../kept");
-    let ran = place.unstuck(&["run", "go on", "--claim", "--with", FILLS]);
+    let ran = place.unstuck(&["run", "go on", "--trust-worker", "--with", FILLS]);
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     let (status, text) = place::said(&place.unstuck(&["undo", "@last@first"]));
     assert_eq!(status, Some(6), "{text}");

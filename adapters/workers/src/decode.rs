@@ -310,13 +310,13 @@ impl Decoder {
             (OutputFormat::Text, ..) | (OutputFormat::Jsonl, 0, 0) => String::new(),
             (OutputFormat::Jsonl, 0, unparsed) if self.has_spoken => {
                 let lines = if unparsed == 1 { "line is" } else { "lines are" };
-                format!("{unparsed} {lines} no JSON, or too long (unstuck probe worker {name})")
+                format!("{unparsed} {lines} no JSON, or too long (unstuck debug worker {name})")
             }
             (OutputFormat::Jsonl, 0, _) => {
-                format!("it printed no JSON that is known (unstuck probe worker {name})")
+                format!("it printed no JSON that is known (unstuck debug worker {name})")
             }
             (OutputFormat::Jsonl, ..) => {
-                format!("no rule matches {} (unstuck probe worker {name})", self.strange.first)
+                format!("no rule matches {} (unstuck debug worker {name})", self.strange.first)
             }
         }
     }

@@ -1746,7 +1746,7 @@ mod command_lines {
         });
         assert!(no_file.contains("max_changed_files"), "{no_file}");
         let judged = refused(QuickOptions { judge: Some(by("", "true")), ..QuickOptions::default() });
-        assert!(judged.contains("--judge"), "{judged}");
+        assert!(judged.contains("--reviewer"), "{judged}");
     }
 
     #[test]

@@ -216,7 +216,7 @@ fn may_go_on(now: &GitFacts, recorded: &Recorded, branches: &Branches) -> Result
     if !recorded.accepts {
         return Err(Error::usage(format!("the run works on branch {was}, but the workspace is on {on}"))
             .hint(format!(
-                "{}or go on where it is: unstuck resume --accept-drift",
+                "{}or go on where it is: unstuck resume --accept-changes",
                 back.map_or_else(String::new, |it| it + "    ")
             )));
     }

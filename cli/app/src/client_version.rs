@@ -73,8 +73,10 @@ impl Version {
     }
 }
 
-/// Returns the numbers of the versions of the clients that work in a run, by their names, of those that tell it at once.
-/// One that is wrapped may be another one inside; a program that somebody else describes may take any word for work.
+/// Returns the version numbers of the clients of a run that report one within 3 seconds, by their names.
+///
+/// A wrapped client is skipped: its wrapper may contain another version. So is a client that is not built in: its program may
+/// take `--version` for a prompt.
 pub fn numbers(workflow: &Workflow) -> BTreeMap<String, String> {
     let everybody = workflow.everybody().into_iter().filter(|(_, worker)| worker.wrap.is_none());
     let is_ours = |client: &Description| {

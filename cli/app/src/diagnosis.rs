@@ -56,7 +56,7 @@ pub fn of_ended(ended: &Ended, kept: Option<(&Runs, &RunId)>, short: &str) -> Op
             Ok(()) => {}
             Err(error) => tracing::warn!(
                 error = with_causes(&error),
-                "the diagnosis was not written; unstuck artifacts prints it"
+                "the diagnosis was not written; unstuck diagnose prints it"
             ),
         }
     }

@@ -46,15 +46,15 @@ pub fn explained(error: &open::Error, short: &str, runs: Option<&Runs>) -> Error
             Error::store(error).hint(format!("{}, then try again", hint::for_io(source)))
         }
         open::Error::Drift { .. } => Error::usage(message).hint(format!(
-            "look: unstuck diff {short} @last @now    keep what was changed: unstuck resume {short} --accept-drift    put it back: unstuck undo {short}@last --all"
+            "look: unstuck diff {short} @last @now    keep what was changed: unstuck resume {short} --accept-changes    put it back: unstuck undo {short}@last --all"
         )),
         open::Error::ChangedMeanwhile { .. } => Error::usage(message).hint(format!("unstuck undo {short}")),
         open::Error::Declined => Error::usage(message),
         open::Error::BaseGone => Error::store(error).hint(format!(
-            "look at what the run has changed yourself (git diff, unstuck show {short}); to go on, and compare with what is there now: unstuck resume {short} --accept-drift"
+            "look at what the run has changed yourself (git diff, unstuck show {short}); to go on, and compare with what is there now: unstuck resume {short} --accept-changes"
         )),
         open::Error::Imported { .. } => Error::usage(message).hint(format!(
-            "look at the commands and the folder: unstuck show {short}; then: unstuck resume {short} --accept-drift"
+            "look at the commands and the folder: unstuck show {short}; then: unstuck resume {short} --accept-changes"
         )),
         open::Error::LeadsElsewhere { workspace, .. } => {
             let back = match workspace.is_symlink() {

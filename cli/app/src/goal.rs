@@ -79,7 +79,7 @@ impl Goal {
     pub fn workflow(&self, workspace: &Path, person: &dyn Person) -> Result<Workflow> {
         let known = workers::known(workspace)?;
         if self.baseline == Some(Baseline::Off) && !self.no_worse.is_empty() {
-            return Err(Error::usage("--no-worse compares with the baseline, so there has to be one")
+            return Err(Error::usage("--no-new-failures compares with the baseline, so there has to be one")
                 .hint("leave --baseline off out"));
         }
         let judge = self.judge.as_deref().map(|judge| self.other(judge, &known)).transpose()?;
@@ -238,7 +238,7 @@ fn detected(workspace: &Path, person: &dyn Person) -> Result<String> {
             "it is not clear how this project is tested, so nobody could say when the work is done",
         )
         .hint(
-            "name a command that has to succeed: --check CMD    or take the worker's word for it: --claim",
+            "name a command that has to succeed: --check CMD    or take the worker's word for it: --trust-worker",
         ));
     };
     let others: Vec<String> = found.map(|it| it.to_string()).collect();

@@ -26,7 +26,7 @@ pub(crate) fn start(run: &RunId, runs: Option<&Runs>) -> Option<Reaper> {
     let project = runs.map(|runs| runs.path().to_owned());
     let started = Reaper::start(move || {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["guard", &run, &supervisor]).args(&project);
+        command.args(["reap", &run, &supervisor]).args(&project);
         Ok(command)
     });
     started

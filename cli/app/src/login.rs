@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::text;
 
-/// What is known of the login of a worker.
+/// The login of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum Login {
@@ -106,7 +106,7 @@ fn home(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 }
 
 impl Login {
-    /// Says it in words.
+    /// Returns the login as a phrase for people.
     pub fn words(&self) -> String {
         match self {
             Self::Key { variable } => format!("a key is in {variable}"),

@@ -91,7 +91,7 @@ fn read(file: &Path) -> Result<Vec<u8>> {
 fn write(out: &Path, text: &str) -> Result<()> {
     output_file::write(out, text.as_bytes(), Existing::Keep).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Error::usage(format!("{} is there already", out.display()))
-            .hint("nothing was written; name another file with --out, or - for standard output"),
+            .hint("nothing was written; name another file with --output, or - for standard output"),
         _ => Error::usage(format!("cannot write {}: {error}", out.display())),
     })
 }

@@ -75,7 +75,7 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
             if outcome == RunOutcome::Stuck {
                 rows.insert(
                     0,
-                    row(format!("unstuck artifacts {short}"), "what fails, since when, what was tried"),
+                    row(format!("unstuck diagnose {short}"), "what fails, since when, what was tried"),
                 );
                 let hint = format!("unstuck resume {short} --hint \"what it lacks\"");
                 rows.push(row(hint, "tell the worker what it does not know"));

@@ -48,7 +48,7 @@ fn summary(found: Found, is_live: bool) -> Option<Summary> {
     let next = match status {
         Status::Unreadable => format!("unstuck show {run}"),
         Status::Damaged => format!("unstuck verify {run}"),
-        Status::Waiting => format!("unstuck kick {run}"),
+        Status::Waiting => format!("unstuck retry {run}"),
         Status::Running => format!("unstuck events {run} -f"),
         _ => {
             let first = next(&story, run.as_str()).into_iter().next();

@@ -298,7 +298,7 @@ fn unseen(found: &Found, started: &RunStarted, events: &[Event]) -> Error {
         "run {short} was read in from an export that had not ended: what it did in {place} after event {last} is not known here"
     ))
     .hint(format!(
-        "look at what is there now (git status, git diff); read a longer export in: unstuck import FILE    or go on from event {last} with what is there: unstuck resume {short} --accept-drift"
+        "look at what is there now (git status, git diff); read a longer export in: unstuck import FILE    or go on from event {last} with what is there: unstuck resume {short} --accept-changes"
     ))
 }
 

@@ -230,12 +230,12 @@ pub fn acknowledged(
             Some(true) => {}
             Some(false) => {
                 return Err(Error::usage(format!("{name} was not allowed to work, so nothing was done"))
-                    .hint("contain it: --wrap 'docker run ...'    or take another one: --with NAME"));
+                    .hint("contain it: --wrapper 'docker run ...'    or take another one: --with NAME"));
             }
             None => {
                 return Err(Error::usage(format!("{who} {words}; nobody has said yet that this is all right here"))
                     .hint(format!(
-                        "unstuck workers {name} --acknowledge   once in a project; or: --yes; or contain it: --wrap 'docker run ...'"
+                        "unstuck workers {name} --trust   once in a project; or: --yes; or contain it: --wrapper 'docker run ...'"
                     )));
             }
         }

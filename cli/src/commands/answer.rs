@@ -14,7 +14,7 @@ pub struct Args {
     /// The run: its id, the beginning of it, or @last.
     #[arg(add = ArgValueCompleter::new(half_typed::run))]
     run: String,
-    /// The answer; goes into the next prompt, and into that of a judge.
+    /// Answer, part of the next prompt of the worker and the reviewer.
     #[arg(value_parser = args::words)]
     text: String,
     /// The step that it is for, where several are blocked. May be given again, for one answer to several.

@@ -1,4 +1,4 @@
-//! `unstuck artifacts`: what a run leaves for a person, made from its log.
+//! `unstuck diagnose`: what a run leaves for a person, made from its log.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::half_typed;
 use crate::place::RunArg;
 use crate::typed;
 
-/// Arguments of `unstuck artifacts`.
+/// Arguments of `unstuck diagnose`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run.

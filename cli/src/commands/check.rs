@@ -27,7 +27,7 @@ pub struct Args {
     /// Play all short histories of each step: what it may cost at most, how it can end, what is never reached.
     #[arg(long, conflicts_with = "schema")]
     explore: bool,
-    /// What decides how a file is read.
+    /// The options of reading a workflow file.
     #[command(flatten)]
     reading: run::ReadingArgs,
 }

@@ -23,11 +23,11 @@ pub struct Args {
     /// Print the lines of events.jsonl as they are.
     #[arg(long)]
     json: bool,
-    /// Go on until the run has ended.
+    /// Follow the run until it ends.
     #[arg(short, long)]
     follow: bool,
     /// Begin with this event.
-    #[arg(long, value_name = "SEQ", default_value_t = 1)]
+    #[arg(long, value_name = "EVENT", default_value_t = 1)]
     from: u64,
 }
 

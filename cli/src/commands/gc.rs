@@ -19,7 +19,7 @@ pub struct Args {
     #[arg(value_name = "RUN", add = ArgValueCompleter::new(half_typed::run))]
     runs: Vec<String>,
     /// Forget runs whose last event is older than this, such as 30d.
-    #[arg(long, value_name = "AGE", default_value = "30d", value_parser = age_of)]
+    #[arg(long, value_name = "DURATION", default_value = "30d", value_parser = age_of)]
     older_than: Millis,
     /// Really do it; without this it is only said what would be freed.
     #[arg(long)]

@@ -20,18 +20,18 @@ mod workflow;
 /// Arguments of `unstuck import`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  unstuck import prd.json\n  unstuck import docs/plans/x.md --out x.yaml\n  \
-    unstuck import PROMPT.md --with 'sh ./agent.sh' --out -\n  unstuck import run.jsonl"
+    after_help = "Examples:\n  unstuck import prd.json\n  unstuck import docs/plans/x.md --output x.yaml\n  \
+    unstuck import PROMPT.md --with 'sh ./agent.sh' --output -\n  unstuck import run.jsonl"
 )]
 pub struct Args {
     /// An exported run, or a PROMPT.md, a prd.json, a plan with boxes, a ralph.yml, a steps registry, a workflow; - for a run on
     /// standard input.
     file: PathBuf,
-    /// Where the workflow is written; - for standard output [default: beside the file, NAME.unstuck.yaml].
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Who works: a client by its name, or a command line that reads a prompt on standard input [default: whom the file
-    /// names, else Claude Code].
+    /// File to write the workflow to; - for standard output [default: NAME.unstuck.yaml next to the file].
+    #[arg(short, long, alias = "out", value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Worker: a client, or a command line that reads a prompt on standard input [default: the worker that the file
+    /// names, or Claude Code].
     #[arg(long, value_name = "WORKER", value_parser = args::words)]
     with: Option<String>,
     /// Print the workflow and what was carried over as JSON.

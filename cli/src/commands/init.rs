@@ -9,14 +9,14 @@ use crate::exit;
 /// Arguments of `unstuck init`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What is to be done; can be written into the file later.
+    /// Goal of the loop; can be written into the file later.
     #[arg(default_value = "Say here what is to be done.", value_parser = args::words)]
     goal: String,
     /// Who works: a client by its name (unstuck workers), or any command line that reads a prompt on standard input
     /// [default: the first client that is installed].
     #[arg(long, value_name = "WORKER", value_parser = args::words)]
     with: Option<String>,
-    /// Write over files that are there.
+    /// Overwrite existing files.
     #[arg(long)]
     force: bool,
 }
@@ -52,7 +52,7 @@ pub fn init(global: &Global, args: &Args) -> Result {
         );
     }
     println!("\nnext:");
-    let probe = starter.validators.first().map(|(name, _)| format!("unstuck probe validator {name}"));
+    let probe = starter.validators.first().map(|(name, _)| format!("unstuck debug validator {name}"));
     let add = starter.has("git-clean").then(|| "git add unstuck.yaml .agent".to_owned());
     let next = [
         (probe, "try one alone"),

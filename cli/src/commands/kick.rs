@@ -1,4 +1,4 @@
-//! `unstuck kick`: tries now what a run waits for.
+//! `unstuck retry`: tries now what a run waits for.
 
 use unstuck_app::resume::{self, Kicked};
 
@@ -8,13 +8,13 @@ use crate::error::Result;
 use crate::exit;
 use crate::place::RunArg;
 
-/// Arguments of `unstuck kick`.
+/// Arguments of `unstuck retry`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run.
     #[command(flatten)]
     run: RunArg,
-    /// How the run is shown, where nobody drives it and it is gone on with.
+    /// The options of a run that is resumed.
     #[command(flatten)]
     driving: Driving,
 }

@@ -14,7 +14,7 @@ use crate::exit;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: unstuck man ~/.local/share/man/man1 && man unstuck-run")]
 pub struct Args {
-    /// The folder to write to; made if it is not there.
+    /// Directory to write to; created if it is missing.
     folder: PathBuf,
 }
 

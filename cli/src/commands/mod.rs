@@ -41,7 +41,7 @@ use crate::error::{Error, Result};
 /// and stops with a reason. Everything it sees and decides is an event in a log, so that any run can be
 /// resumed, replayed and explained.
 ///
-/// Without a command: what ran here, and what needs a person first.
+/// Without a command, the recent runs are listed; those that need a person come first.
 #[derive(Debug, Parser)]
 #[command(name = "unstuck", version, max_term_width = 100)]
 #[command(
@@ -49,13 +49,13 @@ use crate::error::{Error, Result};
     5 worker or check failed, 6 event store, 64 bad input or usage, 130/143 interrupted."
 )]
 pub struct Args {
-    /// What all commands take.
+    /// The options of all commands.
     #[command(flatten)]
     pub global: Global,
-    /// Print what ran here as JSON, as `runs --json` does.
+    /// Print the recent runs as JSON, as `runs --json` does.
     #[arg(long)]
     pub json: bool,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -71,68 +71,72 @@ impl Args {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Write a workflow with validators and prompts that follow from the files of the project.
+    /// Write a workflow, validators and prompts for this project.
     Init(init::Args),
-    /// Run a workflow file, or a goal with a worker and checks.
+    /// Run a workflow file or a goal.
     Run(Box<run::Args>),
-    /// List runs, the ones that need a person first.
-    #[command(visible_alias = "status")]
+    /// List runs; those that need a person come first.
+    #[command(visible_alias = "status", aliases = ["list", "ls"])]
     Runs(runs::Args),
-    /// Show a run: its steps, iterations and verdicts.
+    /// Show the steps, iterations and verdicts of a run.
     Show(show::Args),
-    /// Report a run: iterations, verdicts and failures over time, on a screen or as one HTML file.
+    /// Report the failures of a run over time, also as HTML.
     Report(report::Args),
-    /// Print the events of a run, and follow them.
+    /// Print or follow the events of a run.
     Events(events::Args),
-    /// Explain the end of a run, or the latest decision, by its evidence.
+    /// Explain a decision of a run by its evidence.
     Why(why::Args),
-    /// Decide a recorded run again; step through it; ask what another policy would have done.
+    /// Decide a recorded run again, or with another policy.
     Replay(replay::Args),
-    /// Check the whole log of a run: chain, payloads, mirror and decisions.
+    /// Check the log of a run for damage.
     Verify(verify::Args),
-    /// Go on with a run that crashed, was interrupted or reached a limit.
+    /// Resume a run that crashed, was stopped or hit a limit.
     Resume(resume::Args),
-    /// Try now what a run waits for: do not wait until a limit ends.
+    /// Retry at once instead of waiting for a limit to end.
+    #[command(name = "retry", alias = "kick")]
     Kick(kick::Args),
-    /// Stop a run as Ctrl-C does: its record is finished; twice: at once.
+    /// Stop a running run, as Ctrl-C does; twice to stop at once.
     Stop(stop::Args),
-    /// Answer what a blocked run needs, and go on.
+    /// Answer a blocked run and resume it.
     Answer(answer::Args),
-    /// Put the files of the workspace back to what they were before an iteration.
+    /// Restore the files from before an iteration.
     Undo(undo::Args),
-    /// Write the workspace as it was at an event to a folder of its own.
+    /// Write the workspace of an event to a new directory.
     Checkout(checkout::Args),
-    /// Show what an iteration, or the whole run, changed.
+    /// Show the changes of an iteration or of the run.
     Diff(diff::Args),
-    /// Look for what is missing, locked, left over or damaged, and say what mends it.
+    /// Find problems of this machine and project, with fixes.
     Doctor(doctor::Args),
-    /// Forget old runs, with their snapshots.
+    /// Remove old runs and their snapshots.
     Gc(gc::Args),
-    /// Say what fails, since when, what was tried, and what to try next.
+    /// Diagnose a run: failures, attempts, next steps.
+    #[command(name = "diagnose", alias = "artifacts")]
     Artifacts(artifacts::Args),
     /// Write a run as JSON lines.
     Export(export::Args),
-    /// Read a run that was exported.
+    /// Import an exported run, or convert a loop of another tool.
     Import(import::Args),
     /// Check a workflow file and print its plan.
+    #[command(alias = "validate")]
     Check(check::Args),
     /// Give a verdict from inside a worker or checker.
     Verdict(verdict::Args),
-    /// List the workers that are known: installed or not, logged in, what they may do, how they are called.
+    /// List workers, their logins and permissions.
     Workers(workers::Args),
-    /// Try one piece alone.
+    /// Run one part of a run alone.
+    #[command(name = "debug", alias = "probe")]
     Probe(probe::Args),
-    /// Print a script that completes arguments in your shell.
+    /// Print a completion script for your shell.
     Completions(completions::Args),
     /// Write man pages.
     Man(man::Args),
-    /// End what is left of a run when its supervisor dies. Started by the supervisor.
-    #[command(hide = true)]
+    /// End the processes of a run whose supervisor has died. Started by the supervisor.
+    #[command(name = "reap", alias = "guard", hide = true)]
     Guard(guard::Args),
 }
 
 impl Command {
-    /// Says whether the command does work, and does not only tell.
+    /// Returns whether the command changes a run, and does not only print.
     pub fn works(&self) -> bool {
         matches!(
             self,
@@ -146,8 +150,8 @@ pub fn run(args: Args) -> Result {
     let Args { global, json, command } = args;
     match command {
         None => runs::overview(&global, json),
-        Some(_) if json => Err(Error::usage("--json stands behind the command that it is for")
-            .hint("unstuck COMMAND --json    or, for what ran here: unstuck --json")),
+        Some(_) if json => Err(Error::usage("--json must follow the command that it is for")
+            .hint("unstuck COMMAND --json    or, for the recent runs: unstuck --json")),
         Some(Command::Init(args)) => init::init(&global, &args),
         Some(Command::Run(args)) => run::run(&global, *args),
         Some(Command::Runs(args)) => runs::runs(&global, &args),
@@ -176,5 +180,43 @@ pub fn run(args: Args) -> Result {
         Some(Command::Completions(args)) => completions::completions(&args),
         Some(Command::Man(args)) => man::man(&args, Args::command()),
         Some(Command::Guard(args)) => guard::guard(&args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_and_foreign_names_are_hidden_aliases() {
+        let parse = |line: &str| {
+            let args = Args::try_parse_from(line.split_whitespace()).map(|args| format!("{args:?}"));
+            args.map_err(|error| error.to_string())
+        };
+        for (old, new) in [
+            ("kick @last", "retry @last"),
+            ("artifacts", "diagnose"),
+            ("probe verdict", "debug verdict"),
+            ("validate f.yaml", "check f.yaml"),
+            ("list -n 3", "runs --limit 3"),
+            ("ls --number 3", "runs --limit 3"),
+            ("status", "runs"),
+            ("run x --claim", "run x --trust-worker"),
+            ("run x --agent codex --judge claude", "run x --with codex --reviewer claude"),
+            ("run x --worker codex", "run x --with codex"),
+            ("run x --no-worse t", "run x --no-new-failures t"),
+            ("run x --wrap t --wrap-checks=false", "run x --wrapper t --wrap-checks=false"),
+            ("run x --observations 3", "run x --check-attempts 3"),
+            ("run x --iterations 3", "run x --max-iterations 3"),
+            ("run x --keep-session", "run x --continue-session"),
+            ("resume --accept-drift --agent codex", "resume --accept-changes --with codex"),
+            ("replay --read-again", "replay --reparse"),
+            ("workers codex --acknowledge", "workers codex --trust"),
+            ("import p.md --out -", "import p.md -o -"),
+        ] {
+            let (old, new) = (parse(&format!("unstuck {old}")), parse(&format!("unstuck {new}")));
+            assert!(new.is_ok(), "{new:?}");
+            assert_eq!(old, new);
+        }
     }
 }

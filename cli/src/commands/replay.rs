@@ -23,9 +23,9 @@ pub struct Args {
     #[command(flatten)]
     run: RunArg,
     /// Stop after this event, and show where the run stood.
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "EVENT")]
     to: Option<u64>,
-    /// Show the state after each decision; Enter goes on.
+    /// Print the state after each decision; Enter continues.
     #[arg(long)]
     step: bool,
     /// Decide as if the workflow had had this value; may be given more than once.
@@ -33,7 +33,7 @@ pub struct Args {
     what_if: Vec<String>,
     /// Read what failed from the recorded outputs and reports of check commands again, with this version, and decide on
     /// that. What conditions found stays as it was recorded.
-    #[arg(long, conflicts_with_all = ["to", "step"])]
+    #[arg(long = "reparse", alias = "read-again", conflicts_with_all = ["to", "step"])]
     read_again: bool,
     /// Print JSON.
     #[arg(long, conflicts_with = "step")]

@@ -17,28 +17,28 @@ pub struct Args {
     /// The run.
     #[command(flatten)]
     run: RunArg,
-    /// Let every loop run so many iterations beyond its bound.
+    /// Additional iterations of every loop.
     #[arg(long, value_name = "N", default_value_t = 0)]
     add_iterations: u32,
-    /// Let the run take so much time beyond its bound, such as 1h.
+    /// Additional time of the run, such as 1h.
     #[arg(long, value_name = "DURATION")]
     add_time: Option<Millis>,
-    /// Let the run spend so much money beyond its bound, such as 2.50.
-    #[arg(long, value_name = "USD", value_parser = args::usd)]
+    /// Additional US dollars of the run, such as 2.50.
+    #[arg(long, value_name = "AMOUNT", value_parser = args::usd)]
     add_usd: Option<u64>,
-    /// Let the run use so many tokens beyond its bound.
+    /// Additional tokens of the run.
     #[arg(long, value_name = "N")]
     add_tokens: Option<u64>,
-    /// Keep to the bounds as far as the workers tell what they spend.
+    /// Apply limits only to the cost that workers report.
     #[arg(long)]
     accept_unknown_cost: bool,
-    /// Go on although files were changed since the run came to rest.
-    #[arg(long)]
+    /// Resume although files have changed since the run stopped.
+    #[arg(long = "accept-changes", alias = "accept-drift")]
     accept_drift: bool,
-    /// Tell the worker this.
+    /// Hint for the worker, part of the next prompt.
     #[arg(long, value_name = "TEXT")]
     hint: Option<String>,
-    /// Who works.
+    /// The worker.
     #[command(flatten)]
     successor: Successor,
     /// How the run is shown.
@@ -46,13 +46,13 @@ pub struct Args {
     driving: Driving,
 }
 
-/// Who works from now on.
+/// The worker from now on.
 #[derive(Debug, clap::Args)]
 struct Successor {
-    /// Have somebody else work from now on: a client such as codex, several with commas between, or a command line.
-    #[arg(long, value_name = "WHO", value_parser = args::words)]
+    /// Switch to this worker: a client such as codex, several separated by commas, or a command line.
+    #[arg(long, aliases = ["worker", "agent"], value_name = "WORKER", value_parser = args::words)]
     with: Option<String>,
-    /// Let workers do what they can do, without asking. Those that the run has are not asked about again.
+    /// Accept the permissions of the workers without asking.
     #[arg(short, long)]
     yes: bool,
 }

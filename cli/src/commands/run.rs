@@ -27,89 +27,87 @@ use scope::{BaselineArg, ScopeArgs};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  unstuck run examples/fix-the-bug.yaml\n  \
     unstuck run \"make the tests pass\" --check \"cargo test\"\n  \
-    unstuck run \"make the tests pass\" --with claude,opencode --judge claude --max-usd 5\n  \
+    unstuck run \"make the tests pass\" --with claude,opencode --reviewer claude --max-usd 5\n  \
     unstuck run \"make the tests pass\" --with 'sh ./agent.sh' --save workflow.yaml")]
 pub struct Args {
-    /// A workflow file, or the goal in words.
+    /// Workflow file, or the goal as text.
     #[arg(value_name = "FILE|GOAL")]
     what: String,
-    /// The worker: a client such as claude; several with commas between, of which the later take over from the
-    /// earlier; or a command line that reads a prompt on standard input and prints its answer [default: the first
-    /// client that is installed].
-    #[arg(long, value_name = "WHO", value_parser = args::words)]
+    /// Worker: a client such as claude, several separated by commas as fallbacks, or a command line that reads a prompt
+    /// on standard input and prints its answer [default: the first installed client].
+    #[arg(long, aliases = ["worker", "agent"], value_name = "WORKER", value_parser = args::words)]
     with: Option<String>,
-    /// A command that must succeed; may be given more than once [default: how the project is tested].
+    /// Command that must succeed [default: the tests of the project] (can be repeated).
     #[arg(long = "check", value_name = "COMMAND", value_parser = args::words)]
     checks: Vec<String>,
-    /// A command that must show no failure that it did not show before the work began; may be given more than once.
-    #[arg(long, value_name = "COMMAND", value_parser = args::words)]
+    /// Command that must not show new failures compared with the baseline (can be repeated).
+    #[arg(long = "no-new-failures", alias = "no-worse", value_name = "COMMAND", value_parser = args::words)]
     no_worse: Vec<String>,
-    /// Machine reports that the checks write, such as 'target/**/TEST-*.xml'; may be given more than once.
+    /// Reports that the checks write, such as 'target/**/TEST-*.xml' (can be repeated).
     #[arg(long = "report", value_name = "PATTERN", value_parser = args::words)]
     reports: Vec<String>,
-    /// Take the worker's own word for it: no command is run, and something must have changed.
-    #[arg(long, conflicts_with_all = ["checks", "no_worse", "baseline", "observations"])]
+    /// Accept the claim of the worker if it changed a file; no command is run.
+    #[arg(long = "trust-worker", alias = "claim", conflicts_with_all = ["checks", "no_worse", "baseline", "observations"])]
     claim: bool,
-    /// Who has the last word when all checks pass, or judges alone where there are none: a client or a command line.
-    /// It works in a copy of the workspace, and is told the form of its answer. The log calls it the closer, or the checker
-    /// where it judges alone.
-    #[arg(long, value_name = "WHO", conflicts_with = "claim", value_parser = args::words)]
+    /// Agent that judges the work after all checks pass, or alone if there are none: a client or a command line.
+    /// It works in a copy of the workspace. The log calls it closer, or checker if it judges alone.
+    #[arg(long = "reviewer", alias = "judge", value_name = "WORKER", conflicts_with = "claim", value_parser = args::words)]
     judge: Option<String>,
-    /// The model that the worker is to use.
+    /// Model of the worker.
     #[arg(long, value_name = "NAME", value_parser = args::words)]
     model: Option<String>,
-    /// A command line that the worker is run by, such as 'docker run ...'; so are the judge and who is asked for a diagnosis.
-    #[arg(long, value_name = "COMMAND", value_parser = args::words)]
+    /// Command line that runs all agents, such as 'docker run ...'.
+    #[arg(long = "wrapper", alias = "wrap", value_name = "COMMAND", value_parser = args::words)]
     wrap: Option<String>,
-    /// Run the commands of --check and --no-worse by --wrap, too: they run what the worker wrote [default: true].
+    /// Also run the commands of --check and --no-new-failures in the wrapper [default: true].
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", requires = "wrap")]
     wrap_checks: Option<bool>,
-    /// Keep clients from your own configuration, where it can be.
+    /// Run clients without your own configuration, if they can.
     #[arg(long)]
     isolated: bool,
-    /// Let each iteration go on with the conversation of the one before.
-    #[arg(long)]
+    /// Continue the session of the previous iteration.
+    #[arg(long = "continue-session", alias = "keep-session")]
     keep_session: bool,
-    /// Write the equivalent workflow file before the run begins; it must not be there yet.
+    /// Write the equivalent workflow file before the run starts; it must not exist.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// What may change, and what becomes of it if the loop gets nowhere.
+    /// The scope, and the end of a loop that is stuck.
     #[command(flatten)]
     scope: ScopeArgs,
-    /// Whether the checks are run before the first iteration: not, to show what fails, or also so that no test may vanish [default: gate].
-    #[arg(long, value_name = "HOW", value_enum)]
+    /// Run the checks before the first iteration: off, report (to show failures), or gate (also to detect removed tests) [default: gate].
+    #[arg(long, value_name = "MODE", value_enum)]
     baseline: Option<BaselineArg>,
-    /// How often a failing check is run; what does not fail each time is flaky, and counts for nothing [default: 2].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Runs of a failing check; a failure that is not in all of them is flaky and does not count [default: 2].
+    #[arg(long = "check-attempts", alias = "observations", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     observations: Option<u32>,
-    /// Most iterations of every loop [default: as the file says, or 25].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Maximum iterations of every loop [default: from the file, or 25].
+    #[arg(long = "max-iterations", alias = "iterations", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     iterations: Option<u32>,
-    /// Most time of the run, such as 90m [default: as the file says, or 4h].
+    /// Maximum time of the run, such as 90m [default: from the file, or 4h].
     #[arg(long, value_name = "DURATION")]
     max_time: Option<Millis>,
-    /// A command that is run when the run has ended, but for Ctrl-C; it reads a summary as JSON [default: as the file says].
+    /// Command to run after the run ends, except by Ctrl-C; it reads a JSON summary [default: from the file].
     #[arg(long, value_name = "COMMAND", value_parser = args::words)]
     notify: Option<String>,
-    /// What the run may spend, and what the workers may do.
+    /// The limits of cost, and the permissions.
     #[command(flatten)]
     means: Means,
-    /// Work in the background; `unstuck status` and `unstuck stop` know of it.
+    /// Run in the background; see `unstuck status` and `unstuck stop`.
     #[arg(short, long)]
     detach: bool,
-    /// Work in a checkout of its own, on a new branch, beside other runs in this repository.
+    /// Work in a separate git worktree on a new branch.
     #[arg(long)]
     worktree: bool,
-    /// Work here although this is the home directory, or the home directory is in it.
+    /// Work here although this directory is or contains the home directory.
     #[arg(long)]
     here: bool,
-    /// What other programs take, and what means nothing here.
+    /// The options of other programs that have no effect.
     #[command(flatten)]
     foreign: Foreign,
-    /// What decides how a file is read.
+    /// The options of reading a workflow file.
     #[command(flatten)]
     reading: ReadingArgs,
-    /// How the run is shown, and what is asked of branches.
+    /// The options of a command that drives a run.
     #[command(flatten)]
     driving: Driving,
 }
@@ -120,17 +118,17 @@ impl Args {
         let given = [
             (self.with.is_some(), "--with"),
             (!self.checks.is_empty(), "--check"),
-            (!self.no_worse.is_empty(), "--no-worse"),
+            (!self.no_worse.is_empty(), "--no-new-failures"),
             (!self.reports.is_empty(), "--report"),
-            (self.claim, "--claim"),
-            (self.judge.is_some(), "--judge"),
+            (self.claim, "--trust-worker"),
+            (self.judge.is_some(), "--reviewer"),
             (self.model.is_some(), "--model"),
-            (self.wrap.is_some(), "--wrap"),
+            (self.wrap.is_some(), "--wrapper"),
             (self.isolated, "--isolated"),
-            (self.keep_session, "--keep-session"),
+            (self.keep_session, "--continue-session"),
             (self.save.is_some(), "--save"),
             (self.baseline.is_some(), "--baseline"),
-            (self.observations.is_some(), "--observations"),
+            (self.observations.is_some(), "--check-attempts"),
         ];
         given.into_iter().chain(self.scope.given()).find_map(|(is_given, name)| is_given.then_some(name))
     }
@@ -205,33 +203,33 @@ impl Foreign {
     }
 }
 
-/// What a run may spend, and what its workers may do.
+/// The limits of cost, and the permissions of the workers.
 #[derive(Clone, Debug, clap::Args)]
 struct Means {
-    /// Most money of the run in US dollars, such as 5 or 2.50.
-    #[arg(long, value_name = "USD", value_parser = args::usd)]
+    /// Maximum cost of the run in US dollars, such as 5 or 2.50.
+    #[arg(long, value_name = "AMOUNT", value_parser = args::usd)]
     max_usd: Option<u64>,
-    /// Most tokens of the run, of every kind together.
+    /// Maximum tokens of the run, of all kinds together.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_tokens: Option<u64>,
-    /// Keep to these bounds as far as the workers tell what they spend, although not all of them do.
+    /// Apply the limits only to the cost that workers report.
     #[arg(long)]
     accept_unknown_cost: bool,
-    /// What tokens cost, for workers that tell no money [default: .unstuck/prices.yaml, then that of your own].
+    /// Prices of tokens, for workers that report no cost [default: .unstuck/prices.yaml, then your own file].
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
-    /// Let workers do what they can do, without asking.
+    /// Accept the permissions of the workers without asking.
     #[arg(short, long)]
     yes: bool,
 }
 
-/// What decides how a workflow file is read.
+/// The options of reading a workflow file.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ReadingArgs {
-    /// An agent catalog; may be given more than once, the later wins.
+    /// Agent catalog; later ones take precedence (can be repeated).
     #[arg(long = "agents", value_name = "FILE")]
     agents: Vec<PathBuf>,
-    /// Take every warning about a workflow file for an error.
+    /// Treat warnings about a workflow file as errors.
     #[arg(long)]
     strict: bool,
 }

@@ -18,15 +18,15 @@ pub struct Args {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Show so many runs at most.
-    #[arg(short, long, value_name = "N", default_value_t = LISTED, value_parser = clap::value_parser!(u32).range(1..))]
-    number: u32,
+    /// Maximum number of runs.
+    #[arg(short = 'n', long, alias = "number", value_name = "N", default_value_t = LISTED, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
     /// Page of the list to show.
     #[arg(long, value_name = "PAGE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     page: u32,
 }
 
-/// How many runs are listed, if nothing else is said.
+/// Runs that are listed by default.
 const LISTED: u32 = 50;
 
 /// How many runs the overview shows.
@@ -88,7 +88,7 @@ pub fn overview(global: &Global, json: bool) -> Result {
 
 /// Lists runs.
 pub fn runs(global: &Global, args: &Args) -> Result {
-    let (number, next) = (args.number, args.page.saturating_add(1));
+    let (number, next) = (args.limit, args.page.saturating_add(1));
     let more = match number {
         LISTED => format!("{UNSTUCK} runs --page {next}"),
         number => format!("{UNSTUCK} runs -n {number} --page {next}"),

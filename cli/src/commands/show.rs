@@ -119,7 +119,7 @@ fn running(
     match waits.filter(|(until, _)| *until > now) {
         Some(waits) => {
             let said = text::wrap(&waiting(waits, now), text::width(), 2);
-            format!("{so_far}\n{said}\nnext: {UNSTUCK} kick {short}")
+            format!("{so_far}\n{said}\nnext: {UNSTUCK} retry {short}")
         }
         None => format!("{so_far}\nnext: {UNSTUCK} events {short} -f"),
     }
@@ -150,7 +150,7 @@ mod tests {
         for (now, expected) in [
             (
                 at(8),
-                "running, for 60 min so far\nwaits until 1970-01-01 09:00:00 (in 60 min): limit reached: resets 9am\nnext: unstuck kick 9d20",
+                "running, for 60 min so far\nwaits until 1970-01-01 09:00:00 (in 60 min): limit reached: resets 9am\nnext: unstuck retry 9d20",
             ),
             (at(10), "running, for 3 h so far\nnext: unstuck events 9d20 -f"),
         ] {

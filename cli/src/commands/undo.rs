@@ -26,7 +26,7 @@ pub struct Args {
     /// The step, where several have such an iteration.
     #[arg(long, add = ArgValueCompleter::new(half_typed::step))]
     step: Option<String>,
-    /// Put back what git had, too: a deleted .git, branches, tags and stash, HEAD, what was staged and configured.
+    /// Also restore the git state: .git, branches, tags, stash, HEAD, index and configuration.
     #[arg(long)]
     git: bool,
     /// Revert what changed after the run, too.

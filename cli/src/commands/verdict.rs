@@ -24,7 +24,7 @@ pub struct Args {
     /// Names an open problem, with the same text as long as the problem is the same.
     #[arg(long = "fingerprint", value_name = "NAME")]
     fingerprints: Vec<String>,
-    /// What a person must do; with blocked.
+    /// Action that a person must take; with blocked.
     #[arg(long, value_name = "TEXT", value_parser = any_text())]
     needs: Option<String>,
     /// Ask again after so many seconds; with waiting [default: 60].

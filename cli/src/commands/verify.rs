@@ -15,8 +15,7 @@ pub struct Args {
     /// The run.
     #[command(flatten)]
     run: RunArg,
-    /// Write a damaged store anew from events.jsonl, if that is whole, and from what can be read of the store's own file; the
-    /// old store is kept aside.
+    /// Rebuild a damaged store from events.jsonl if that is intact, and from the readable part of the old store, which is kept.
     #[arg(long)]
     rebuild_store: bool,
     /// Print JSON.
@@ -55,7 +54,7 @@ pub fn verify(global: &Global, args: &Args) -> Result {
             let missing = text::count(payloads_missing, "payload");
             println!(
                 "{missing} not there: prompts, outputs and reports, which an export leaves out; no decision rests on them, but \
-                 `replay --read-again` does"
+                 `replay --reparse` does"
             );
         }
         print_snapshots(&kept);

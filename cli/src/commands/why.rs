@@ -22,7 +22,7 @@ pub struct Args {
     #[arg(add = ArgValueCompleter::new(half_typed::step))]
     step: Option<String>,
     /// One event, instead of the end.
-    #[arg(long, value_name = "SEQ", conflicts_with = "step")]
+    #[arg(long, value_name = "EVENT", conflicts_with = "step")]
     at: Option<u64>,
     /// Print JSON; `null` where nothing has been decided yet.
     #[arg(long)]

@@ -10,11 +10,11 @@ use crate::{exit, text};
 /// Arguments of `unstuck workers`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Show this one in full.
+    /// Worker to show in full.
     #[arg(value_name = "NAME")]
     name: Option<String>,
-    /// Acknowledge, for all runs in this project, what this worker may do.
-    #[arg(long, requires = "name")]
+    /// Accept the permissions of this worker for all runs in this project.
+    #[arg(long = "trust", alias = "acknowledge", requires = "name")]
     acknowledge: bool,
     /// Print JSON.
     #[arg(long)]
@@ -67,7 +67,7 @@ fn in_full(worker: &ClientStatus, columns: usize) -> String {
     let acknowledged = if worker.acknowledged {
         "yes, in this project".to_owned()
     } else {
-        format!("no; unstuck workers {} --acknowledge", worker.name)
+        format!("no; unstuck workers {} --trust", worker.name)
     };
     let Permissions { read, edit, all } = &worker.permissions;
     let rows = [
@@ -141,7 +141,7 @@ mod tests {
             to read   may run commands in a sandbox that lets it read only
             to edit   may run commands in a sandbox that lets it write in the workspace only
             to do all runs with --dangerously-bypass-approvals-and-sandbox and can do anything that you can
-            accepted  no; unstuck workers codex --acknowledge
+            accepted  no; unstuck workers codex --trust
             call      codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c
                       analytics.enabled=false --dangerously-bypass-approvals-and-sandbox -
         "#]]

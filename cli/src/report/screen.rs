@@ -183,7 +183,7 @@ mod tests {
 
                 note  work: the baseline was taken in the workspace: it is in no git repository (event 4)
                 next:
-                  unstuck artifacts a984                       what fails, since when, what was tried
+                  unstuck diagnose a984                        what fails, since when, what was tried
                   unstuck resume a984 --add-iterations 5       go on
                   unstuck resume a984 --hint "what it lacks"   tell the worker what it does not know
                   unstuck undo a984@first                      the files as they were before #1
@@ -244,7 +244,7 @@ mod tests {
                 note  work: the baseline was taken in the workspace: it is
                       in no git repository (event 4)
                 next:
-                  unstuck artifacts a984
+                  unstuck diagnose a984
                   unstuck resume a984 --add-iterations 5
                   unstuck resume a984 --hint "what it lacks"
                   unstuck undo a984@first

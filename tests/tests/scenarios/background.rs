@@ -12,7 +12,7 @@ use crate::stage::{Stage, claims, repository, tell, wait_until, worker};
 /// Starts a run in the background whose worker waits, and returns when it does.
 fn detached(stage: &Stage, options: &[&str]) {
     let with = worker("count.sh");
-    let words = ["run", "-d", "count", "--claim", "--with", &with];
+    let words = ["run", "-d", "count", "--trust-worker", "--with", &with];
     stage.unstuck(&[&words[..], options].concat()).with_status(0).says("works in the background");
     wait_until("a worker works", || stage.calls() == 1);
 }
@@ -21,7 +21,7 @@ fn detached(stage: &Stage, options: &[&str]) {
 fn run_continues_if_its_terminal_is_closed_without_a_signal() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "2");
     let (live, terminal) =
-        stage.start_on_terminal(&["run", "count", "--claim", "--with", &worker("count.sh")]);
+        stage.start_on_terminal(&["run", "count", "--trust-worker", "--with", &worker("count.sh")]);
     wait_until("a worker works", || stage.calls() == 1);
     drop(terminal);
     stage.write("../scratch/go", "");
@@ -35,7 +35,7 @@ fn a_terminal_that_is_halted_holds_neither_the_time_limit_nor_a_signal() {
     const SLEEPS: &str = "echo call >>\"$SCRATCH/calls\"; exec sleep 50";
     for (limit, signal, status) in [("4s", None, 2), ("40s", Some(Signal::SIGTERM), 143)] {
         let stage = Stage::repository();
-        let words = ["run", "sleep", "--claim", "--with", SLEEPS, "--max-time", limit];
+        let words = ["run", "sleep", "--trust-worker", "--with", SLEEPS, "--max-time", limit];
         let (live, terminal) = stage.start_on_terminal(&words);
         wait_until("a worker works", || stage.calls() == 1);
         // What Ctrl-S sends.
@@ -116,12 +116,14 @@ fn output_of_the_detaching_command_is_not_a_change() {
 fn a_run_that_cannot_begin_in_the_background_says_why_and_leaves_nothing() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1");
     detached(&stage, &[]);
-    let second = ["run", "-d", "more", "--claim", "--with", "true"];
+    let second = ["run", "-d", "more", "--trust-worker", "--with", "true"];
     stage.unstuck(&second).with_status(64).complains("another run works in").complains(&stage.run()[..4]);
     let listed = stage.unstuck(&["runs", "--json"]).with_status(0);
     let listed: Value = serde_json::from_str(&listed.out).expect("JSON");
     assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed:#}");
-    stage.unstuck(&["run", "-d", "x", "--claim", "--with", "true", "--store", "memory:"]).with_status(64);
+    stage
+        .unstuck(&["run", "-d", "x", "--trust-worker", "--with", "true", "--store", "memory:"])
+        .with_status(64);
     stage.unstuck(&["stop"]).with_status(0);
 }
 
@@ -178,7 +180,8 @@ fn unwritable_summary_hides_neither_the_end_nor_the_notification() {
 #[test]
 fn crash_sends_no_notification_and_the_resume_does() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1");
-    let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh"), "--notify", NOTIFY]);
+    let live =
+        stage.start(&["run", "count", "--trust-worker", "--with", &worker("count.sh"), "--notify", NOTIFY]);
     wait_until("a worker works", || stage.calls() == 1);
     live.crash();
     assert_eq!(stage.noted("words"), "");

@@ -41,7 +41,7 @@ fn s30_what_a_clean_checkout_leaves_out_is_looked_at_in_the_workspace() {
         (linked, "rm ../out/b.tap", "in a clean checkout out is empty"),
     ] {
         let stage = of_lists(make);
-        let ended = run(&stage, remove, &["--check", "sh t.sh", "--iterations", "1"]).with_status(2);
+        let ended = run(&stage, remove, &["--check", "sh t.sh", "--max-iterations", "1"]).with_status(2);
         let said = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.contains("baseline sh t.sh: 1 failure, 2 tests"), "{make}: {said}");
         assert!(said.contains(&format!("the baseline was taken in the workspace: {note}")), "{make}: {said}");
@@ -49,7 +49,7 @@ fn s30_what_a_clean_checkout_leaves_out_is_looked_at_in_the_workspace() {
         assert!(reasons.contains("tests_removed: `sh t.sh` ran 1 of the 2 tests"), "{make}: {reasons}");
         // Failures of the baseline are not held against the worker.
         let stage = of_lists(make);
-        run(&stage, "echo more >more", &["--no-worse", "sh t.sh"]).with_status(0);
+        run(&stage, "echo more >more", &["--no-new-failures", "sh t.sh"]).with_status(0);
         assert_eq!(stage.calls(), 1, "{make}");
     }
 }

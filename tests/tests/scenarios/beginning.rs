@@ -7,8 +7,8 @@ use crate::stage::{Stage, repository, worker};
 #[test]
 fn a_run_without_a_check_uses_the_command_that_tests_the_project() {
     let stage = Stage::repository();
-    let run = ["run", "mend add", "--with", &worker("fix.sh"), "--iterations", "2"];
-    stage.unstuck(&run).with_status(64).complains("--check CMD").complains("--claim");
+    let run = ["run", "mend add", "--with", &worker("fix.sh"), "--max-iterations", "2"];
+    stage.unstuck(&run).with_status(64).complains("--check CMD").complains("--trust-worker");
 
     stage.write("Makefile", "test:\n\tsh tests/run.sh\n");
     let said = "check: make test (found Makefile)";

@@ -271,7 +271,7 @@ fn custom_client_is_called_by_its_program_and_its_stderr_is_ignored() {
     let output = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"1","name":"B\u001b[2Ja\u0000sh\nend      done","input":{"command":"x"}}]}}
 {"type":"result","subtype":"success","is_error":false,"result":"\u001b]0;owned\u0007I am\u001b[1;32m done\u001b[0m"}"#;
     std::fs::write(stage.scratch("output"), output).expect("the scratch folder is ours");
-    let probed = stage.shell(&stage.workspace(), "unstuck probe worker claude <\"$SCRATCH/output\"");
+    let probed = stage.shell(&stage.workspace(), "unstuck debug worker claude <\"$SCRATCH/output\"");
     let shown = String::from_utf8(probed.stdout).expect("text");
     assert!(
         shown.contains("tool B␛[2Ja␀sh end      done") && shown.contains("␛]0;owned␇I am␛[1;32m done"),
@@ -280,10 +280,10 @@ fn custom_client_is_called_by_its_program_and_its_stderr_is_ignored() {
     assert!(!shown.contains(|it: char| it.is_control() && it != '\n'), "{shown:?}");
     stage.unstuck(&["probe", "worker", "at-wrok"]).with_status(64).complains("did you mean at-work?");
     stage
-        .unstuck(&["run", "mend it", "--claim", "--with", "at-work"])
+        .unstuck(&["run", "mend it", "--trust-worker", "--with", "at-work"])
         .with_status(64)
         .complains("agent.sh, as .unstuck/workers.yaml describes it)");
-    stage.unstuck(&["run", "mend it", "--claim", "--with", "at-work", "--yes"]).with_status(0);
+    stage.unstuck(&["run", "mend it", "--trust-worker", "--with", "at-work", "--yes"]).with_status(0);
     let verdicts: Vec<Value> = stage.verdicts().iter().map(|it| it["decision"].clone()).collect();
     assert_eq!(verdicts, ["none", "complete"]);
     assert!(stage.scratch("own").exists());
@@ -320,9 +320,9 @@ fn behind<'a>(call: &'a Value, word: &str) -> Option<&'a str> {
 fn conversation_is_resumed_only_in_the_same_run() {
     let looks = json!([{"say": "I have only looked."}]);
     let stage = with("claude", &json!([looks, looks, mends(), mends()]));
-    run(&stage, "claude", &["--keep-session"]).with_status(0);
+    run(&stage, "claude", &["--continue-session"]).with_status(0);
     std::fs::remove_file(stage.workspace().join("notes")).expect("it was written");
-    run(&stage, "claude", &["--keep-session"]).with_status(0);
+    run(&stage, "claude", &["--continue-session"]).with_status(0);
     let calls = stage.client_calls();
     let [first, second, third, other] = &calls[..] else { panic!("{calls:#?}") };
     let session = behind(first, "--session-id");
@@ -337,7 +337,7 @@ fn conversation_is_resumed_only_in_the_same_run() {
 #[test]
 fn client_without_conversations_reports_keep_session_as_unsupported() {
     let stage = with("aider", &json!([mends()]));
-    run(&stage, "aider", &["--keep-session"]).with_status(0).says("Aider cannot be told: to go on");
+    run(&stage, "aider", &["--continue-session"]).with_status(0).says("Aider cannot be told: to go on");
 }
 
 #[test]
@@ -347,9 +347,9 @@ fn a_client_that_can_do_everything_is_let_to_by_a_person_only() {
     let refused = stage.unstuck(&words).with_status(64);
     refused
         .complains("claude runs with --dangerously-skip-permissions")
-        .complains("unstuck workers claude --acknowledge");
+        .complains("unstuck workers claude --trust");
     assert_eq!(stage.client_calls().len(), 0);
-    stage.unstuck(&["workers", "claude", "--acknowledge"]).with_status(0);
+    stage.unstuck(&["workers", "claude", "--trust"]).with_status(0);
     stage.unstuck(&words).with_status(0);
     assert_eq!(stage.client_calls().len(), 1);
 }
@@ -357,7 +357,7 @@ fn a_client_that_can_do_everything_is_let_to_by_a_person_only() {
 #[test]
 fn a_client_is_never_run_without_what_wraps_it() {
     let stage = with("claude", &json!([mends()]));
-    let words = ["run", "mend it", "--check", CHECK, "--with", "claude", "--wrap-checks=false", "--wrap"];
+    let words = ["run", "mend it", "--check", CHECK, "--with", "claude", "--wrap-checks=false", "--wrapper"];
     let by = |wrap: &str, more: &[&str]| stage.unstuck(&[&words[..], &[wrap], more].concat());
     by("no-such-container run", &["--yes"]).with_status(5).says("not set up");
     let failed = by("sh -c 'echo no daemon here >&2; exit 125'", &["--yes"]).with_status(5);
@@ -426,7 +426,7 @@ fn described_worker_without_stated_rights_needs_acknowledgment() {
     );
     stage.write(".unstuck/workers.yaml", described);
     let words = ["run", "mend it", "--check", CHECK, "--with", "claude"];
-    stage.unstuck(&words).with_status(64).complains("does not say what it may do").complains("--acknowledge");
+    stage.unstuck(&words).with_status(64).complains("does not say what it may do").complains("--trust");
     assert_eq!(stage.calls(), 0);
     stage.unstuck(&[&words[..], &["--yes"]].concat()).with_status(0).says("does not say what it may do");
 }
@@ -455,7 +455,7 @@ fn program_named_by_a_repository_is_not_started_for_its_version() {
     stage.unstuck(&["doctor"]);
     stage.unstuck(&["run", "mend it", "--check", CHECK]).with_status(64);
     assert_eq!(stage.calls(), 0, "nobody has agreed");
-    stage.unstuck(&["workers", "claude", "--acknowledge"]).with_status(0).says("6.6.6");
+    stage.unstuck(&["workers", "claude", "--trust"]).with_status(0).says("6.6.6");
     assert_eq!(stage.calls(), 1);
     stage.unstuck(&["workers", "house"]).with_status(0).says(not_asked);
 }
@@ -526,7 +526,7 @@ fn s17_a_judge_has_the_last_word_and_changes_nothing() {
     let more = json!([{"shell": "echo more >>notes"}, {"say": "I wrote the page."}]);
     let plan = json!({"codex": [mends(), more], "claude": [judges(false), judges(true)]});
     let stage = Stage::repository().with_clients(&["claude", "codex"], &plan);
-    run(&stage, "codex", &["--judge", "claude"]).with_status(0);
+    run(&stage, "codex", &["--reviewer", "claude"]).with_status(0);
     let calls = stage.client_calls();
     let called: Vec<&Value> = calls.iter().map(|call| &call["client"]).collect();
     assert_eq!(called, ["codex", "claude", "codex", "claude"]);
@@ -594,7 +594,7 @@ fn unreadable_line_of_a_batch_does_not_affect_the_others() {
         r#"{"id": "last", "exit_code": 1, "stdout": "out.txt"}"#,
     ];
     stage.write("batch.jsonl", lines.join("\n"));
-    let ended = stage.shell(&stage.workspace(), "unstuck probe failures --batch <batch.jsonl");
+    let ended = stage.shell(&stage.workspace(), "unstuck debug failures --batch <batch.jsonl");
     let answers: Vec<Value> = String::from_utf8_lossy(&ended.stdout)
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
@@ -611,7 +611,7 @@ fn stuck_run_is_resumed_with_another_worker() {
     let idle = json!([{"say": "I see nothing to do."}]);
     let stage = Stage::repository()
         .with_clients(&["claude", "codex"], &json!([idle, idle, idle, idle, idle, idle, mends()]));
-    let stuck = run(&stage, "claude", &["--iterations", "6"]);
+    let stuck = run(&stage, "claude", &["--max-iterations", "6"]);
     stuck.with_status(3).says("STUCK").says("--with codex");
     stage
         .unstuck(&["resume", "--with", "codx"])

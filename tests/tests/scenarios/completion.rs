@@ -13,7 +13,9 @@ fn texts(list: &Value) -> String {
 fn s01_a_marker_in_a_sentence_that_says_not_yet_is_incomplete() {
     let stage = Stage::repository();
     let command = worker("not-yet.sh");
-    stage.unstuck(&["run", "mend add", "--claim", "--with", &command, "--iterations", "1"]).with_status(2);
+    stage
+        .unstuck(&["run", "mend add", "--trust-worker", "--with", &command, "--max-iterations", "1"])
+        .with_status(2);
     let verdict = stage.verdict();
     assert_eq!((&verdict["decision"], &verdict["source"]), (&"none".into(), &"none".into()));
     assert!(texts(&verdict["problems"]).contains("names a marker inside a sentence"), "{verdict:#}");
@@ -23,7 +25,7 @@ fn s01_a_marker_in_a_sentence_that_says_not_yet_is_incomplete() {
 fn s02_a_worker_that_echoes_its_prompt_has_said_nothing() {
     let stage = Stage::repository();
     let goal = "Mend add. When all is done, write\n\nCOMPLETE\n\nor {\"decision\": \"complete\"}";
-    stage.unstuck(&["run", goal, "--claim", "--with", "cat", "--iterations", "1"]).with_status(2);
+    stage.unstuck(&["run", goal, "--trust-worker", "--with", "cat", "--max-iterations", "1"]).with_status(2);
     let verdict = stage.verdict();
     assert_eq!(verdict["decision"], "none", "{verdict:#}");
     assert!(texts(&verdict["problems"]).contains("repeats the prompt"), "{verdict:#}");
@@ -60,7 +62,15 @@ fn s03_an_empty_marker_is_an_error_of_the_file_with_line_and_column() {
 fn s04_a_file_that_says_both_is_incomplete_and_both_are_quoted() {
     let stage = Stage::repository();
     stage
-        .unstuck(&["run", "mend add", "--claim", "--with", &worker("both-words.sh"), "--iterations", "1"])
+        .unstuck(&[
+            "run",
+            "mend add",
+            "--trust-worker",
+            "--with",
+            &worker("both-words.sh"),
+            "--max-iterations",
+            "1",
+        ])
         .with_status(2);
     let verdict = stage.verdict();
     assert_eq!(verdict["decision"], "incomplete", "{verdict:#}");
@@ -76,7 +86,15 @@ fn s04_a_file_that_says_both_is_incomplete_and_both_are_quoted() {
 fn s05_changelog_full_of_done_and_complete_is_not_a_verdict() {
     let stage = Stage::repository();
     stage
-        .unstuck(&["run", "mend add", "--claim", "--with", &worker("changelog.sh"), "--iterations", "1"])
+        .unstuck(&[
+            "run",
+            "mend add",
+            "--trust-worker",
+            "--with",
+            &worker("changelog.sh"),
+            "--max-iterations",
+            "1",
+        ])
         .with_status(2);
     let verdict = stage.verdict();
     assert_eq!((&verdict["decision"], &verdict["source"]), (&"none".into(), &"none".into()), "{verdict:#}");
@@ -88,7 +106,15 @@ fn s06_a_decision_file_of_an_earlier_run_is_kept_and_does_not_count() {
     let old = r#"{"decision": "complete", "check_id": "01890000-0000-7000-8000-000000000000"}"#;
     stage.write(".unstuck/decision.json", old);
     stage
-        .unstuck(&["run", "mend add", "--claim", "--with", "echo work >>notes.txt", "--iterations", "1"])
+        .unstuck(&[
+            "run",
+            "mend add",
+            "--trust-worker",
+            "--with",
+            "echo work >>notes.txt",
+            "--max-iterations",
+            "1",
+        ])
         .with_status(2);
     let verdict = stage.verdict();
     assert_eq!(verdict["decision"], "none", "{verdict:#}");
@@ -98,7 +124,9 @@ fn s06_a_decision_file_of_an_earlier_run_is_kept_and_does_not_count() {
 
     // The same id once more, but written by this worker.
     let copy = format!("echo work >>notes.txt; printf '%s' '{old}' >$UNSTUCK_DECISION_FILE");
-    stage.unstuck(&["run", "mend add", "--claim", "--with", &copy, "--iterations", "1"]).with_status(2);
+    stage
+        .unstuck(&["run", "mend add", "--trust-worker", "--with", &copy, "--max-iterations", "1"])
+        .with_status(2);
     let verdict = stage.verdict();
     let expected = verdict["check_id"].as_str().expect("an id");
     let said = texts(&verdict["problems"]);
@@ -113,13 +141,15 @@ fn s06_a_decision_file_of_an_earlier_run_is_kept_and_does_not_count() {
 fn s07_the_name_of_the_id_instead_of_the_id_is_accepted_and_told() {
     let stage = Stage::repository();
     let command = worker("unexpanded-id.sh");
-    stage.unstuck(&["run", "mend add", "--claim", "--with", &command]).with_status(0);
+    stage.unstuck(&["run", "mend add", "--trust-worker", "--with", &command]).with_status(0);
     let verdict = stage.verdict();
     assert_eq!((&verdict["decision"], &verdict["source"]), (&"complete".into(), &"file_json".into()));
     assert!(texts(&verdict["problems"]).contains("placeholder"), "{verdict:#}");
 
     let stage = Stage::repository().with_variable("SAYS", "incomplete");
-    stage.unstuck(&["run", "mend add", "--claim", "--with", &command, "--iterations", "2"]).with_status(2);
+    stage
+        .unstuck(&["run", "mend add", "--trust-worker", "--with", &command, "--max-iterations", "2"])
+        .with_status(2);
     let verdicts = stage.verdicts();
     let prompts = stage.noted("prompts");
     let real = verdicts[1]["check_id"].as_str().expect("an id");
@@ -174,11 +204,11 @@ fn s08_each_unreadable_verdict_is_named_and_so_many_in_a_row_end_the_step() {
 fn s09_complete_on_the_last_allowed_iteration_is_complete() {
     let stage = Stage::repository();
     stage
-        .unstuck(&["run", "mend add", "--claim", "--with", &worker("fix.sh"), "--iterations", "1"])
+        .unstuck(&["run", "mend add", "--trust-worker", "--with", &worker("fix.sh"), "--max-iterations", "1"])
         .with_status(0);
     let stage = Stage::repository().with_variable("DONE_AT", "3");
     stage
-        .unstuck(&["run", "count", "--claim", "--with", &worker("count.sh"), "--iterations", "3"])
+        .unstuck(&["run", "count", "--trust-worker", "--with", &worker("count.sh"), "--max-iterations", "3"])
         .with_status(0);
     assert_eq!(stage.verdicts().len(), 3);
 }
@@ -191,7 +221,7 @@ fn s10_the_same_words_mean_the_same_through_every_channel() {
             let stage = Stage::repository();
             let command = format!("echo work >>notes.txt; echo '{words}' {channel}");
             stage
-                .unstuck(&["run", "mend add", "--claim", "--with", &command, "--iterations", "1"])
+                .unstuck(&["run", "mend add", "--trust-worker", "--with", &command, "--max-iterations", "1"])
                 .with_status(status);
             stage.verify();
             let mut verdict = stage.verdict();
@@ -216,7 +246,7 @@ fn s11_the_tests_outrank_a_worker_that_says_complete_and_the_next_prompt_names_t
             "cat >>$SCRATCH/prompts; echo COMPLETE",
             "--check",
             check,
-            "--iterations",
+            "--max-iterations",
             "2",
         ])
         .with_status(2);
@@ -234,7 +264,15 @@ fn s11_the_tests_outrank_a_worker_that_says_complete_and_the_next_prompt_names_t
 fn s12_complete_with_nothing_changed_is_incomplete_unless_the_step_allows_it() {
     let stage = Stage::repository();
     let ended = stage
-        .unstuck(&["run", "mend add", "--claim", "--with", &worker("claim.sh"), "--iterations", "1"])
+        .unstuck(&[
+            "run",
+            "mend add",
+            "--trust-worker",
+            "--with",
+            &worker("claim.sh"),
+            "--max-iterations",
+            "1",
+        ])
         .with_status(2);
     ended.says("no_observable_change");
     let verdict = stage.verdict();
@@ -277,7 +315,9 @@ fn s13_a_worker_that_is_done_at_once_is_done() {
 fn s14_complete_from_a_worker_that_failed_is_incomplete() {
     let stage = Stage::repository();
     let command = format!("{}; exit 3", worker("fix.sh"));
-    stage.unstuck(&["run", "mend add", "--claim", "--with", &command, "--iterations", "1"]).with_status(2);
+    stage
+        .unstuck(&["run", "mend add", "--trust-worker", "--with", &command, "--max-iterations", "1"])
+        .with_status(2);
     let verdict = stage.verdict();
     assert_eq!(verdict["decision"], "incomplete");
     let reason = texts(&verdict["reasons"]);
@@ -431,8 +471,8 @@ fn parent_resumes_with_a_child_that_was_completed_separately() {
     let child = finished["outcome"]["exit"].to_string();
     let child: String = child.split('"').find(|it| it.len() == 12).expect("the child is named").to_owned();
     stage.write("ready", "");
-    stage.unstuck(&["resume", &child, "--accept-drift"]).with_status(0);
-    stage.unstuck(&["resume", "--accept-drift"]).with_status(0);
+    stage.unstuck(&["resume", &child, "--accept-changes"]).with_status(0);
+    stage.unstuck(&["resume", "--accept-changes"]).with_status(0);
 }
 
 #[test]

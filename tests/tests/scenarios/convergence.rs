@@ -92,7 +92,7 @@ fn runs_that_are_asked_to_share_the_baseline_of_the_same_files() {
 fn a_baseline_that_could_not_be_used_is_not_shared() {
     let stage = Stage::repository();
     let needs = format!("test -e \"$SCRATCH/up\" || exit 127; {TESTS}");
-    let more = ["--no-worse", &needs, "--reuse-baseline"];
+    let more = ["--no-new-failures", &needs, "--reuse-baseline"];
     run(&stage, MENDED, &more).with_status(5);
     fs::write(stage.scratch("up"), "").expect("the scratch folder is ours");
     run(&stage, MENDED, &more).with_status(0);
@@ -192,7 +192,8 @@ fn s27_who_changes_nothing_is_stopped_although_the_judge_finds_something_else_ea
     let judge = "n=$(date +%s%N); echo \"{\\\"decision\\\":\\\"incomplete\\\",\\\"fingerprints\\\":[\\\"finding-$n\\\"]}\"";
     stage.write("../scratch/judge.sh", judge);
     let judge = format!("sh {}", stage.scratch("judge.sh").display());
-    let ended = run(&stage, "echo all fine", &["--judge", &judge, "--iterations", "20"]).with_status(3);
+    let ended =
+        run(&stage, "echo all fine", &["--reviewer", &judge, "--max-iterations", "20"]).with_status(3);
     ended.says("other failures each time, and nothing gets better");
     assert_eq!(stage.calls(), 18);
     stage.verify();
@@ -222,7 +223,7 @@ fn s30_what_failed_before_is_no_failure_of_the_work() {
     let stage = Stage::repository();
     let check = "echo 'not ok 1 - old one'; echo 'not ok 2 - old two'; [ -e src/broken ] && echo 'not ok 3 - new'; exit 1";
     let worker = "[ $n = 1 ] && touch src/broken || rm -f src/broken; echo $n >src/n";
-    let ended = run(&stage, worker, &["--no-worse", check]).with_status(0);
+    let ended = run(&stage, worker, &["--no-new-failures", check]).with_status(0);
     assert!(ended.out.contains("fail   old one") && ended.out.contains("fail 2 → 3"), "{ended:?}");
     assert_eq!(stage.calls(), 2);
     let reasons = stage.verdicts()[0]["reasons"].to_string();
@@ -232,7 +233,7 @@ fn s30_what_failed_before_is_no_failure_of_the_work() {
 #[test]
 fn s30_run_without_usable_baseline_starts_no_worker() {
     let stage = Stage::repository();
-    let ended = run(&stage, "true", &["--no-worse", "exit 1"]).with_status(5);
+    let ended = run(&stage, "true", &["--no-new-failures", "exit 1"]).with_status(5);
     assert!(ended.out.contains("there is no baseline"), "{ended:?}");
     assert_eq!(stage.calls(), 0);
 }
@@ -291,10 +292,10 @@ fn a_check_whose_exit_code_is_covered_up_is_named_at_the_start() {
         ("sh tests/run.sh | tail -1", "--check", true),
         ("sh tests/run.sh; true", "--check", true),
         ("set -o pipefail; sh tests/run.sh | tail -1", "--check", false),
-        ("sh tests/run.sh | tail -1", "--no-worse", false),
+        ("sh tests/run.sh | tail -1", "--no-new-failures", false),
     ] {
         let stage = Stage::repository();
-        let ended = run(&stage, "true", &[gate, check, "--iterations", "1"]);
+        let ended = run(&stage, "true", &[gate, check, "--max-iterations", "1"]);
         assert_eq!(ended.out.contains(said), is_told, "{gate} {check}: {ended:?}");
     }
     let stage = Stage::repository();
@@ -357,7 +358,7 @@ fn s64_skipped_failing_test_is_not_fixed() {
     // Names what fails, and counts the rest, as pytest -q does.
     let check = "if [ -e src/skip ]; then echo '2 passed, 1 skipped in 0.01s'; else \
                  printf '= short test summary info =\\nFAILED t.py::test_b - assert 1 == 2\\n1 failed, 1 passed in 0.01s\\n'; exit 1; fi";
-    run(&stage, "touch src/skip", &["--check", check, "--iterations", "1"]).with_status(2);
+    run(&stage, "touch src/skip", &["--check", check, "--max-iterations", "1"]).with_status(2);
     let reasons = stage.verdicts()[0]["reasons"].to_string();
     assert!(reasons.contains("tests_removed: ") && reasons.contains("skips 1 test, 0 before"), "{reasons}");
 }
@@ -371,11 +372,11 @@ fn s64_what_a_pipe_hides_is_not_believed_whatever_was_counted_before() {
         stage.git(&["add", "-A"]);
         stage.git(&["commit", "-qm", "said"]);
         let worker = format!("echo '{now}' >src/said; echo $n >src/n");
-        run(&stage, &worker, &["--check", check, "--iterations", "1"]).with_status(2);
+        run(&stage, &worker, &["--check", check, "--max-iterations", "1"]).with_status(2);
         let reasons = stage.verdicts()[0]["reasons"].to_string();
         assert!(reasons.contains("exits with 0, but counts"), "{now}: {reasons}");
         // Failures without names cannot be compared with the baseline.
-        let refused = run(&stage, &worker, &["--no-worse", check]);
+        let refused = run(&stage, &worker, &["--no-new-failures", check]);
         refused.with_status(5).says("has no baseline to compare with: it counts");
     }
 }
@@ -384,7 +385,11 @@ fn s64_what_a_pipe_hides_is_not_believed_whatever_was_counted_before() {
 fn a_completion_that_shows_nothing_says_so() {
     let none = "echo 'test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured'; test -e done";
     for (worker, check, doubt) in [
-        ("true", ["--no-worse", TESTS], "note work #1: unchanged: nothing was changed, so what failed"),
+        (
+            "true",
+            ["--no-new-failures", TESTS],
+            "note work #1: unchanged: nothing was changed, so what failed",
+        ),
         ("true", ["--check", "true"], "note work #1: unchanged: the checks passed before"),
         ("touch done", ["--check", none], "ran no test: that it passes says little"),
     ] {
@@ -557,7 +562,7 @@ fn s34_a_stuck_run_leaves_a_diagnosis_that_can_be_made_again() {
         "in every iteration",
         "expected 5, got -1",
         "src/add.sh +1 −0",
-        "--no-worse",
+        "--no-new-failures",
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
@@ -605,7 +610,7 @@ fn s35_every_stop_has_a_reason_of_a_closed_set() {
         ("date >>src/add.sh", &["--check", TESTS][..], 3),
         ("true", &["--check", TESTS], 3),
         (MENDED, &["--check", TESTS], 0),
-        ("date >>src/add.sh", &["--check", TESTS, "--iterations", "1"], 2),
+        ("date >>src/add.sh", &["--check", TESTS, "--max-iterations", "1"], 2),
         ("exit 7", &["--check", TESTS], 5),
         ("true", &["--check", "./no-such-program"], 5),
     ] {
@@ -626,7 +631,7 @@ fn s35_every_stop_has_a_reason_of_a_closed_set() {
 #[test]
 fn s74_a_policy_that_would_have_let_it_through_ends_where_the_run_did() {
     let stage = Stage::repository();
-    let rules = ["--check", "true", "--max-lines", "3", "--allow", "docs/**", "--iterations", "1"];
+    let rules = ["--check", "true", "--max-lines", "3", "--allow", "docs/**", "--max-iterations", "1"];
     run(&stage, "seq 9 >docs.txt", &rules).with_status(2);
     let ask = |changes: &[&str]| {
         let changes = changes.iter().flat_map(|it| ["--what-if".to_owned(), format!("steps.work.{it}")]);
@@ -671,7 +676,7 @@ fn s74_replay_says_where_evidence_ends_under_another_policy() {
 #[test]
 fn s74_a_decision_is_debugged_with_another_policy_and_a_better_reader() {
     let stage = Stage::repository();
-    run(&stage, "date >>src/add.sh", &["--check", TESTS, "--iterations", "4"]).with_status(2);
+    run(&stage, "date >>src/add.sh", &["--check", TESTS, "--max-iterations", "4"]).with_status(2);
     let ask = |more: &[&str]| stage.unstuck(&[&["replay"][..], more].concat()).with_status(0);
     assert_eq!(ask(&["--json"]).out, ask(&["--json"]).out, "the same log gives the same bytes");
     ask(&["--to", "9"]).says("9 events folded");
@@ -732,7 +737,7 @@ fn s74_a_decision_is_debugged_with_another_policy_and_a_better_reader() {
     refused("convergence.stages=2", "expected");
     ask(&["--what-if", "steps.work.convergence.stages=[{stage: 2, append_instructions: less}]"])
         .says("every decision would have been the same");
-    ask(&["--read-again"]).says("every decision would have been the same");
+    ask(&["--reparse"]).says("every decision would have been the same");
     // An output that is gone or damaged is not taken for one that says nothing.
     let finished = stage.facts("check_finished");
     let mut output =
@@ -746,7 +751,7 @@ fn s74_a_decision_is_debugged_with_another_policy_and_a_better_reader() {
         if let Some(content) = what {
             fs::write(&blob, content).expect("it is ours");
         }
-        ask(&["--read-again"]).says("and ends there").says(said);
+        ask(&["--reparse"]).says("and ends there").says(said);
         stage.unstuck(&["verify"]).with_status(6).complains(digest);
         fs::write(&blob, &whole).expect("it is ours");
     }
@@ -768,7 +773,7 @@ fn s64_a_machine_report_tells_what_the_output_does_not() {
     stage.write("out/old.xml", report.replace("pays", "stale"));
     stage.git(&["add", "-A"]);
     stage.git(&["commit", "-qm", "check"]);
-    let more = &["--check", "sh check.sh", "--report", "out/*.xml", "--observations", "1"];
+    let more = &["--check", "sh check.sh", "--report", "out/*.xml", "--check-attempts", "1"];
     run(&stage, "[ $n -ge 2 ] && touch src/done", more).with_status(0);
     let prompts = stage.noted("prompts");
     assert!(prompts.contains("pays") && prompts.contains("3 is not 4"), "{prompts}");
@@ -784,7 +789,7 @@ fn mends_places(stage: &Stage, by: &str) -> Ended {
         "awk '/bad/ { print \"places.txt:\" NR \":1: E711 Comparison to None\"; n++ } END { if (n) print \"Found \" n \" errors.\"; exit n > 0 }' places.txt",
     );
     let worker = format!("cat >\"$SCRATCH/prompt\"; {by}");
-    stage.unstuck(&["run", "mend", "--check", "sh lint.sh", "--with", &worker, "--iterations", "14"])
+    stage.unstuck(&["run", "mend", "--check", "sh lint.sh", "--with", &worker, "--max-iterations", "14"])
 }
 
 #[test]
@@ -824,7 +829,7 @@ fn test_that_could_not_run_is_not_reported_as_fixed() {
     stage.write("src/state", "failing\n");
     let worker = "case $n in 1) echo more >src/more;; 2) echo broken >src/state;; 3) echo failing >src/state;; \
                   4) echo half >src/state;; *) echo done >src/state;; esac; cp \"$SCRATCH/prompt\" \"$SCRATCH/prompt.$n\"";
-    run(&stage, worker, &["--check", "sh check.sh", "--iterations", "6"]).with_status(0);
+    run(&stage, worker, &["--check", "sh check.sh", "--max-iterations", "6"]).with_status(0);
     let prompt = |n: u8| stage.noted(&format!("prompt.{n}"));
     for (n, told, not_told) in [
         (3, "Not seen in this check (may not have run): adds", "Fixed since"),

@@ -10,7 +10,7 @@ fn imported(stage: &Stage, file: &str, worker: &str) -> Value {
     stage.git(&["add", "-A"]);
     stage.git(&["commit", "-qm", "as it was"]);
     let ended = stage
-        .unstuck(&["import", file, "--with", "sh ./worker.sh", "--out", "flow.yaml", "--json"])
+        .unstuck(&["import", file, "--with", "sh ./worker.sh", "--output", "flow.yaml", "--json"])
         .with_status(0);
     serde_json::from_str(&ended.out).expect("JSON")
 }
@@ -114,11 +114,11 @@ fn import_overwrites_nothing_and_refuses_special_files() {
     stage.unstuck(&["import", "PROMPT.md"]).with_status(0);
     let again = stage.unstuck(&["import", "PROMPT.md"]).with_status(64);
     assert!(
-        again.err.contains("PROMPT.unstuck.yaml is there already") && again.err.contains("--out"),
+        again.err.contains("PROMPT.unstuck.yaml is there already") && again.err.contains("--output"),
         "{}",
         again.err
     );
-    let shown = stage.unstuck(&["import", "PROMPT.md", "--out", "-"]).with_status(0);
+    let shown = stage.unstuck(&["import", "PROMPT.md", "--output", "-"]).with_status(0);
     assert!(shown.out.starts_with("# Written by") && shown.err.contains("not carried over"), "{shown:?}");
     stage.unstuck(&["check", "PROMPT.unstuck.yaml"]).with_status(0);
     let workflow = stage.unstuck(&["import", "PROMPT.unstuck.yaml"]).with_status(0);

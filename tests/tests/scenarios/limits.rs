@@ -55,7 +55,15 @@ fn s36_without_limits_there_are_limits_and_they_are_printed() {
 #[test]
 fn s39_a_crash_gives_no_iteration_back_and_repeats_none() {
     let stage = Stage::repository().with_variable("HOLD_AT", "12");
-    let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh"), "--iterations", "16"]);
+    let live = stage.start(&[
+        "run",
+        "count",
+        "--trust-worker",
+        "--with",
+        &worker("count.sh"),
+        "--max-iterations",
+        "16",
+    ]);
     wait_until("11 of 16 iterations are over", || stage.calls() == 12);
     live.crash();
     assert_eq!(judged(&stage), (1..=11).collect::<Vec<_>>());
@@ -81,7 +89,7 @@ fn s39_a_crash_gives_no_iteration_back_and_repeats_none() {
 fn s40_run_out_of_iterations_is_resumed_with_more() {
     let stage = Stage::repository().with_variable("DONE_AT", "4");
     let ended = stage
-        .unstuck(&["run", "count", "--claim", "--with", &worker("count.sh"), "--iterations", "2"])
+        .unstuck(&["run", "count", "--trust-worker", "--with", &worker("count.sh"), "--max-iterations", "2"])
         .with_status(2);
     assert!(ended.last_lines().contains("unstuck resume"), "{ended:?}");
     let before = stage.events().len();
@@ -203,7 +211,7 @@ fn output_of_a_run_in_its_workspace_is_not_a_change() {
     assert_eq!(typed("unstuck run flow.yaml >out.log 2>err.log"), Some(2), "nothing was changed");
     stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(2);
     assert_eq!(typed("unstuck resume --add-iterations 1 >>out.log 2>&1"), Some(2), "nor later");
-    let line = "unstuck run nothing --check 'sh tests/run.sh' --with true --iterations 2 >again.log 2>&1; cat again.log";
+    let line = "unstuck run nothing --check 'sh tests/run.sh' --with true --max-iterations 2 >again.log 2>&1; cat again.log";
     stage.git(&["add", "-A"]);
     stage.git(&["commit", "-qm", "logs"]);
     let said = stage.shell(&stage.workspace(), line);
@@ -227,7 +235,7 @@ fn output_of_a_dead_supervisor_is_not_a_change() {
 #[test]
 fn s45_just_three_iterations_are_three() {
     let stage = Stage::repository().with_variable("DONE_AT", "9");
-    let words = ["run", "count", "--claim", "--with", &worker("count.sh"), "--iterations", "3"];
+    let words = ["run", "count", "--trust-worker", "--with", &worker("count.sh"), "--max-iterations", "3"];
     stage.unstuck(&words).with_status(2).says("OUT OF ITERATIONS after 3 iterations");
     assert_eq!((judged(&stage), stage.calls()), (vec![1, 2, 3], 3));
 }

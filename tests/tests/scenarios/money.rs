@@ -100,7 +100,7 @@ fn s37_what_a_conversation_has_counted_before_is_not_counted_again() {
         {"usage": {"input": 900, "output": 100}}, {"shell": "echo more >>log"}, {"usage": {}}, {"say": "I go on."}
     ]);
     let stage = with("codex", &json!([thousand, thousand, thousand]));
-    run(&stage, "codex", &["--keep-session", "--max-tokens", "2500"]).with_status(2).says("OUT OF MONEY");
+    run(&stage, "codex", &["--continue-session", "--max-tokens", "2500"]).with_status(2).says("OUT OF MONEY");
     let told: Vec<u64> = readings(&stage).iter().filter_map(|it| it["usage"]["input"].as_u64()).collect();
     assert_eq!(told, [900, 1800, 2700], "it counts the conversation");
     stage.verify();

@@ -16,7 +16,7 @@ const HOUR: u64 = 3_600_000;
 fn kick(stage: &Stage, live: Live, waits: usize) -> Ended {
     for wait in 1..=waits {
         let said = |live: &Live| live.so_far().split_whitespace().collect::<Vec<_>>().join(" ");
-        wait_until("it waits", || said(&live).matches("unstuck kick").count() >= wait);
+        wait_until("it waits", || said(&live).matches("unstuck retry").count() >= wait);
         stage.unstuck(&["kick"]).with_status(0).says("tries now");
     }
     live.wait()
@@ -201,7 +201,7 @@ fn s42_outages_are_waited_for_ever_longer_and_cost_no_iteration() {
     let overloaded = json!([{"overloaded": {}}]);
     let plan = json!([overloaded, overloaded, overloaded, [{"network_error": {}}], mends()]);
     let stage = with("claude", &plan);
-    let words = ["run", "mend it", "--check", CHECK, "--yes", "--with", "claude", "--iterations", "1"];
+    let words = ["run", "mend it", "--check", CHECK, "--yes", "--with", "claude", "--max-iterations", "1"];
     let live = stage.start(&words);
     kick(&stage, live, 4).with_status(0);
     let pauses: Vec<u64> = waits(&stage).iter().map(|(at, until)| until - at).collect();

@@ -16,7 +16,7 @@ fn run_script(stage: &Stage, script: &str, keys: &str) -> Ended {
 fn s51_a_second_supervisor_in_the_same_workspace_is_refused_and_a_dead_one_is_not_in_the_way() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "2");
     let command = worker("count.sh");
-    let arguments = ["run", "count", "--claim", "--with", &command, "--iterations", "3"];
+    let arguments = ["run", "count", "--trust-worker", "--with", &command, "--max-iterations", "3"];
     let first = stage.start(&arguments);
     wait_until("the first works", || stage.calls() == 1);
 
@@ -39,7 +39,7 @@ fn s51_a_second_supervisor_in_the_same_workspace_is_refused_and_a_dead_one_is_no
 fn s51_of_two_that_start_at_the_same_moment_one_works() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "1");
     let command = worker("count.sh");
-    let arguments = ["run", "count", "--claim", "--with", &command, "--iterations", "1"];
+    let arguments = ["run", "count", "--trust-worker", "--with", &command, "--max-iterations", "1"];
     let both = [stage.start(&arguments), stage.start(&arguments)];
     wait_until("one works and the other was refused", || {
         stage.calls() == 1
@@ -57,7 +57,8 @@ fn s51_two_runs_in_one_repository_work_in_parallel_worktrees() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "2");
     stage.write("notes.txt", "of a person, in no commit\n");
     let command = worker("count.sh");
-    let arguments = ["run", "count", "--claim", "--with", &command, "--iterations", "3", "--worktree"];
+    let arguments =
+        ["run", "count", "--trust-worker", "--with", &command, "--max-iterations", "3", "--worktree"];
     let first = stage.start(&arguments);
     wait_until("the first works", || stage.calls() == 1);
     let second = stage.unstuck(&arguments).with_status(0);
@@ -85,7 +86,7 @@ fn s51_two_runs_in_one_repository_work_in_parallel_worktrees() {
 fn a_worktree_goes_with_its_run_unless_something_in_it_is_in_no_commit() {
     let stage = Stage::repository().with_variable("DONE_AT", "1");
     let noted = worker("count.sh");
-    let changes = ["run", "count", "--claim", "--with", &noted, "--worktree"];
+    let changes = ["run", "count", "--trust-worker", "--with", &noted, "--worktree"];
     let commits =
         ["run", "commit", "--with", "git commit -qm done --allow-empty", "--check", "true", "--worktree"];
     stage.unstuck(&changes).with_status(0);
@@ -142,7 +143,7 @@ fn doctor_names_a_workspace_that_cannot_be_read() {
     let stage = Stage::repository();
     stage.write("sub/a", "a\n");
     stage
-        .unstuck(&["-C", "sub", "run", "x", "--with", "true", "--check", "false", "--iterations", "1"])
+        .unstuck(&["-C", "sub", "run", "x", "--with", "true", "--check", "false", "--max-iterations", "1"])
         .with_status(2);
     assert!(!stage.unstuck(&["doctor"]).out.contains("cannot be read"));
     std::fs::remove_dir_all(stage.workspace().join("sub")).expect("it is ours");
@@ -196,7 +197,7 @@ fn worktree_uses_filters_of_the_user_and_ignores_filters_of_the_repository() {
 #[test]
 fn a_worktree_of_no_repository_is_refused_before_anything_is_made() {
     let stage = Stage::new();
-    let arguments = ["run", "count", "--claim", "--with", "true", "--worktree"];
+    let arguments = ["run", "count", "--trust-worker", "--with", "true", "--worktree"];
     stage.unstuck(&arguments).with_status(64).complains("is in no git repository");
     stage.git(&["init", "-q"]);
     stage.unstuck(&arguments).with_status(64).complains("has no commit yet");
@@ -205,7 +206,7 @@ fn a_worktree_of_no_repository_is_refused_before_anything_is_made() {
 #[test]
 fn a_crash_and_a_resume_leave_no_process_behind() {
     let stage = Stage::repository().with_variable("HOLD_AT", "2").with_variable("DONE_AT", "3");
-    let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh")]);
+    let live = stage.start(&["run", "count", "--trust-worker", "--with", &worker("count.sh")]);
     wait_until("the second iteration works", || stage.calls() == 2);
     // The worker, its grandchild and whatever it waits with.
     wait_until("its grandchild is there", || stage.calls() >= 1 && stage.processes().len() >= 4);
@@ -223,7 +224,8 @@ fn a_container_whose_session_began_outside_is_a_place_to_work_in() {
     let stage = Stage::repository().with_variable("DONE_AT", "2");
     let command = worker("count.sh");
     let namespace = ["unshare", "--pid", "--fork", "--mount-proc"];
-    let Some(ended) = stage.unstuck_below(&namespace, &["run", "count", "--claim", "--with", &command])
+    let Some(ended) =
+        stage.unstuck_below(&namespace, &["run", "count", "--trust-worker", "--with", &command])
     else {
         return;
     };
@@ -262,7 +264,7 @@ fn s32_hanging_check_is_killed_and_reported_to_the_worker() {
 fn s46_ctrl_c_and_term_end_the_whole_tree_and_a_second_one_does_not_wait() {
     for (signal, status) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
         let stage = Stage::repository().with_variable("HOLD_AT", "1");
-        let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh")]);
+        let live = stage.start(&["run", "count", "--trust-worker", "--with", &worker("count.sh")]);
         wait_until("its grandchild is there", || stage.calls() >= 1 && stage.processes().len() >= 4);
         live.signal(signal);
         live.wait().with_status(status).says("INTERRUPTED").says("unstuck resume");
@@ -272,7 +274,7 @@ fn s46_ctrl_c_and_term_end_the_whole_tree_and_a_second_one_does_not_wait() {
     }
     let stage = Stage::repository();
     let stubborn = "sh -c 'trap \"\" TERM INT; echo ready > $SCRATCH/ready; while :; do sleep 1; done'";
-    let live = stage.start(&["run", "work on", "--claim", "--with", stubborn]);
+    let live = stage.start(&["run", "work on", "--trust-worker", "--with", stubborn]);
     wait_until("it works", || stage.scratch("ready").exists());
     live.signal(Signal::SIGINT);
     wait_until("it is asked to end", || stage.facts("run_interrupted").len() == 1);
@@ -284,7 +286,7 @@ fn s46_ctrl_c_and_term_end_the_whole_tree_and_a_second_one_does_not_wait() {
 #[test]
 fn s47_nothing_outlives_a_supervisor_that_was_killed() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1");
-    let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh")]);
+    let live = stage.start(&["run", "count", "--trust-worker", "--with", &worker("count.sh")]);
     wait_until("its grandchild is there", || stage.calls() >= 1 && stage.processes().len() >= 4);
     let killed = std::time::Instant::now();
     live.crash();
@@ -308,7 +310,7 @@ fn s47_process_without_mark_and_session_does_not_outlive_a_killed_supervisor() {
     std::fs::write(stage.scratch("worker.sh"), format!("{SHED}sleep 999"))
         .expect("the scratch folder is ours");
     let command = format!("sh {}", stage.scratch("worker.sh").display());
-    let live = stage.start(&["run", "work", "--claim", "--with", &command]);
+    let live = stage.start(&["run", "work", "--trust-worker", "--with", &command]);
     wait_until("it is there", || !stage.noted("shed").is_empty());
     live.crash();
     wait_until("nothing is left", || !shed(&stage));
@@ -320,7 +322,7 @@ fn processes_of_the_notify_command_do_not_outlive_the_run() {
                  until [ -s $SCRATCH/shed ]; do sleep 0.01; done";
     let there = |stage: &Stage| std::path::Path::new("/proc").join(stage.noted("shed").trim()).exists();
     let stage = Stage::repository();
-    let arguments = ["run", "go", "--claim", "--with", "echo n >n; echo COMPLETE", "--notify"];
+    let arguments = ["run", "go", "--trust-worker", "--with", "echo n >n; echo COMPLETE", "--notify"];
     stage.unstuck(&[&arguments[..], &[begin]].concat()).with_status(0);
     assert!(!stage.noted("shed").is_empty() && !there(&stage));
 
@@ -334,14 +336,14 @@ fn processes_of_the_notify_command_do_not_outlive_the_run() {
 #[test]
 fn a_guard_that_a_worker_ends_is_followed_by_another() {
     const ENDS_THE_GUARD: &str = "for it in /proc/[0-9]*; do \
-         tr '\\0' ' ' <$it/cmdline 2>/dev/null | grep -q \"guard $UNSTUCK_RUN_ID\" && kill -9 ${it#/proc/}; done\n\
+         tr '\\0' ' ' <$it/cmdline 2>/dev/null | grep -q \"reap $UNSTUCK_RUN_ID\" && kill -9 ${it#/proc/}; done\n\
          (env -i HOME=/ setsid sh -c \"echo \\$\\$ > $SCRATCH/shed; exec sleep 999\" >/dev/null 2>&1 &)\n\
          echo begun >>$SCRATCH/calls\n";
     let stage = Stage::repository();
     std::fs::write(stage.scratch("worker.sh"), format!("{ENDS_THE_GUARD}sleep 999"))
         .expect("the scratch folder is ours");
     let command = format!("sh {}", stage.scratch("worker.sh").display());
-    let live = stage.start(&["run", "work", "--claim", "--with", &command]);
+    let live = stage.start(&["run", "work", "--trust-worker", "--with", &command]);
     wait_until("it is there", || !stage.noted("shed").is_empty());
     wait_until("it is told", || live.complained_so_far().contains("another one was started"));
     live.crash();
@@ -355,7 +357,7 @@ fn a_guard_that_a_worker_ends_is_followed_by_another() {
     );
     std::fs::write(stage.scratch("worker.sh"), script).expect("the scratch folder is ours");
     let command = format!("sh {}", stage.scratch("worker.sh").display());
-    let ended = stage.unstuck(&["run", "work", "--claim", "--with", &command]).with_status(0);
+    let ended = stage.unstuck(&["run", "work", "--trust-worker", "--with", &command]).with_status(0);
     ended.complains("there is none now");
     stage.leaves_nothing_running();
 
@@ -365,7 +367,7 @@ fn a_guard_that_a_worker_ends_is_followed_by_another() {
         format!("{}echo done >work.txt; echo COMPLETE", ENDS_THE_GUARD.replace("kill -9", "kill -STOP"));
     std::fs::write(stage.scratch("worker.sh"), script).expect("the scratch folder is ours");
     let command = format!("sh {}", stage.scratch("worker.sh").display());
-    stage.unstuck(&["run", "work", "--claim", "--with", &command]).with_status(0);
+    stage.unstuck(&["run", "work", "--trust-worker", "--with", &command]).with_status(0);
     wait_until("nothing is left", || stage.processes().is_empty());
 }
 
@@ -501,7 +503,7 @@ fn s57_nothing_is_left_in_the_workspace_that_another_agent_could_read() {
     let stage = Stage::repository();
     let before = crate::stage::files(&stage.workspace());
     let command = worker("claim.sh");
-    stage.unstuck(&["run", "mend add", "--claim", "--with", &command, "--iterations", "2"]);
+    stage.unstuck(&["run", "mend add", "--trust-worker", "--with", &command, "--max-iterations", "2"]);
     let left = crate::stage::files(&stage.workspace());
     assert_eq!(left, before);
 }

@@ -10,7 +10,7 @@ use crate::verification;
 #[test]
 fn s67_a_worker_that_empties_its_workspace_does_not_reach_the_record() {
     let stage = Stage::repository();
-    stage.unstuck(&["run", "tidy up", "--claim", "--with", &worker("clean-out.sh")]).with_status(0);
+    stage.unstuck(&["run", "tidy up", "--trust-worker", "--with", &worker("clean-out.sh")]).with_status(0);
     assert_eq!((stage.calls(), stage.verdicts().len()), (3, 3));
     stage.verify();
     assert!(stage.kept().iter().all(|path| !path.starts_with(stage.workspace())));
@@ -18,7 +18,7 @@ fn s67_a_worker_that_empties_its_workspace_does_not_reach_the_record() {
     // Not even without a workspace: the next worker cannot start, and that is said.
     let command = "rm -rf \"$PWD\"; echo INCOMPLETE";
     stage
-        .unstuck(&["run", "tidy up", "--claim", "--with", command])
+        .unstuck(&["run", "tidy up", "--trust-worker", "--with", command])
         .with_status(5)
         .says("does not exist any more");
     fs::create_dir_all(stage.workspace()).expect("the scratch folder is ours");
@@ -29,7 +29,7 @@ fn s67_a_worker_that_empties_its_workspace_does_not_reach_the_record() {
 fn s67_a_worker_that_removes_the_record_itself_is_not_complete() {
     let stage = Stage::repository();
     let command = "echo work >>notes.txt; rm -rf \"$XDG_STATE_HOME\"; echo COMPLETE";
-    let ended = stage.unstuck(&["run", "tidy up", "--claim", "--with", command]).with_status(6);
+    let ended = stage.unstuck(&["run", "tidy up", "--trust-worker", "--with", command]).with_status(6);
     assert!(!ended.out.contains("exit 0") && ended.err.contains("is gone"), "{ended:#?}");
     stage.leaves_nothing_running();
 }
@@ -47,11 +47,28 @@ fn s69_the_values_of_secrets_are_nowhere_in_the_record_and_counted() {
     let check =
         "echo \"checked with $API_KEY\"; [ -e \"$SCRATCH/second\" ] && grep -q 'work' notes.txt && exit 1";
     stage
-        .unstuck(&["run", "deploy it", "--claim", "--with", &worker("leaky.sh"), "--iterations", "2"])
+        .unstuck(&[
+            "run",
+            "deploy it",
+            "--trust-worker",
+            "--with",
+            &worker("leaky.sh"),
+            "--max-iterations",
+            "2",
+        ])
         .with_status(0);
     let claimed = stage.facts("worker_finished");
     stage
-        .unstuck(&["run", "deploy it", "--with", &worker("leaky.sh"), "--check", check, "--iterations", "2"])
+        .unstuck(&[
+            "run",
+            "deploy it",
+            "--with",
+            &worker("leaky.sh"),
+            "--check",
+            check,
+            "--max-iterations",
+            "2",
+        ])
         .with_status(2);
     let hint = format!("log in with {KEY} first");
     stage.unstuck(&["resume", "--add-iterations", "1", "--hint", &hint]).with_status(2);
@@ -88,7 +105,8 @@ fn s69_secret_of_a_run_stays_secret_on_resume_and_in_background() {
     let says = "echo value $MYPASS";
     let first = format!("cat >/dev/null; {says}; test -e \"$SCRATCH/goes\"");
     let stage = Stage::repository().with_variable("MYPASS", value);
-    let run = ["run", "go", "--claim", "--iterations", "1", "--secret", "MYPASS", "--with", &first];
+    let run =
+        ["run", "go", "--trust-worker", "--max-iterations", "1", "--secret", "MYPASS", "--with", &first];
     stage.unstuck(&run);
     is_nowhere(&stage);
     fs::write(stage.scratch("goes"), "").expect("the scratch folder is ours");
@@ -128,7 +146,7 @@ fn s69_secret_in_a_client_or_validator_description_is_reported_with_place() {
         let refused = stage.unstuck(words).with_status(64).complains(place).complains(line);
         assert!(!refused.err.contains("supersecret99"), "{}", refused.err);
     };
-    let run = ["run", "do it", "--claim", "--with", "house", "--yes"];
+    let run = ["run", "do it", "--trust-worker", "--with", "house", "--yes"];
     let env =
         "workers:\n  house:\n    like: gemini\n    program: cat\n    launch: {env: {A: supersecret99}}\n";
     for (launch, place) in [
@@ -160,7 +178,15 @@ fn s69_secret_in_a_client_or_validator_description_is_reported_with_place() {
 fn s69_a_secret_in_the_goal_is_not_in_the_index() {
     let stage = Stage::repository().with_variable("API_KEY", "supersecret99");
     stage
-        .unstuck(&["run", "use supersecret99 now", "--claim", "--with", "true", "--iterations", "1"])
+        .unstuck(&[
+            "run",
+            "use supersecret99 now",
+            "--trust-worker",
+            "--with",
+            "true",
+            "--max-iterations",
+            "1",
+        ])
         .with_status(2);
     for path in stage.kept() {
         assert!(!holds(&fs::read(&path).expect("it can be read"), b"supersecret99"), "{}", path.display());
@@ -183,7 +209,7 @@ fn s66_what_a_worker_throws_away_is_noticed_and_comes_back_with_one_command() {
         stage.write("src/add.sh", "add() { echo mended by hand; }\n");
         stage.write("notes.txt", "not added to git\n");
         let mess = format!("echo more >>src/new.sh; {command}; echo COMPLETE");
-        let ended = stage.unstuck(&["run", "tidy up", "--claim", "--with", &mess]);
+        let ended = stage.unstuck(&["run", "tidy up", "--trust-worker", "--with", &mess]);
         let put_back = format!("put it back: unstuck undo {} 1", stage.run());
         assert!(notes(&stage).contains(&put_back), "{command}: {ended:#?}");
         let restored = if command.contains(".git") { &["undo", "--git"][..] } else { &["undo"] };
@@ -210,7 +236,7 @@ fn s66_files_of_the_user_in_folders_that_runs_write_to_are_seen_and_come_back() 
         stage.write(&new, "not added to git\n");
         let stray = format!("echo taken >{kept}; rm {new}; echo more >>notes.txt");
         let pattern = format!("{folder}/**");
-        let options = ["--check", "true", "--protect", &pattern, "--with", &stray, "--iterations", "1"];
+        let options = ["--check", "true", "--protect", &pattern, "--with", &stray, "--max-iterations", "1"];
         let ended = stage.unstuck(&[&["run", "tidy up"][..], &options].concat());
         ended.with_status(2).says(&kept).says(&new);
         stage.unstuck(&["diff", "--name-only"]).says(&kept).says(&new);
@@ -243,7 +269,7 @@ fn s66_what_was_staged_is_missed_as_well_wherever_head_is_then() {
         stage.git(&["add", "-A"]);
         let head = stage.git(&["rev-parse", "--short=12", "HEAD"]);
         let command = format!("{command}; touch new; echo COMPLETE");
-        stage.unstuck(&["run", "tidy up", "--claim", "--with", &command]);
+        stage.unstuck(&["run", "tidy up", "--trust-worker", "--with", &command]);
         let (notes, run) = (notes(&stage), stage.run());
         let told = told.replace("$RUN", run.as_str()).replace("$HEAD", head.trim());
         assert!(notes.contains(&told) && told.is_empty() == notes.is_empty(), "{command}: {notes}");
@@ -319,7 +345,7 @@ fn s66_repository_changes_are_reported_with_a_command_that_reverts_them() {
         stage.unstuck(&[
             "run",
             "stray",
-            "--claim",
+            "--trust-worker",
             "--with",
             &format!("{command}; touch new; echo COMPLETE"),
         ]);
@@ -344,7 +370,7 @@ fn s83_what_a_person_has_not_committed_stays_as_it_is() {
     let index = || fs::read(stage.workspace().join(".git/index")).expect("an index");
     let (before, head) = (index(), stage.git(&["rev-parse", "HEAD"]));
     stage
-        .unstuck(&["run", "add notes", "--claim", "--with", "echo note >>notes.txt; echo COMPLETE"])
+        .unstuck(&["run", "add notes", "--trust-worker", "--with", "echo note >>notes.txt; echo COMPLETE"])
         .with_status(0);
     assert_eq!(index(), before, "nothing is staged");
     assert_eq!(stage.git(&["rev-parse", "HEAD"]), head, "nothing is committed");
@@ -363,13 +389,15 @@ fn s83_what_a_person_has_not_committed_stays_as_it_is() {
 fn s59_what_a_person_changed_meanwhile_is_shown_and_has_to_be_accepted() {
     let stage = Stage::repository().with_variable("DONE_AT", "3");
     let command = worker("count.sh");
-    stage.unstuck(&["run", "count", "--claim", "--with", &command, "--iterations", "2"]).with_status(2);
+    stage
+        .unstuck(&["run", "count", "--trust-worker", "--with", &command, "--max-iterations", "2"])
+        .with_status(2);
     stage.write("src/add.sh", "add() { echo by hand; }\n");
     let resume = ["resume", "--add-iterations", "2"];
-    stage.unstuck(&resume).with_status(64).complains("src/add.sh").complains("--accept-drift");
+    stage.unstuck(&resume).with_status(64).complains("src/add.sh").complains("--accept-changes");
     assert_eq!(stage.calls(), 2);
     stage.unstuck(&["diff", "@last", "@last", "@now"]).with_status(0).says("+add() { echo by hand; }");
-    stage.unstuck(&[&resume[..], &["--accept-drift"]].concat()).with_status(0);
+    stage.unstuck(&[&resume[..], &["--accept-changes"]].concat()).with_status(0);
     assert_eq!(stage.calls(), 3);
     stage.verify();
 }
@@ -378,11 +406,13 @@ fn s59_what_a_person_changed_meanwhile_is_shown_and_has_to_be_accepted() {
 fn s59_edit_after_the_last_check_requires_accept_drift() {
     let stage = Stage::repository();
     let worker = "sh -c 'date +%N >> f'";
-    stage.unstuck(&["run", "go", "--check", "false", "--with", worker, "--iterations", "2"]).with_status(2);
+    stage
+        .unstuck(&["run", "go", "--check", "false", "--with", worker, "--max-iterations", "2"])
+        .with_status(2);
     stage.write("src/add.sh", "add() { echo by hand; }\n");
     let resume = ["resume", "--add-iterations", "1"];
-    stage.unstuck(&resume).with_status(64).complains("src/add.sh").complains("--accept-drift");
-    stage.unstuck(&[&resume[..], &["--accept-drift"]].concat()).with_status(2);
+    stage.unstuck(&resume).with_status(64).complains("src/add.sh").complains("--accept-changes");
+    stage.unstuck(&[&resume[..], &["--accept-changes"]].concat()).with_status(2);
     stage.verify();
 }
 
@@ -397,8 +427,10 @@ fn s68_a_worker_that_moves_the_main_checkout_from_its_worktree_is_noticed() {
         "git -C {} checkout -q -b strayed && git -C {0} commit -q --allow-empty -m x; echo COMPLETE",
         main.display()
     );
-    let ended =
-        stage.unstuck_in(&worktree, &["run", "stray", "--claim", "--with", &command, "--iterations", "1"]);
+    let ended = stage.unstuck_in(
+        &worktree,
+        &["run", "stray", "--trust-worker", "--with", &command, "--max-iterations", "1"],
+    );
     assert!(ended.out.contains("moved the main checkout of the repository"), "{ended:#?}");
 }
 
@@ -475,7 +507,7 @@ fn s63_a_change_outside_of_the_allowed_paths_is_incomplete_and_has_to_be_undone(
 #[test]
 fn undo_of_a_running_run_and_checkout_to_a_full_directory_are_refused() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "1");
-    let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh")]);
+    let live = stage.start(&["run", "count", "--trust-worker", "--with", &worker("count.sh")]);
     wait_until("it works", || stage.calls() == 1);
     stage.unstuck(&["undo"]).with_status(64).complains("is being worked on by process");
     crate::stage::tell(&stage.scratch("go"));
@@ -641,7 +673,7 @@ fn removed_nested_repository_is_reported_and_restored_with_its_history() {
         git(&["add", "v.txt"]);
         git(&["commit", "-qm", "nowhere else"]);
         let with = format!("{change}; touch new; echo COMPLETE");
-        let ended = stage.unstuck(&["run", "go", "--claim", "--with", &with]).with_status(0);
+        let ended = stage.unstuck(&["run", "go", "--trust-worker", "--with", &with]).with_status(0);
         ended.says(&format!("{told} the repository vendor/.git; put it back: unstuck undo"));
         let diff = stage.unstuck(&["diff"]).with_status(0);
         let note = format!("the repository vendor/.git was {told}; put it back: unstuck undo");
@@ -670,7 +702,7 @@ fn changed_gitdir_file_is_reported_and_restored() {
         let leads = || fs::read_to_string(stage.workspace().join("tree/.git")).unwrap_or_default();
         let before = leads();
         stage
-            .unstuck(&["run", "go", "--claim", "--with", &format!("{change}; echo COMPLETE")])
+            .unstuck(&["run", "go", "--trust-worker", "--with", &format!("{change}; echo COMPLETE")])
             .with_status(0);
         assert!(notes(&stage).contains(told), "{change}: {}", notes(&stage));
         stage.unstuck(&["undo"]).with_status(0);
@@ -685,7 +717,13 @@ fn a_stash_that_is_dropped_is_named() {
     stage.git(&["stash", "-q"]);
     let stash = stage.git(&["rev-parse", "refs/stash"]);
     stage
-        .unstuck(&["run", "go", "--claim", "--with", "git stash drop -q; echo n >n.txt; echo COMPLETE"])
+        .unstuck(&[
+            "run",
+            "go",
+            "--trust-worker",
+            "--with",
+            "git stash drop -q; echo n >n.txt; echo COMPLETE",
+        ])
         .with_status(0);
     let command = format!("git stash store {}", stash.trim());
     assert!(notes(&stage).contains(&command), "{}", notes(&stage));
@@ -694,7 +732,7 @@ fn a_stash_that_is_dropped_is_named() {
 #[test]
 fn diff_shows_changes_of_a_run_after_undo() {
     let stage = Stage::repository();
-    stage.unstuck(&["run", "go", "--claim", "--with", "echo n >n.txt; echo COMPLETE"]).with_status(0);
+    stage.unstuck(&["run", "go", "--trust-worker", "--with", "echo n >n.txt; echo COMPLETE"]).with_status(0);
     stage.unstuck(&["artifacts"]).with_status(0).says("| complete |").says("unstuck show");
     stage.unstuck(&["undo"]).with_status(0);
     stage.unstuck(&["diff", "--name-only"]).with_status(0).says("n.txt");
@@ -704,7 +742,7 @@ fn diff_shows_changes_of_a_run_after_undo() {
 #[test]
 fn the_runs_of_a_project_that_was_moved_are_found_again() {
     let stage = Stage::repository();
-    stage.unstuck(&["run", "go", "--claim", "--with", "echo n >n.txt; echo COMPLETE"]).with_status(0);
+    stage.unstuck(&["run", "go", "--trust-worker", "--with", "echo n >n.txt; echo COMPLETE"]).with_status(0);
     let moved = stage.scratch("moved");
     fs::rename(stage.workspace(), &moved).expect("the scratch folder is ours");
     let shown = stage.unstuck_in(&moved, &["runs"]).with_status(0);
@@ -743,7 +781,7 @@ fn two_runs_whose_workspaces_overlap_do_not_work_at_the_same_time() {
         let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "1");
         stage.write("part/a", "a\n");
         let folder = |name: &str| stage.workspace().join(name);
-        let arguments = ["run", "count", "--claim", "--with", &worker("count.sh")];
+        let arguments = ["run", "count", "--trust-worker", "--with", &worker("count.sh")];
         let place = folder(busy).display().to_string();
         let live = stage.start(&[&["-C", &place][..], &arguments].concat());
         wait_until("it works", || stage.calls() == 1);
@@ -916,7 +954,7 @@ fn changes_of_a_nested_repository_are_reported_and_its_config_is_restored() {
     let commit = String::from_utf8(stage.shell(&stage.workspace(), make).stdout).expect("a name of a commit");
     let spoil =
         "git -C inner branch -qD keep; git -C inner config core.fsmonitor x; touch new; echo COMPLETE";
-    stage.unstuck(&["run", "stray", "--claim", "--with", spoil]);
+    stage.unstuck(&["run", "stray", "--trust-worker", "--with", spoil]);
     let said = notes(&stage);
     let back = format!("git --git-dir=inner/.git branch keep {}", commit.trim());
     let deleted = format!("the branch keep of inner/.git was deleted; put it back: {back}");
@@ -964,9 +1002,9 @@ fn run_is_resumed_only_on_its_branch() {
     stage.unstuck(&["resume"]).with_status(64).complains(elsewhere).complains("git switch work");
     stage.git(&["branch", "-qf", "release/1"]);
     stage.git(&["switch", "-q", "release/1"]);
-    stage.unstuck(&["resume", "--accept-drift"]).with_status(64).complains("which is protected");
+    stage.unstuck(&["resume", "--accept-changes"]).with_status(64).complains("which is protected");
     stage.git(&["switch", "-q", "work"]);
-    stage.unstuck(&["resume", "--accept-drift"]).with_status(0);
+    stage.unstuck(&["resume", "--accept-changes"]).with_status(0);
     assert_eq!(fs::read_to_string(stage.scratch("on")).unwrap_or_default(), "work\nwork\n");
     stage.verify();
 }
@@ -975,9 +1013,9 @@ fn run_is_resumed_only_on_its_branch() {
 fn link_in_place_of_the_workspace_is_not_followed() {
     let moves = "mv \"$PWD\" \"$SCRATCH/aside\"; ln -s \"$SCRATCH/outside\" \"$PWD\"; echo COMPLETE";
     for (moves, judged) in [
-        (moves, &["--claim"][..]),
+        (moves, &["--trust-worker"][..]),
         (moves, &["--check", "touch \"$SCRATCH/ran\"; touch here", "--baseline", "off"]),
-        ("rm -r \"$PWD\"; ln -s \"$SCRATCH/nowhere\" \"$PWD\"; echo COMPLETE", &["--claim"]),
+        ("rm -r \"$PWD\"; ln -s \"$SCRATCH/nowhere\" \"$PWD\"; echo COMPLETE", &["--trust-worker"]),
     ] {
         let stage = Stage::repository();
         let outside = stage.scratch("outside");
@@ -1019,7 +1057,7 @@ fn link_in_place_of_a_parent_directory_is_not_followed() {
     let moves =
         format!("mv {0} \"$SCRATCH/aside\"; ln -s \"$SCRATCH/outside\" {0}; echo COMPLETE", root.display());
     let place = part.display().to_string();
-    let arguments = ["-C", &place, "run", "go", "--claim", "--with", &moves];
+    let arguments = ["-C", &place, "run", "go", "--trust-worker", "--with", &moves];
     let ended = stage.unstuck_in(&stage.scratch(""), &arguments).with_status(5);
     ended.says("a link was put in the place of a folder above it, so nothing is run, read or written there");
     let projects = fs::read_dir(stage.state().join("unstuck")).expect("it is there");
@@ -1046,7 +1084,7 @@ fn a_repository_of_another_kind_is_named() {
     if made.status.success() {
         let delete = "git branch -qD keep; git checkout -q -b other; touch new; echo COMPLETE";
         stage.git(&["branch", "keep"]);
-        let ended = stage.unstuck(&["run", "go", "--claim", "--with", delete]).with_status(0);
+        let ended = stage.unstuck(&["run", "go", "--trust-worker", "--with", delete]).with_status(0);
         ended
             .says("in tables (reftable)")
             .says("the branch keep was deleted")
@@ -1059,7 +1097,7 @@ fn a_repository_of_another_kind_is_named() {
 
     let stage = Stage::new();
     stage.git(&["init", "-q", "--bare", "."]);
-    let refused = stage.unstuck(&["run", "go", "--claim", "--with", "true"]).with_status(64);
+    let refused = stage.unstuck(&["run", "go", "--trust-worker", "--with", "true"]).with_status(64);
     refused.complains("is a bare repository").complains("git worktree add");
 }
 
@@ -1109,7 +1147,7 @@ fn s69_a_secret_in_a_file_of_the_workspace_is_in_no_report_and_no_difference() {
     let stage = Stage::repository().with_variable("API_KEY", KEY);
     let command = "cat >/dev/null; printf 'API_KEY=%s\\n' \"$API_KEY\" >.env.local; echo x >\"$(basename \"$API_KEY\")\"";
     stage
-        .unstuck(&["run", "do it", "--check", "false", "--with", command, "--iterations", "1"])
+        .unstuck(&["run", "do it", "--check", "false", "--with", command, "--max-iterations", "1"])
         .with_status(2);
     let escaped =
         [KEY.to_owned(), KEY.replace('<', "&lt;").replace('>', "&gt;"), "0123<456>789ABCDEF".to_owned()];
@@ -1137,7 +1175,7 @@ fn s69_a_value_that_the_project_shows_anyway_stays_and_the_start_says_so() {
         .with_variable("DB_PASSWORD", "tests/run.sh")
         .with_variable("API_KEY", "sk-99-abc");
     let command = "cat >\"$SCRATCH/prompt\"; echo \"$API_KEY\"";
-    let check = ["--check", "sh ./tests/run.sh", "--iterations", "1"];
+    let check = ["--check", "sh ./tests/run.sh", "--max-iterations", "1"];
     let words = [&["run", "let tests/run.sh pass with sk-99-abc", "--with", command][..], &check].concat();
     let ended = stage.unstuck(&words).with_status(2);
     let shown = format!("{}{}", ended.out, ended.err);
@@ -1170,7 +1208,7 @@ fn variables_of_a_surrounding_git_agent_or_make_reach_neither_worker_nor_check_n
     stage
         .unstuck(&[
             "run", "do it", "--with", &worker, "--check", &check, "--baseline", "off", "--notify", &hook,
-            "--iterations", "1",
+            "--max-iterations", "1",
         ])
         .with_status(0);
     for name in ["worker", "check", "hook"] {
@@ -1204,7 +1242,7 @@ fn links_that_a_repository_planted_are_not_written_through() {
     stage.unstuck(&["init", "x", "--with", "sh a"]).with_status(64).complains(".agent is a link");
     plant("rc", "night.html");
     let worker = "cat >/dev/null; echo done >>notes.txt";
-    stage.unstuck(&["run", "x", "--with", worker, "--check", "true", "--iterations", "1"]).with_status(0);
+    stage.unstuck(&["run", "x", "--with", worker, "--check", "true", "--max-iterations", "1"]).with_status(0);
     stage.unstuck(&["report", "--html", "night.html"]).with_status(64).complains("night.html is a link to");
     plant("", "man");
     stage.unstuck(&["man", "man"]).with_status(64).complains("man is a link");
@@ -1223,8 +1261,8 @@ fn checks_are_run_by_the_wrapper_of_the_worker_unless_that_is_turned_off() {
     let check = "echo \"check $WRAPPED\" >>\"$SCRATCH/checks\"";
     let run = |more: &[&str]| {
         let words =
-            ["run", "x", "--with", worker, "--check", check, "--baseline", "off", "--iterations", "1"];
-        stage.unstuck(&[&words[..], &["--wrap", wrap], more].concat()).with_status(0);
+            ["run", "x", "--with", worker, "--check", check, "--baseline", "off", "--max-iterations", "1"];
+        stage.unstuck(&[&words[..], &["--wrapper", wrap], more].concat()).with_status(0);
         let found = fs::read_to_string(stage.scratch("checks")).expect("it was run");
         fs::remove_file(stage.scratch("checks")).expect("it is there");
         found

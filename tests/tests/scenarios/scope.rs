@@ -41,7 +41,7 @@ fn change(stage: &Stage, folder: &str, script: &str, rules: &str) -> Ended {
     let folder = stage.workspace().join(folder);
     let flow = stage.scratch("flow.yaml");
     fs::rename(stage.workspace().join("flow.yaml"), &flow).expect("the workspace is ours");
-    stage.unstuck_in(&folder, &["run", &flow.to_string_lossy(), "--iterations", "1"])
+    stage.unstuck_in(&folder, &["run", &flow.to_string_lossy(), "--max-iterations", "1"])
 }
 
 /// Returns what the view of the scope says.
@@ -166,7 +166,7 @@ fn checked_by(script: &str, more: &[&str]) -> (Stage, Ended) {
         .write("t.sh", "grep -q d docs/d.md && { echo 'FAILED t.py::a - assert 1 == 2'; exit 1; }; exit 0\n");
     stage.write("format.sh", "grep -q tidy src/a.rs || echo tidy >>src/a.rs\n");
     commit(&stage);
-    let run = ["run", "go", "--check", script, "--with", "true", "--iterations", "2"];
+    let run = ["run", "go", "--check", script, "--with", "true", "--max-iterations", "2"];
     let ended = stage.unstuck(&[&run[..], more].concat());
     (stage, ended)
 }
@@ -231,7 +231,7 @@ fn s63_neither_a_check_nor_a_moved_base_nor_a_lost_worker_leads_out_of_the_scope
     let work = "[ -e \"$SCRATCH/again\" ] && exit 0; touch \"$SCRATCH/again\"; echo x >docs/d.md; touch \"$SCRATCH/did\"; sleep 60";
     fs::write(stage.scratch("work.sh"), work).expect("the scratch folder is ours");
     let work = format!("sh {}", stage.scratch("work.sh").display());
-    let run = ["run", "go", "--with", &work, "--check", "true", "--allow", "src/**", "--iterations", "1"];
+    let run = ["run", "go", "--with", &work, "--check", "true", "--allow", "src/**", "--max-iterations", "1"];
     let live = stage.start(&run);
     wait_until("it has changed a file", || stage.scratch("did").exists());
     live.crash();
@@ -317,7 +317,7 @@ fn s63_a_protected_path_that_no_file_has_is_named_at_the_start() {
         ("!docs/x", false),
         (".", false),
     ] {
-        let with = ["--check", "true", "--protect", path, "--iterations", "1", "--with", "true"];
+        let with = ["--check", "true", "--protect", path, "--max-iterations", "1", "--with", "true"];
         let ended = stage.unstuck(&[&["run", "go"], &with[..]].concat());
         let said = ended.out.contains("no file that git tracks is protected by");
         assert_eq!(said, is_empty, "{path}: {ended:?}");
@@ -458,7 +458,7 @@ fn s63_what_a_person_changed_while_a_step_rested_and_accepted_stays() {
         stage.write("docs/notes.md", "notes\n");
         stage.write("docs/d.md", "edited\n");
         fs::remove_file(stage.workspace().join("charts/c.yaml")).expect("it is there");
-        let ended = stage.unstuck(&["resume", "--add-iterations", "3", "--accept-drift"]).with_status(0);
+        let ended = stage.unstuck(&["resume", "--add-iterations", "3", "--accept-changes"]).with_status(0);
         let file = |path: &str| fs::read_to_string(stage.workspace().join(path)).unwrap_or_default();
         assert_eq!(
             (&*file("docs/notes.md"), &*file("docs/d.md"), &*file("docs/b.md")),
@@ -496,7 +496,7 @@ fn killed_in(stage: &Stage, run: &[&str], notes: usize) -> Vec<PathBuf> {
 
 fn killed(stage: &Stage, strays: bool) -> PathBuf {
     let work = lost_worker(stage, strays);
-    let run = ["run", "go", "--with", &work, "--check", "true", "--allow", "src/**", "--iterations", "1"];
+    let run = ["run", "go", "--with", &work, "--check", "true", "--allow", "src/**", "--max-iterations", "1"];
     killed_in(stage, &run, 1).remove(0)
 }
 
@@ -505,8 +505,8 @@ fn s59_what_a_person_changed_after_a_kill_is_not_the_lost_workers() {
     let stage = repository();
     killed(&stage, false);
     stage.write("docs/d.md", "by hand\n");
-    stage.unstuck(&["resume"]).with_status(64).complains("docs/d.md").complains("--accept-drift");
-    stage.unstuck(&["resume", "--accept-drift"]).with_status(0);
+    stage.unstuck(&["resume"]).with_status(64).complains("docs/d.md").complains("--accept-changes");
+    stage.unstuck(&["resume", "--accept-changes"]).with_status(0);
     assert_eq!(fs::read_to_string(stage.workspace().join("docs/d.md")).unwrap(), "by hand\n");
     let moments: Vec<Value> = stage.facts("snapshot_taken").iter().map(|it| it["moment"].clone()).collect();
     assert_eq!(moments[..2], ["abandoned", "resumed"]);
@@ -608,9 +608,9 @@ fn s59_what_a_person_changed_after_a_kill_is_not_the_lost_workers_of_a_child_run
         killed_in(&stage, &["run", "flow.yaml"], 2);
         if !strays {
             stage.write("docs/d.md", "by hand\n");
-            stage.unstuck(&["resume"]).with_status(64).complains("docs/d.md").complains("--accept-drift");
+            stage.unstuck(&["resume"]).with_status(64).complains("docs/d.md").complains("--accept-changes");
         }
-        stage.unstuck(&["resume", "--accept-drift"]).with_status(if strays { 2 } else { 0 });
+        stage.unstuck(&["resume", "--accept-changes"]).with_status(if strays { 2 } else { 0 });
         stage.verify();
     }
 }

@@ -39,7 +39,7 @@ fn s58_after_a_stall_a_new_run_starts_and_the_old_one_is_one_line() {
     assert_ne!(stage.run(), old);
     let after_a_good_end = stage.unstuck(&fix).with_status(0);
     assert!(!after_a_good_end.out.contains("before run"), "{after_a_good_end:#?}");
-    let overview = stage.unstuck(&[]).with_status(0).says(&format!("unstuck artifacts {}", &old[..4]));
+    let overview = stage.unstuck(&[]).with_status(0).says(&format!("unstuck diagnose {}", &old[..4]));
     assert_eq!(overview.out.matches("STUCK").count(), 1, "{overview:#?}");
 }
 
@@ -66,7 +66,9 @@ fn changes_of_a_lost_attempt_count_for_its_replacement() {
 #[test]
 fn lost_payload_is_reported_by_verify_unless_an_export_omits_it() {
     let stage = Stage::repository();
-    stage.unstuck(&["run", "go", "--claim", "--iterations", "1", "--with", "echo not yet"]).with_status(2);
+    stage
+        .unstuck(&["run", "go", "--trust-worker", "--max-iterations", "1", "--with", "echo not yet"])
+        .with_status(2);
     let file = stage.scratch("log.jsonl");
     let exported = stage.unstuck(&["export", "@last"]).with_status(0).out;
     fs::write(&file, exported).expect("the scratch folder is ours");
@@ -82,7 +84,7 @@ fn lost_payload_is_reported_by_verify_unless_an_export_omits_it() {
 fn s60_a_run_that_was_stopped_is_not_resumed_by_anything_but_a_person() {
     let stage = Stage::repository().with_variable("HOLD_AT", "2").with_variable("DONE_AT", "4");
     let command = worker("count.sh");
-    let live = stage.start(&["run", "count", "--claim", "--with", &command]);
+    let live = stage.start(&["run", "count", "--trust-worker", "--with", &command]);
     wait_until("the second iteration works", || stage.calls() == 2);
     live.signal(Signal::SIGTERM);
     live.wait().with_status(143).says("INTERRUPTED");
@@ -91,7 +93,7 @@ fn s60_a_run_that_was_stopped_is_not_resumed_by_anything_but_a_person() {
     stage.leaves_nothing_running();
 
     tell(&stage.scratch("go"));
-    stage.unstuck(&["run", "count", "--claim", "--with", &command]).with_status(0);
+    stage.unstuck(&["run", "count", "--trust-worker", "--with", &command]).with_status(0);
     for arguments in [&["runs"][..], &[], &["show", &stopped], &["verify", &stopped], &["why", &stopped]] {
         stage.unstuck(arguments).with_status(0);
     }
@@ -101,7 +103,7 @@ fn s60_a_run_that_was_stopped_is_not_resumed_by_anything_but_a_person() {
     assert_eq!(entry["status"], "INTERRUPTED");
     assert!(entry["next"].as_str().is_some_and(|next| next.starts_with("unstuck resume")), "{entry:#}");
 
-    stage.unstuck(&["resume", &stopped, "--accept-drift"]).with_status(0);
+    stage.unstuck(&["resume", &stopped, "--accept-changes"]).with_status(0);
     assert_eq!(listed(&stage, &stopped)["status"], "COMPLETE");
 }
 
@@ -191,7 +193,7 @@ fn s62_logs_of_every_released_format_are_read_and_decided_the_same_for_ever() {
 fn s56_a_tail_that_is_torn_is_noticed_and_nothing_whole_is_lost() {
     let stage = Stage::repository().with_variable("DONE_AT", "4");
     stage
-        .unstuck(&["run", "count", "--claim", "--with", &worker("count.sh"), "--iterations", "2"])
+        .unstuck(&["run", "count", "--trust-worker", "--with", &worker("count.sh"), "--max-iterations", "2"])
         .with_status(2);
     let events = stage.events().len();
     let mirror = stage.kept().into_iter().find(|path| path.ends_with("events.jsonl")).expect("a mirror");
@@ -213,7 +215,7 @@ fn s56_a_tail_that_is_torn_is_noticed_and_nothing_whole_is_lost() {
 #[test]
 fn gc_forgets_runs_without_a_workspace_or_a_log_with_their_snapshots_and_says_what_stays() {
     let stage = Stage::repository();
-    let go = ["run", "go", "--check", "false", "--with", "sh -c 'date +%N >> f'", "--iterations", "1"];
+    let go = ["run", "go", "--check", "false", "--with", "sh -c 'date +%N >> f'", "--max-iterations", "1"];
     let mut runs = Vec::new();
     for _ in 0..3 {
         stage.unstuck(&go).with_status(2);
@@ -260,7 +262,7 @@ fn gc_forgets_runs_without_a_workspace_or_a_log_with_their_snapshots_and_says_wh
 #[test]
 fn gc_says_what_goes_and_keeps_what_waits_for_a_person() {
     let stage = Stage::repository();
-    let blocked = ["run", "ask", "--claim", "--with", "echo 'Database password:'"];
+    let blocked = ["run", "ask", "--trust-worker", "--with", "echo 'Database password:'"];
     stage.unstuck(&blocked).with_status(4);
     let waiting = stage.run()[..4].to_owned();
     stage.shell(&stage.workspace(), "echo '*.db' >.gitignore; git add -A; git commit -qm ignored");
@@ -307,7 +309,8 @@ fn run_without_snapshots_is_resumed_only_with_accept_drift() {
     let script = "n=$(cat ../n 2>/dev/null || echo 0); echo $((n+1)) >../n; echo $n >>x; if [ $n = 2 ]; then echo cheat >tests/t; fi";
     let with = format!("sh -c '{script}'");
     let go = [
-        "run", "go", "--check", "test -e done", "--protect", "tests/**", "--iterations", "1", "--with", &with,
+        "run", "go", "--check", "test -e done", "--protect", "tests/**", "--max-iterations", "1", "--with",
+        &with,
     ];
     stage.unstuck(&go).with_status(2);
     fs::remove_dir_all(project_of(&stage).join("snapshots.git")).expect("it is ours");
@@ -317,9 +320,9 @@ fn run_without_snapshots_is_resumed_only_with_accept_drift() {
     let more = ["resume", "--add-iterations", "1"];
     let refused = stage.unstuck(&more).with_status(6);
     assert!(refused.err.contains("next: look at what the run has changed yourself"), "{refused:?}");
-    assert!(refused.err.contains("--accept-drift"), "{refused:?}");
+    assert!(refused.err.contains("--accept-changes"), "{refused:?}");
 
-    let accepted = stage.unstuck(&[&more[..], &["--accept-drift"]].concat()).with_status(2);
+    let accepted = stage.unstuck(&[&more[..], &["--accept-changes"]].concat()).with_status(2);
     assert!(accepted.err.contains("no undo, diff or scope reaches further back than now"), "{accepted:?}");
     // The next supervisor knows the accepted files, and detects changes to them.
     let strayed = stage.unstuck(&more).with_status(2);
@@ -333,7 +336,7 @@ fn run_without_snapshots_is_resumed_only_with_accept_drift() {
 #[test]
 fn verify_reads_the_snapshots_and_doctor_the_last_ones() {
     let stage = Stage::repository();
-    let go = ["run", "go", "--check", "false", "--iterations", "1", "--with", "sh -c 'date +%N >>f'"];
+    let go = ["run", "go", "--check", "false", "--max-iterations", "1", "--with", "sh -c 'date +%N >>f'"];
     stage.unstuck(&go).with_status(2);
     stage.unstuck(&["verify"]).with_status(0).says("snapshots of the workspace, all of their ");
     stage.unstuck(&["doctor"]).with_status(0).says("ok    snapshots");
@@ -353,7 +356,7 @@ fn verify_reads_the_snapshots_and_doctor_the_last_ones() {
 #[test]
 fn diff_and_checkout_work_without_the_workspace() {
     let stage = Stage::repository();
-    let go = ["run", "go", "--check", "false", "--iterations", "1", "--with", "sh -c 'echo new >f'"];
+    let go = ["run", "go", "--check", "false", "--max-iterations", "1", "--with", "sh -c 'echo new >f'"];
     stage.unstuck(&go).with_status(2);
     let store = format!("sled:{}", project_of(&stage).display());
     let moved = stage.scratch("moved");
@@ -370,7 +373,7 @@ fn diff_and_checkout_work_without_the_workspace() {
 #[test]
 fn an_undo_that_was_ended_half_way_is_named() {
     let stage = Stage::repository();
-    let go = ["run", "go", "--check", "false", "--iterations", "1", "--with", "sh -c 'echo new >f'"];
+    let go = ["run", "go", "--check", "false", "--max-iterations", "1", "--with", "sh -c 'echo new >f'"];
     stage.unstuck(&go).with_status(2);
     // A number may also be the beginning of the name of a run.
     let run = stage.run();
@@ -394,7 +397,7 @@ fn an_undo_that_was_ended_half_way_is_named() {
 fn damaged_store_is_rebuilt_from_an_intact_mirror_on_request() {
     let stage = Stage::repository();
     let go = |iterations| {
-        let work = ["run", "go", "--check", "false", "--with", "sh -c 'date +%N >> f'", "--iterations"];
+        let work = ["run", "go", "--check", "false", "--with", "sh -c 'date +%N >> f'", "--max-iterations"];
         stage.unstuck(&[&work[..], &[iterations]].concat()).with_status(2);
         project_of(&stage).join("runs").join(stage.run()).join("events.jsonl")
     };
@@ -441,7 +444,7 @@ fn named(said: &str) -> Vec<String> {
 #[test]
 fn suggested_commands_repair_any_damage_of_a_run() {
     let stage = Stage::repository();
-    let go = ["run", "go", "--check", "false", "--with", "sh -c 'date +%N >> f'", "--iterations", "2"];
+    let go = ["run", "go", "--check", "false", "--with", "sh -c 'date +%N >> f'", "--max-iterations", "2"];
     stage.unstuck(&go).with_status(2);
     let export = stage.scratch("run.jsonl");
     let export = export.to_str().expect("a plain path");
@@ -508,7 +511,9 @@ fn suggested_commands_repair_any_damage_of_a_run() {
 fn log_with_outdated_mirror_is_used_in_full() {
     let stage = Stage::repository();
     let worker = "sh -c 'date +%N >> f'";
-    stage.unstuck(&["run", "go", "--check", "false", "--with", worker, "--iterations", "3"]).with_status(2);
+    stage
+        .unstuck(&["run", "go", "--check", "false", "--with", worker, "--max-iterations", "3"])
+        .with_status(2);
     let folder = project_of(&stage).join("runs").join(stage.run());
     let (mirror, store, aside) = (folder.join("events.jsonl"), folder.join("store"), folder.join("aside"));
     let whole = fs::read_to_string(&mirror).expect("it is there");
@@ -539,7 +544,7 @@ fn log_with_outdated_mirror_is_used_in_full() {
     }
     fs::remove_file(&mirror).expect("it is there");
     stage.unstuck(&["show"]).with_status(6).complains("unstuck verify");
-    stage.unstuck(&["resume", "--add-iterations", "1", "--accept-drift"]).with_status(2);
+    stage.unstuck(&["resume", "--add-iterations", "1", "--accept-changes"]).with_status(2);
     stage.verify();
 
     // Nor is damage in the middle taken for the end.
@@ -661,7 +666,7 @@ fn a_log_that_is_gone_says_so_and_is_read_in_again_from_an_export() {
 #[test]
 fn an_import_is_done_although_the_index_cannot_be_written() {
     let stage = Stage::repository();
-    stage.unstuck(&["run", "go", "--claim", "--with", "true"]).with_status(1);
+    stage.unstuck(&["run", "go", "--trust-worker", "--with", "true"]).with_status(1);
     let export = stage.scratch("run.jsonl");
     let export = export.to_str().expect("a plain path");
     stage.unstuck(&["export", "-o", export]).with_status(0);
@@ -709,7 +714,7 @@ fn an_export_that_was_cut_short_is_completed_by_a_longer_one_and_by_no_other() {
     // There are no snapshots of it, which is said before anything is recorded.
     stage.unstuck_in(&other, &["undo", "@last@first"]).with_status(6).complains("exports hold no snapshots");
     let resumed = stage.unstuck_in(&other, &["resume", "--add-iterations", "1"]);
-    resumed.with_status(64).complains("--accept-drift");
+    resumed.with_status(64).complains("--accept-changes");
     assert_eq!(stage.unstuck_in(&other, &["export"]).with_status(0).out, whole);
 
     // The import also adds events that were recorded there since.
@@ -721,7 +726,7 @@ fn an_export_that_was_cut_short_is_completed_by_a_longer_one_and_by_no_other() {
 #[test]
 fn imported_unfinished_run_is_resumed_only_with_accept_drift() {
     let stage = Stage::repository();
-    let go = ["run", "go", "--claim", "--with", &worker("count.sh"), "--iterations", "2"];
+    let go = ["run", "go", "--trust-worker", "--with", &worker("count.sh"), "--max-iterations", "2"];
     stage.unstuck(&go).with_status(2);
     let whole = stage.unstuck(&["export"]).with_status(0).out;
     let lines: Vec<&str> = whole.split_inclusive('\n').collect();
@@ -736,18 +741,18 @@ fn imported_unfinished_run_is_resumed_only_with_accept_drift() {
     let calls = stage.calls();
     let refused =
         elsewhere(&["resume"]).with_status(64).complains(&format!("after event {cut} is not known here"));
-    refused.complains(stage.workspace().to_str().expect("a plain path")).complains("--accept-drift");
+    refused.complains(stage.workspace().to_str().expect("a plain path")).complains("--accept-changes");
     assert_eq!(stage.calls(), calls, "nobody works before that is accepted");
     // A longer export says what was done, and that it has ended.
     fs::write(&file, &whole).expect("the scratch folder is ours");
     elsewhere(&["import", path]).with_status(0).says("were added");
-    elsewhere(&["resume", "--add-iterations", "1"]).with_status(64).complains("--accept-drift");
+    elsewhere(&["resume", "--add-iterations", "1"]).with_status(64).complains("--accept-changes");
     // Once it was accepted, it is not asked for again.
     let store = format!("sled:{}", stage.scratch("third").display());
     let third = |rest: &[&str]| stage.unstuck(&[&["--store", &store], rest].concat());
     fs::write(&file, lines[..cut].concat()).expect("the scratch folder is ours");
     third(&["import", path]).with_status(0);
-    third(&["resume", "--accept-drift"]).with_status(2);
+    third(&["resume", "--accept-changes"]).with_status(2);
     third(&["resume", "--add-iterations", "1"]).with_status(2);
 }
 

@@ -7,7 +7,7 @@ use crate::stage::{Stage, wait_until};
 /// Runs a worker that changes `src/add.sh`.
 fn changed(stage: &Stage) {
     let work = "echo by the run >src/add.sh; echo new >of-run; echo COMPLETE";
-    stage.unstuck(&["run", "go", "--claim", "--with", work]).with_status(0);
+    stage.unstuck(&["run", "go", "--trust-worker", "--with", work]).with_status(0);
 }
 
 fn file(stage: &Stage, name: &str) -> String {
@@ -132,7 +132,7 @@ fn home_directory_is_no_workspace_unless_that_is_wanted() {
     let stage = Stage::new();
     let home = stage.scratch("../home");
     fs::create_dir_all(&home).expect("the stage is ours");
-    let run = ["run", "go", "--claim", "--with", "echo x >x; echo COMPLETE"];
+    let run = ["run", "go", "--trust-worker", "--with", "echo x >x; echo COMPLETE"];
     stage.unstuck_in(&home, &run).with_status(64).complains("it is your home directory").complains("--here");
     assert!(!home.join("x").exists());
     stage.unstuck_in(&home, &[&run[..], &["--here"]].concat()).with_status(0);
@@ -157,8 +157,9 @@ fn undo_neither_empties_nor_fills_what_is_mounted_in_the_workspace() {
     assert!(other("photo") && !other("keep") && stage.workspace().join("data/keep").exists());
     // Mounted during the run.
     let work = "echo more >data/more; echo by the run >src/add.sh; echo COMPLETE";
-    let ran =
-        stage.unstuck_below(&below, &["run", "go", "--claim", "--with", work]).expect("it can be mounted");
+    let ran = stage
+        .unstuck_below(&below, &["run", "go", "--trust-worker", "--with", work])
+        .expect("it can be mounted");
     ran.with_status(0).says("data (on another file system that is mounted there)");
     stage.unstuck(&["undo"]);
     assert!(other("more") && !stage.workspace().join("data/photo").exists());
@@ -169,7 +170,7 @@ fn undo_neither_empties_nor_fills_what_is_mounted_in_the_workspace() {
 fn branch_that_the_worker_made_in_a_worktree_is_named_at_the_end() {
     let stage = Stage::repository();
     let work = "git switch -qc of-worker; echo x >x; echo COMPLETE";
-    let ended = stage.unstuck(&["run", "go", "--claim", "--with", work, "--worktree"]).with_status(0);
+    let ended = stage.unstuck(&["run", "go", "--trust-worker", "--with", work, "--worktree"]).with_status(0);
     let told = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("where its work is, on branch of-worker"), "{told}");
 }

@@ -70,7 +70,7 @@ fn s61_changed_prompt_or_registry_is_reported_by_a_resume() {
     registry(&stage, &tests_pass(), &json!({"onFailure": {"action": "retry", "maxAttempts": 9}}));
     flow(&stage, "echo more >>work.txt; echo COMPLETE", "max_iterations: 2");
     let note = "what the workflow takes from other files (registry, prompts, schemas) has changed since";
-    let more = ["resume", "--add-iterations", "1", "--accept-drift"];
+    let more = ["resume", "--add-iterations", "1", "--accept-changes"];
     let resume = || stage.unstuck(&more).with_status(2);
     let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(2);
     assert!(!ended.out.contains("anew"), "{ended:?}");
@@ -386,7 +386,7 @@ fn s33_a_validator_that_cannot_run_is_the_operators_problem_and_no_iteration() {
         .arg(stage.workspace().join("lintt"))
         .status()
         .expect("chmod");
-    stage.unstuck(&["resume", "--accept-drift"]).with_status(0);
+    stage.unstuck(&["resume", "--accept-changes"]).with_status(0);
     assert_eq!(stage.calls(), 1, "what was done is not done again");
     stage.verify();
 }

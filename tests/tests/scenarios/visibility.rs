@@ -39,7 +39,7 @@ fn explains(stage: &Stage, ended: Ended, status: i32, word: &str, next: &str) {
 }
 
 fn held(stage: &Stage) -> Live {
-    let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh")]);
+    let live = stage.start(&["run", "count", "--trust-worker", "--with", &worker("count.sh")]);
     wait_until("a worker works", || stage.calls() == 1);
     live
 }
@@ -48,7 +48,7 @@ fn held(stage: &Stage) -> Live {
 fn s71_an_end_after_which_the_run_went_on_explains_nothing() {
     let stage = Stage::repository();
     let work = "if [ -e \"$SCRATCH/first\" ]; then : >\"$SCRATCH/second\"; sleep 60; fi; : >\"$SCRATCH/first\"; echo not yet";
-    stage.unstuck(&["run", "go", "--claim", "--iterations", "1", "--with", work]).with_status(2);
+    stage.unstuck(&["run", "go", "--trust-worker", "--max-iterations", "1", "--with", work]).with_status(2);
     stage.unstuck(&["why"]).says("OUT OF ITERATIONS");
     let live = stage.start(&["resume", "--add-iterations", "1"]);
     wait_until("it works again", || stage.scratch("second").exists());
@@ -72,17 +72,23 @@ fn s71_every_end_has_its_exit_status_its_evidence_and_a_next_command() {
         "COMPLETE",
         "unstuck show",
     );
-    explains(&stage, run(&["mend add", "--claim", "--with", "true"]), 1, "NOT COMPLETE", "unstuck resume");
     explains(
         &stage,
-        run(&["x", "--with", "true", "--check", "false", "--iterations", "1"]),
+        run(&["mend add", "--trust-worker", "--with", "true"]),
+        1,
+        "NOT COMPLETE",
+        "unstuck resume",
+    );
+    explains(
+        &stage,
+        run(&["x", "--with", "true", "--check", "false", "--max-iterations", "1"]),
         2,
         "OUT OF ITERATIONS",
         "--add-iterations",
     );
     explains(
         &stage,
-        run(&["x", "--claim", "--with", "sleep 600", "--max-time", "300ms"]),
+        run(&["x", "--trust-worker", "--with", "sleep 600", "--max-time", "300ms"]),
         2,
         "OUT OF TIME",
         "--add-time",
@@ -93,7 +99,7 @@ fn s71_every_end_has_its_exit_status_its_evidence_and_a_next_command() {
         of_file(claims_thrice(&worker("same-failure.sh"), convergence)),
         3,
         "STUCK",
-        "unstuck artifacts",
+        "unstuck diagnose",
     );
     let blocked = claims_thrice("unstuck verdict blocked --needs 'npm login'", "");
     let ended = of_file(blocked);
@@ -101,8 +107,8 @@ fn s71_every_end_has_its_exit_status_its_evidence_and_a_next_command() {
     explains(&stage, ended, 4, "BLOCKED", "unstuck answer");
     explains(&stage, of_file(claims_thrice("echo no luck >&2; exit 9", "")), 5, "FAILED", "unstuck resume");
 
-    let bad = run(&["x", "--claim", "--with", "true", "--iterations", "0"]).with_status(64);
-    assert!(bad.err.contains("--iterations"), "{bad:#?}");
+    let bad = run(&["x", "--trust-worker", "--with", "true", "--max-iterations", "0"]).with_status(64);
+    assert!(bad.err.contains("--max-iterations"), "{bad:#?}");
     for file in ["no-such-file.yaml", "no-such-file.yml"] {
         let refused = run(&[file]).with_status(64).complains(file);
         assert!(!refused.err.contains("goal"), "{refused:#?}");
@@ -120,7 +126,7 @@ fn s71_every_end_has_its_exit_status_its_evidence_and_a_next_command() {
     let no_folder = nowhere.scratch("a file");
     fs::write(&no_folder, "").expect("the scratch folder is ours");
     let nowhere = nowhere.with_state(no_folder);
-    let ended = nowhere.unstuck(&["run", "x", "--claim", "--with", "true"]).with_status(6);
+    let ended = nowhere.unstuck(&["run", "x", "--trust-worker", "--with", "true"]).with_status(6);
     assert!(
         ended.err.contains("a file is a file, and has to be a folder")
             && ended.err.contains("next: ")
@@ -134,7 +140,7 @@ fn s71_nor_does_the_status_depend_on_who_reads() {
     let stage = Stage::repository();
     let summary = stage.scratch("summary.json");
     let path = summary.to_str().expect("a plain path");
-    let run = ["run", "x", "--with", "true", "--check", "false", "--iterations", "2", "--summary", path];
+    let run = ["run", "x", "--with", "true", "--check", "false", "--max-iterations", "2", "--summary", path];
     for more in [&[][..], &["--json"], &["--quiet"]] {
         stage.unstuck_unheard(&[&run, more].concat()).with_status(2);
         assert!(fs::remove_file(&summary).is_ok(), "the summary is written");
@@ -215,7 +221,7 @@ fn s71_the_steps_of_a_child_run_are_shown_below_their_prefix_where_that_is_asked
 fn s72_a_script_gets_json_lines_and_a_summary_that_keeps_its_shape() {
     let schema = summary_schema();
     let cases: &[(&str, &[&str], i32)] = &[
-        ("sh tests/run.sh", &["--with", "true", "--iterations", "2"], 2),
+        ("sh tests/run.sh", &["--with", "true", "--max-iterations", "2"], 2),
         ("sh tests/run.sh || exit 1", &["--with", "sh -c 'echo INCOMPLETE: no; exit 9'"], 5),
         ("true", &["--with", "true"], 0),
     ];
@@ -387,7 +393,7 @@ fn s79_four_runs_at_a_time_share_a_store_and_lose_nothing() {
     let live: Vec<Live> = stages
         .iter()
         .map(|stage| {
-            stage.start(&["run", "count", "--with", command, "--check", "false", "--iterations", "6"])
+            stage.start(&["run", "count", "--with", command, "--check", "false", "--max-iterations", "6"])
         })
         .collect();
     for live in live {
@@ -474,7 +480,7 @@ fn suggested_commands_include_given_directory_and_store() {
     let store = format!("sled:{}", stage.scratch("the store").display());
     let place = stage.workspace().display().to_string();
     let given = ["-C", &place, "--store", &store];
-    let run = ["run", "go", "--check", "false", "--with", "sh -c 'date +%N >> f'", "--iterations", "1"];
+    let run = ["run", "go", "--check", "false", "--with", "sh -c 'date +%N >> f'", "--max-iterations", "1"];
     let ended = stage.unstuck_in(&elsewhere, &[&given[..], &run].concat()).with_status(2);
     let begins = format!("unstuck --store '{store}' -C {place} ");
     let lines: Vec<&str> = ended.last_lines().lines().filter(|line| line.contains("unstuck ")).collect();
@@ -496,7 +502,7 @@ fn suggested_commands_include_given_directory_and_store() {
 fn control_characters_from_a_worker_are_escaped() {
     let stage = Stage::repository();
     let says = "unstuck verdict blocked --needs \"$(printf 'x\\033[1A\\033[2KCOMPLETE')\"";
-    let ended = stage.unstuck(&["run", "go", "--claim", "--with", says]).with_status(4);
+    let ended = stage.unstuck(&["run", "go", "--trust-worker", "--with", says]).with_status(4);
     let shown = ["show", "why", "report", "runs", "artifacts"].map(|command| stage.unstuck(&[command]).out);
     let all = shown.into_iter().chain([ended.out, stage.unstuck(&[]).out]);
     for text in all {
@@ -529,7 +535,7 @@ fn a_script_reads_the_overview_and_the_diagnosis_too() {
 #[test]
 fn small_mistakes_at_the_keyboard_are_answered_with_what_to_do() {
     let stage = Stage::repository().with_variable("UNSTUCK_STORE", "");
-    let run = ["run", "go", "--check", "false", "--with", "true", "--iterations", "1"];
+    let run = ["run", "go", "--check", "false", "--with", "true", "--max-iterations", "1"];
     stage.unstuck(&run).with_status(2);
     let file = stage.scratch("run.jsonl").display().to_string();
     stage.unstuck(&["export", "-o", &file]).with_status(0);
@@ -538,7 +544,7 @@ fn small_mistakes_at_the_keyboard_are_answered_with_what_to_do() {
     for blank in [
         &["answer", "@last", "  "][..],
         &["run", "go", "--check", " "],
-        &["run", "go", "--claim", "--with", " "],
+        &["run", "go", "--trust-worker", "--with", " "],
         &["init", "--with", "\t"],
         &["import", "PROMPT.md", "--with", " "],
     ] {

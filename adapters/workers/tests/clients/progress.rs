@@ -293,7 +293,7 @@ fn what_a_person_can_do_is_told_where_the_description_knows_it() {
         let (reading, _) = decoder("claude").finish(&Exit::Code(1), false, stderr);
         assert_eq!(reading.trouble, Some(Trouble::Config));
         let help = reading.message.strip_prefix(stderr).expect("what it said comes first");
-        assert_eq!(help.contains("IS_SANDBOX=1") && help.contains("--wrap"), helps, "{}", reading.message);
+        assert_eq!(help.contains("IS_SANDBOX=1") && help.contains("--wrapper"), helps, "{}", reading.message);
     }
 }
 

@@ -233,13 +233,13 @@ fn every_recorded_call_is_read_as_it_was() {
         gemini/single-json/01-work end: "done" instead of "failed"
         gemini/single-json/01-work trouble: "" instead of "no_end"
         gemini/single-json/01-work text: "Fixed.\nCOMPLETE" instead of ""
-        gemini/single-json/01-work message: "all of its output is taken for its answer: it printed no JSON that is known (unstuck probe worker gemini)" instead of ""
+        gemini/single-json/01-work message: "all of its output is taken for its answer: it printed no JSON that is known (unstuck debug worker gemini)" instead of ""
         qwen/max-budget/01-work message: "Run aborted: tool-call budget of 3 exceeded (--max-tool-calls); observed 4." instead of ""
         qwen/max-turns/01-work message: "Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json." instead of ""
         qwen/single-json/01-work end: "done" instead of "failed"
         qwen/single-json/01-work trouble: "" instead of "no_end"
         qwen/single-json/01-work text: "Fixed.\nCOMPLETE" instead of ""
-        qwen/single-json/01-work message: "all of its output is taken for its answer: it printed no JSON that is known (unstuck probe worker qwen)" instead of """#]].assert_eq(&found.join("\n"));
+        qwen/single-json/01-work message: "all of its output is taken for its answer: it printed no JSON that is known (unstuck debug worker qwen)" instead of """#]].assert_eq(&found.join("\n"));
 }
 
 /// Returns how much of an output has to be there for its end to be known, by a look at the text alone.

@@ -21,19 +21,19 @@ const BEGIN: &str = r#"{"type":"system","subtype":"init","session_id":"s","model
 fn a_stream_that_no_rule_matches_is_no_answer() {
     let renamed = "{\"kind\":\"begin\"}\n{\"kind\":\"end\",\"text\":\"COMPLETE\"}\n";
     let config =
-        expect![[r#"Failed Config: no rule matches {"kind":"begin"} (unstuck probe worker claude)"#]];
+        expect![[r#"Failed Config: no rule matches {"kind":"begin"} (unstuck debug worker claude)"#]];
     check(0, renamed, &config);
     check(0, "[{\"kind\":\"begin\"},{\"kind\":\"end\"}]", &config);
     check(0, "[\n{\"kind\":\"begin\"},\n{\"kind\":\"end\"}\n]", &config);
     check(
         1,
         renamed,
-        &expect![[r#"Failed Crashed: no rule matches {"kind":"begin"} (unstuck probe worker claude)"#]],
+        &expect![[r#"Failed Crashed: no rule matches {"kind":"begin"} (unstuck debug worker claude)"#]],
     );
     check(
         0,
         &format!("{BEGIN}\n{{\"type\":\"result_v2\"}}\n"),
-        &expect![[r#"Failed NoEnd: no rule matches {"type":"result_v2"} (unstuck probe worker claude)"#]],
+        &expect![[r#"Failed NoEnd: no rule matches {"type":"result_v2"} (unstuck debug worker claude)"#]],
     );
 }
 
@@ -41,7 +41,7 @@ fn a_stream_that_no_rule_matches_is_no_answer() {
 fn a_line_of_text_beside_such_a_stream_makes_no_answer_of_it() {
     let told = "{\"kind\":\"hello\",\"v\":3}\n{\"kind\":\"prompt_echo\"}\n{\"decision\":\"COMPLETE\"}\n";
     let config =
-        expect![[r#"Failed Config: no rule matches {"kind":"hello","v":3} (unstuck probe worker claude)"#]];
+        expect![[r#"Failed Config: no rule matches {"kind":"hello","v":3} (unstuck debug worker claude)"#]];
     check(0, &format!("(node:12) Warning: something\n{told}"), &config);
     check(0, &format!("{told}bye\n"), &config);
 }
@@ -66,7 +66,7 @@ fn what_is_printed_over_many_lines_behind_a_line_of_text_is_read_too() {
         0,
         cut,
         &expect![[r#"
-        Done: all of its output is taken for its answer: it printed no JSON that is known (unstuck probe worker claude)
+        Done: all of its output is taken for its answer: it printed no JSON that is known (unstuck debug worker claude)
         Loaded settings.
 
         {
@@ -77,14 +77,14 @@ fn what_is_printed_over_many_lines_behind_a_line_of_text_is_read_too() {
         0,
         &format!("{BEGIN}\n{{\"type\":\"result\",\"result\":\"COMP\n"),
         &expect![[r#"
-        Failed NoEnd: 1 line is no JSON, or too long (unstuck probe worker claude)"#]],
+        Failed NoEnd: 1 line is no JSON, or too long (unstuck debug worker claude)"#]],
     );
     let code = "I mended it:\n\nfn main()\n{\n    go();\n}\n\nCOMPLETE\n";
     check(
         0,
         code,
         &expect![[r#"
-        Done: all of its output is taken for its answer: it printed no JSON that is known (unstuck probe worker claude)
+        Done: all of its output is taken for its answer: it printed no JSON that is known (unstuck debug worker claude)
         I mended it:
 
         fn main()
@@ -146,14 +146,14 @@ fn what_may_be_an_answer_is_one_and_that_is_said() {
         0,
         "{\"decision\":\"complete\"}\n",
         &expect![[r#"
-            Done: all of its output is taken for its answer: no rule matches {"decision":"complete"} (unstuck probe worker claude)
+            Done: all of its output is taken for its answer: no rule matches {"decision":"complete"} (unstuck debug worker claude)
             {"decision":"complete"}"#]],
     );
     check(
         0,
         "I mended it.\n\nCOMPLETE\n",
         &expect![[r#"
-            Done: all of its output is taken for its answer: it printed no JSON that is known (unstuck probe worker claude)
+            Done: all of its output is taken for its answer: it printed no JSON that is known (unstuck debug worker claude)
             I mended it.
 
             COMPLETE"#]],
@@ -162,7 +162,7 @@ fn what_may_be_an_answer_is_one_and_that_is_said() {
         0,
         "I mended it.\n{\"decision\":\"complete\"}\n{\"decision\":\"complete\"}\n",
         &expect![[r#"
-            Done: all of its output is taken for its answer: no rule matches {"decision":"complete"} (unstuck probe worker claude)
+            Done: all of its output is taken for its answer: no rule matches {"decision":"complete"} (unstuck debug worker claude)
             I mended it.
             {"decision":"complete"}
             {"decision":"complete"}"#]],

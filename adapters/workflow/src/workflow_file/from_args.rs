@@ -119,7 +119,7 @@ fn judged(goal: &str) -> String {
 
 /// A judge that has the last word when all commands pass.
 fn closer(goal: &str, judge: &Worker) -> Completion {
-    let prompt = Template { file: "--judge".to_owned(), text: judged(goal), custom: Vec::new() };
+    let prompt = Template { file: "--reviewer".to_owned(), text: judged(goal), custom: Vec::new() };
     let closer = Closer { worker: judge.clone(), prompt, required: Vec::new() };
     Completion { closer: Some(closer), ..Completion::default() }
 }

@@ -23,7 +23,7 @@ pub fn save(workflow: &Workflow) -> Result<String, String> {
         // Prices are in another file.
         Ok(loaded) if loaded.workflow == (Workflow { prices: None, ..workflow.clone() }) => Ok(text),
         Ok(_) if workflow.steps.iter().any(|step| step.completion.is_some()) => {
-            Err("who has the last word when all checks pass (--judge) is in a file the closer of a registry step; see docs/registry.md".to_owned())
+            Err("who has the last word when all checks pass (--reviewer) is in a file the closer of a registry step; see docs/registry.md".to_owned())
         }
         Ok(_) => Err("a file cannot say all of it".to_owned()),
         Err(rejected) => {

@@ -50,7 +50,7 @@ pub fn prompt(place: &Place, request: &Request<'_>, person: &dyn Person) -> Resu
         .pattern(request.step, request.pattern)
         .map_err(|refused| Error::usage(&refused.what).hint(refused.help))?;
     let mut params = params("--params", request.params)?;
-    // These are no parameters of a validator: each has a place of its own in the prompt.
+    // These are not parameters of a validator: each has its own place in the prompt.
     let [error, summary, action] =
         ["error", "summary", "suggestedAction"].map(|name| text(params.remove(name)));
     // In a run both are always there.

@@ -42,7 +42,7 @@ fn place(folder: Option<&Path>, file: &str) -> Result<(PathBuf, String)> {
     }
     let path = Path::new(file);
     let name = path.file_name().ok_or_else(|| {
-        Error::usage(format!("\"{file}\" names no file")).hint("unstuck probe schema answers.json#name")
+        Error::usage(format!("\"{file}\" names no file")).hint("unstuck debug schema answers.json#name")
     })?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Ok((folder.to_owned(), name.to_string_lossy().into_owned()))

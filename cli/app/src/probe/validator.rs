@@ -28,7 +28,7 @@ pub struct Request<'a> {
     pub registry: Option<&'a Path>,
     /// The step whose condition it is; `None` for the only one with this validator.
     pub step: Option<&'a str>,
-    /// Parameters that replace those of the registry: JSON, or text.
+    /// Parameters that replace the ones in the registry: JSON, or text.
     pub params: &'a [(String, String)],
 }
 

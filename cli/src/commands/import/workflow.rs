@@ -15,7 +15,7 @@ use crate::exit;
 /// Writes the workflow, and says what is in it and what is not.
 pub fn import(global: &Global, args: &Args) -> Result {
     let workspace = global.place().directory()?;
-    let written = loop_file::import(&workspace, &args.file, args.with.as_deref(), args.out.as_deref())?;
+    let written = loop_file::import(&workspace, &args.file, args.with.as_deref(), args.output.as_deref())?;
     let Written { path, imported, out } = &written;
     let is_output = out.as_deref() == Some(Path::new("-"));
     if args.json {

@@ -1,4 +1,4 @@
-//! `unstuck probe failures`: the failures in the output of any tool.
+//! `unstuck debug failures`: the failures in the output of any tool.
 
 use std::io::{self, BufRead as _, Read as _, Write as _};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use unstuck_app::probe::failures::{
 use crate::error::{self, Error, Result};
 use crate::{exit, text};
 
-/// Arguments of `unstuck probe failures`.
+/// Arguments of `unstuck debug failures`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Read many: one JSON object a line on standard input, one answer a line.
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, default_value = "")]
     command: String,
     /// The folder that it ran in; this one when not given.
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
     /// Its exit status. Of a command that passed, only the reports are read; when not given, one that counts tests of
     /// which none failed has passed.
@@ -152,7 +152,7 @@ fn print_table(extraction: &Extraction) -> io::Result<()> {
 fn headline(failure: &Failure) -> Option<String> {
     const WIDTH: usize = 100;
     let name = failure.test.as_deref().unwrap_or("\0");
-    // The head of a panic says where, which is told already.
+    // The head of a panic is the place, which is printed already.
     let tells = |line: &&str| {
         !line.is_empty() && !line.contains("panicked at ") && !name.ends_with(*line) && !line.ends_with(name)
     };

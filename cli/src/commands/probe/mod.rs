@@ -1,4 +1,4 @@
-//! `unstuck probe`: one piece alone.
+//! `unstuck debug`: one part of a run alone.
 
 mod failures;
 mod prompt;
@@ -12,45 +12,45 @@ use clap::Subcommand;
 use crate::args::Global;
 use crate::error::Result;
 
-/// Arguments of `unstuck probe`.
+/// Arguments of `unstuck debug`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The piece.
+    /// The part to run.
     #[command(subcommand)]
     piece: Piece,
 }
 
-/// The pieces.
+/// The parts of a run.
 #[derive(Debug, Subcommand)]
 enum Piece {
-    /// Read verdicts as a run would: one JSON object a line on standard input, one answer a line.
+    /// Read verdicts as a run would, one JSON object per line.
     ///
     /// Input: {"id", "file": null | {"text"} | {"base64"} | {"refused": "missing"}, "file_fresh": true,
     /// "answer": null | "text", "check_id"}.
     Verdict,
-    /// Read what failed from the output of a command, with fingerprints.
+    /// Print the failures in the output of a command.
     ///
-    /// `cargo test 2>&1 | unstuck probe failures`
+    /// `cargo test 2>&1 | unstuck debug failures`
     Failures(failures::Args),
-    /// Run one validator, and show what a prompt would tell of it.
+    /// Run one validator and print its result.
     ///
-    /// `unstuck probe validator tests-pass`
+    /// `unstuck debug validator tests-pass`
     Validator(validator::Args),
-    /// Write the prompt that answers a failure, as a run would.
+    /// Print the prompt that answers a failure.
     ///
-    /// `unstuck probe prompt issue --pattern tests-red --params '{"failedTests": [{"name": "one"}]}'`
+    /// `unstuck debug prompt issue --pattern tests-red --params '{"failedTests": [{"name": "one"}]}'`
     Prompt(prompt::Args),
-    /// Put the references of a schema for answers in, or say what is wrong with an answer.
+    /// Resolve a schema for answers, or check an answer.
     ///
-    /// `unstuck probe schema issue.schema.json#work --check answer.txt`
+    /// `unstuck debug schema issue.schema.json#work --check answer.txt`
     Schema(schema::Args),
-    /// Read the output of a worker by its description: what each line tells, and what the call comes to.
+    /// Read the output of a worker, line by line.
     ///
-    /// `unstuck probe worker claude --exit 1 < output.jsonl`, `unstuck probe worker .unstuck/workers.yaml#mine < output`
+    /// `unstuck debug worker claude --exit 1 < output.jsonl`, `unstuck debug worker .unstuck/workers.yaml#mine < output`
     Worker(worker::Args),
 }
 
-/// Tries the piece.
+/// Runs one part.
 pub fn probe(global: &Global, args: &Args) -> Result {
     match &args.piece {
         Piece::Verdict => verdict::verdict(),

@@ -1,4 +1,4 @@
-//! `unstuck probe prompt`: the prompt that answers a failure, and the file that it is made from.
+//! `unstuck debug prompt`: the prompt that answers a failure, and the file that it is made from.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::exit;
 use crate::place::Terminal;
 
-/// Arguments of `unstuck probe prompt`.
+/// Arguments of `unstuck debug prompt`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// A step of the registry: its name, such as `issue`, or its full id.
@@ -22,14 +22,13 @@ pub struct Args {
     /// The registry; the only one below .agent when not given.
     #[arg(long, value_name = "FILE")]
     registry: Option<PathBuf>,
-    /// What the validator found: JSON, or @FILE with JSON.
+    /// Parameters that the validator found: JSON, or @FILE with JSON.
     #[arg(long, value_name = "JSON", default_value = "{}")]
     params: String,
     /// How often in a row this failure was found.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     attempt: u32,
-    /// What the worker had answered, which declares its work complete or says that a validator has passed: JSON, or @FILE
-    /// with JSON.
+    /// Answer of the worker that declares its work complete or a validator passed: JSON, or @FILE with JSON.
     #[arg(long, value_name = "JSON")]
     declared: Option<String>,
     /// A value of {uv-NAME}; what every run has, such as {uv-iteration}, has one without it.

@@ -1,4 +1,4 @@
-//! `unstuck probe schema`: a schema with its references replaced, and the errors of an answer.
+//! `unstuck debug schema`: a schema with its references replaced, and the errors of an answer.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -11,14 +11,14 @@ use unstuck_core::evidence::AnswerSeen;
 use crate::error::{Error, Result};
 use crate::{exit, text};
 
-/// Arguments of `unstuck probe schema`.
+/// Arguments of `unstuck debug schema`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The file and the schema in it: FILE for the whole file, FILE#name, FILE#/$defs/name.
     #[arg(value_name = "FILE[#NAME]")]
     schema: String,
     /// The folder of the schemas, which FILE is named from; the folder of FILE when not given.
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
     /// Print the copy for workers that accept closed objects only.
     #[arg(long, conflicts_with = "check")]

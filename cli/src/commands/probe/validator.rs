@@ -1,4 +1,4 @@
-//! `unstuck probe validator`: one validator alone, without a run.
+//! `unstuck debug validator`: one validator alone, without a run.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::place::Terminal;
 use crate::{exit, text};
 
-/// Arguments of `unstuck probe validator`.
+/// Arguments of `unstuck debug validator`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Its name in the registry, or one of git-clean, format-check, lint-check, type-check, tests-pass.
@@ -68,7 +68,7 @@ fn print(condition: &Condition, result: &ValidatorResult) {
         return;
     }
     println!("  pattern  {} ({})", condition.validator.pattern.name, condition.validator.pattern.description);
-    // The error is told below.
+    // The error is printed below.
     for (name, value) in result.params.iter().filter(|(_, it)| it.as_str() != Some(&result.error)) {
         println!("  {name} = {}", text::cut(&value.to_string(), 400));
     }

@@ -1,4 +1,4 @@
-//! `unstuck probe verdict`: one JSON object in, one JSON line out.
+//! `unstuck debug verdict`: one JSON object in, one JSON line out.
 
 use std::io::{self, BufRead as _, Write as _};
 

@@ -1,4 +1,4 @@
-//! `unstuck probe worker`: the meaning of the output of a worker, by its description.
+//! `unstuck debug worker`: the meaning of the output of a worker, by its description.
 
 use std::io::{self, Write as _};
 
@@ -12,19 +12,19 @@ use crate::args::Global;
 use crate::error::Result;
 use crate::{exit, text};
 
-/// Arguments of `unstuck probe worker`.
+/// Arguments of `unstuck debug worker`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// A worker that is known here, such as claude, or a file of workers: FILE for the only one in it, FILE#name.
     #[arg(value_name = "NAME|FILE[#NAME]")]
     worker: String,
-    /// The exit code of the call.
+    /// Exit code of the call.
     #[arg(long, value_name = "CODE", default_value_t = 0)]
     exit: i32,
-    /// What the call printed on standard error.
+    /// File with the standard error of the call.
     #[arg(long, value_name = "FILE")]
     stderr: Option<std::path::PathBuf>,
-    /// Print only what the call comes to.
+    /// Print only the report of the call.
     #[arg(long)]
     quiet: bool,
     /// Print JSON: the reading and the answer.

@@ -6,27 +6,27 @@ use unstuck_core::workflow::Baseline;
 
 use crate::args;
 
-/// The options about the scope, and about a loop that gets nowhere.
+/// The options about the scope, and about a loop that is stuck.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ScopeArgs {
-    /// Paths that may change, such as 'src/**'; may be given more than once [default: all, but at the root
-    /// of a repository not the files that services of continuous integration go by, unless the goal speaks of them].
+    /// Paths that may change, such as 'src/**' [default: all; at the root of a repository all but the files of continuous
+    /// integration, unless the goal mentions them] (can be repeated).
     #[arg(long = "allow", value_name = "PATTERN", value_parser = paths::pattern)]
     allowed_paths: Vec<String>,
-    /// Paths that must stay as they are, such as 'tests/**'; may be given more than once.
+    /// Paths that must not change, such as 'tests/**' (can be repeated).
     #[arg(long = "protect", value_name = "PATTERN", value_parser = paths::pattern)]
     protected_paths: Vec<String>,
-    /// Most files that may change.
+    /// Maximum number of changed files.
     #[arg(long, value_name = "N")]
     max_files: Option<u32>,
-    /// Most lines that may be added and removed, together.
+    /// Maximum number of added and removed lines together.
     #[arg(long, value_name = "N")]
     max_lines: Option<u32>,
-    /// Once the loop stands still, put back after each iteration what was changed outside of the scope.
+    /// Revert changes outside of the scope after each iteration, once the loop makes no progress.
     #[arg(long)]
     revert_out_of_scope: bool,
-    /// Who is asked once why the loop gets nowhere, before the run ends as stuck: a client or a command line.
-    #[arg(long, value_name = "WHO", value_parser = args::words)]
+    /// Agent to ask once for a diagnosis before the run ends as stuck: a client or a command line.
+    #[arg(long, value_name = "WORKER", value_parser = args::words)]
     diagnose_with: Option<String>,
 }
 
